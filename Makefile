@@ -1,0 +1,37 @@
+# Each target builds .venv by itself; Python 3.11 or newer and git are all it takes.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: demo test lint bench docs stress model-check clean
+.DEFAULT_GOAL := test
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kinen needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/kinen demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+docs: $(STAMP)
+	$(BIN)/python tools/build_docs.py
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/speed.py
+	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
+
+stress: $(STAMP)
+	KINEN_STRESS=1 $(BIN)/python -m pytest tests/properties tests/index
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
