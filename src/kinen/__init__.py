@@ -1,0 +1,42 @@
+"""kinen: local, lossless, explained memory for AI coding agents.
+
+from kinen import Memory, Query
+
+with Memory.open("path/to/space") as memory:
+    memory.sync()
+    hits = memory.search(Query("why did we drop redis?"))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kinen.errors import KinenError
+    from kinen.memory import Memory
+    from kinen.model import Chunk, Edge, Hit, Hits, Query, Record, Report, Vote
+
+__version__ = "0.1.0"
+__all__ = [
+    "Chunk",
+    "Edge",
+    "Hit",
+    "Hits",
+    "KinenError",
+    "Memory",
+    "Query",
+    "Record",
+    "Report",
+    "Vote",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are loaded when they are used: `import kinen` itself costs nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module 'kinen' has no attribute {name!r}")
+    from importlib import import_module
+
+    home = {"Memory": "memory", "KinenError": "errors"}.get(name, "model")
+    return getattr(import_module(f"kinen.{home}"), name)

@@ -1,0 +1,58 @@
+"""What can go wrong, as users see it.
+
+KinenError                 base: a fact (the message) and what to do about it (the hint)
+├── SpaceError             no space here, a folder that cannot be one, an unknown name
+├── ConfigError            a key, value or file of the configuration is wrong
+├── Unreadable             one file cannot be turned into text; indexing goes on without it
+├── EmbedError             the embedding provider failed or answered nonsense
+├── StoreError             a database is from the future, corrupt, or the disk is full
+│   └── Busy               another process has it; it will be free again
+├── QueryError             the question cannot be asked: bad mode, time, filter
+└── NotFound               no record, path or chunk of that name
+"""
+
+from __future__ import annotations
+
+
+class KinenError(Exception):
+    """A failure that a user can cause and mend."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} · {self.hint}" if self.hint else self.message
+
+
+class SpaceError(KinenError):
+    """No space here, a folder that cannot be one, or an unknown name."""
+
+
+class ConfigError(KinenError):
+    """A key, value or file of the configuration is wrong."""
+
+
+class Unreadable(KinenError):
+    """One file cannot be turned into text."""
+
+
+class EmbedError(KinenError):
+    """The embedding provider failed or answered nonsense."""
+
+
+class StoreError(KinenError):
+    """A database is from the future, corrupt, locked for too long, or the disk is full."""
+
+
+class Busy(StoreError):
+    """Another process has it; it will be free again."""
+
+
+class QueryError(KinenError):
+    """The question cannot be asked."""
+
+
+class NotFound(KinenError):
+    """No record, path or chunk of that name."""

@@ -1,0 +1,241 @@
+"""The values that travel between all parts: immutable, plain, standard library only.
+
+They are named tuples and not dataclasses because `kinen search` starts a process per question:
+importing `dataclasses` and building these classes with it costs more than the search itself
+(docs/decisions/0002-cold-start.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
+KINDS = (*FILE_KINDS, "file", "commit", "observation", "capsule", "summary", "pin", "memory")
+MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
+EDGE_TYPES = ("links", "touches", "renames", "part_of", "summarizes", "pins", "derived_from")
+
+
+class Record(NamedTuple):
+    """One remembered thing; `ref` (`kind:key`) names it everywhere."""
+
+    ref: str
+    kind: str
+    title: str
+    path: str = ""
+    """POSIX path relative to the space, empty when the record is no file."""
+    at: str = ""
+    """When it happened: ISO 8601, UTC, ending in Z; sorts as text."""
+    session: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+
+
+class Chunk(NamedTuple):
+    """The searchable unit of a record; `ref#n`, and its neighbours are n±1."""
+
+    ref: str
+    n: int
+    text: str
+    heading: str = ""
+    """Where in the record it stands, outermost first: `Auth > Tokens`."""
+    start_line: int = 0
+    end_line: int = 0
+    page: int = 0
+
+    @property
+    def id(self) -> str:
+        return f"{self.ref}#{self.n}"
+
+
+class Link(NamedTuple):
+    """A link as written, before anything is known about where it leads."""
+
+    target: str
+    text: str = ""
+    heading: str = ""
+    line: int = 0
+    embedded: bool = False
+    wiki: bool = True
+
+
+class Edge(NamedTuple):
+    """A typed link between two records; `target` is empty while it is broken."""
+
+    source: str
+    target: str
+    type: str
+    written: str = ""
+    """The link's target as the author wrote it."""
+    text: str = ""
+    line: int = 0
+
+
+class Document(NamedTuple):
+    """A record with everything that is derived from its text."""
+
+    record: Record
+    chunks: tuple[Chunk, ...]
+    links: tuple[Link, ...] = ()
+    aliases: tuple[str, ...] = ()
+    dated: bool = True
+    """False when nothing in it says when it happened, and `at` is the file's own time."""
+
+
+class Part(NamedTuple):
+    """A stretch of extracted text: a PDF page, an EPUB chapter, a section of HTML."""
+
+    text: str
+    title: str = ""
+    page: int = 0
+    line: int = 0
+
+
+class Extract(NamedTuple):
+    """What an extractor found in a file."""
+
+    parts: tuple[Part, ...]
+    title: str = ""
+    metadata: Mapping[str, Any] | None = None
+
+
+class State(NamedTuple):
+    """What the index remembers of one key of a source, to tell what changed."""
+
+    stamp: str
+    digest: str
+    reason: str = ""
+    """Why it was skipped; empty when it was indexed."""
+
+
+class Change(NamedTuple):
+    """One key of a source that is no longer as the index knows it.
+
+    With a document it is (re)indexed; with a reason it is remembered as skipped; with neither,
+    only its stamp moved. A key that vanished comes with `removed`.
+    """
+
+    key: str
+    state: State
+    document: Document | None = None
+    removed: bool = False
+    at: str = ""
+    """The file's own time, where only that moved."""
+
+
+class Delta(NamedTuple):
+    """How a source differs from what the index knows: a count for progress, then the changes."""
+
+    total: int
+    changes: Iterator[Change]
+
+
+class Vote(NamedTuple):
+    """What one retriever said of a hit; the shares of all votes add up to the hit's score."""
+
+    retriever: str
+    rank: int
+    score: float
+    share: float
+
+
+class Hit(NamedTuple):
+    """A chunk with its record, score, votes and neighbours."""
+
+    record: Record
+    chunk: Chunk
+    score: float
+    votes: tuple[Vote, ...]
+    before: tuple[Chunk, ...] = ()
+    after: tuple[Chunk, ...] = ()
+    space: str = ""
+
+
+class Query(NamedTuple):
+    """A question with its filters; an empty field matches anything."""
+
+    text: str
+    limit: int = 10
+    mode: str = "hybrid"
+    kinds: tuple[str, ...] = ()
+    session: str = ""
+    tags: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    context: int = 0
+    min_score: float = 0.0
+    vector: Any = None
+    """The question's embedding, if the caller has it already."""
+
+
+class Hits:
+    """The answer to a query: hits in order, and notes on how they were found."""
+
+    __slots__ = ("hits", "mode", "notes", "query")
+
+    def __init__(
+        self, hits: tuple[Hit, ...], query: Query, mode: str, notes: tuple[str, ...] = ()
+    ) -> None:
+        self.hits, self.query, self.mode, self.notes = hits, query, mode, notes
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[at]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+
+class Counts(NamedTuple):
+    """How much an index holds; every figure is counted, none is estimated."""
+
+    documents: int
+    chunks: int
+    edges: int
+    broken: int
+    skipped: int
+    vectors: int
+
+
+class Report(NamedTuple):
+    """What a sync did."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    skipped: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    pending: int = 0
+    """Chunks that still wait for a vector."""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+class Status(NamedTuple):
+    """The state of a space's memory, for people and scripts."""
+
+    name: str
+    root: str
+    id: str
+    origin: str
+    data: str
+    counts: Counts
+    kinds: Mapping[str, int]
+    provider: str
+    model: str
+    dimensions: int
+    pending: int
+    synced: str
+    untrusted: tuple[str, ...]
+    """Keys of the space's own config that wait for `kinen trust`."""
+    bytes: int

@@ -1,0 +1,135 @@
+"""Words, digests and times: pure functions, light enough for a cold start."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from kinen.errors import QueryError
+
+# Function and question words: they match nearly everything and decide nothing.
+STOP_WORDS = frozenset(
+    """a about am an and any are as at be been being but by can could did do does doing for
+    from had has have having he her him his how i if in into is it its me my of on or our
+    she should so some than that the their them then there these they this those to too was
+    we were what when where which who whom whose why will with would you your""".split()
+)
+
+_WORD = re.compile(r"[^\W_]+")
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def digest(data: str | bytes) -> str:
+    """32 hex digits that name a content."""
+    from hashlib import sha256
+
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return sha256(raw).hexdigest()[:32]
+
+
+def words(text: str) -> list[str]:
+    """The words as the full-text tokenizer sees them: runs of letters and digits, case kept."""
+    return _WORD.findall(text)
+
+
+def parts(word: str) -> list[str]:
+    """The parts of an identifier: `getUserName` → get User Name, `utf8` → utf 8."""
+    if not word.isascii() or (word.isalpha() and (word.islower() or word.isupper())):
+        return [word]
+    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
+
+
+def spaced_cjk(text: str) -> list[str]:
+    """Each run of Chinese or Japanese characters with spaces between them; words are not marked."""
+    if text.isascii():
+        return []
+    return [" ".join(run) for run in re.findall(f"[{_CJK}]+", text)]
+
+
+def identifier_parts(text: str) -> str:
+    """What the tokenizer cannot split by itself: parts of identifiers, and single CJK characters."""
+    found: dict[str, None] = {}
+    for word in dict.fromkeys(words(text)):
+        split = parts(word)
+        if len(split) > 1:
+            found.update(dict.fromkeys(part.lower() for part in split if len(part) > 1))
+    return " ".join([*found, *spaced_cjk(text)])
+
+
+def terms(text: str, limit: int = 48) -> tuple[str, ...]:
+    """What a question asks for: its words without those that decide nothing, each once.
+
+    Parts of identifiers are asked for beside the whole; runs of CJK characters become phrases.
+    """
+    found: dict[str, None] = {}
+    for word in words(text):
+        runs = spaced_cjk(word)
+        split = parts(word) if not runs else []
+        wanted = runs or [word, *(part for part in split if len(split) > 1 and len(part) > 1)]
+        found.update(dict.fromkeys(one.lower() for one in wanted))
+    decisive = [word for word in found if word not in STOP_WORDS]
+    return tuple(decisive or found)[:limit]
+
+
+def now() -> float:
+    return time.time()
+
+
+def iso(seconds: float) -> str:
+    """A moment as kinen writes it: UTC, milliseconds, Z."""
+    whole, millis = divmod(round(seconds * 1000), 1000)
+    try:
+        clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole))
+    except (OverflowError, ValueError, OSError) as error:
+        raise QueryError(
+            f"no such time: {seconds}", "use a date between years 1 and 9999"
+        ) from error
+    return f"{clock}.{millis:03d}Z"
+
+
+def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
+    """A time phrase as a UTC moment: ISO times, `2h`, `3d`, `1w`, `today`, `yesterday`.
+
+    A bare date means the start of that day here, or with `end` its last moment.
+    """
+    from datetime import datetime, timedelta
+
+    phrase = phrase.strip()
+    lowered = phrase.lower()
+    ago = re.fullmatch(r"(\d{1,6})\s*([mhdw])(?:\s+ago)?", lowered)
+    if ago:
+        return iso(at - int(ago[1]) * _UNITS[ago[2]])
+    midnight = (
+        datetime.fromtimestamp(at).astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    )
+    if lowered in {"today", "yesterday"}:
+        day = midnight if lowered == "today" else midnight - timedelta(days=1)
+        return _moment(day, end)
+    try:
+        parsed = datetime.fromisoformat(phrase)
+    except ValueError as error:
+        raise QueryError(
+            f"no time I know: {phrase!r}",
+            "use 2026-03-01, 2026-03-01T12:00Z, 2h, 3d, 1w, today or yesterday",
+        ) from error
+    if parsed.tzinfo is None:
+        parsed = parsed.astimezone()
+    return _moment(parsed, end and len(phrase) <= 10)
+
+
+def _moment(day: object, end: bool) -> str:
+    from datetime import datetime, timedelta
+
+    assert isinstance(day, datetime)
+    if end:
+        day = day + timedelta(days=1) - timedelta(milliseconds=1)
+    return iso(day.timestamp())
+
+
+def excerpt(text: str, limit: int) -> str:
+    """The text on one line, cut at a word with an ellipsis."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip() + "…"

@@ -1,0 +1,88 @@
+"""Every test has its own home: nothing of the person who runs it is read or written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SHELL = dict(os.environ)
+for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", "XDG_"))]:
+    del os.environ[_name]
+os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
+os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder, and kinen's own folder in it."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))
+    monkeypatch.setenv("KINEN_HOME", str(folder / "kinen"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return folder
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Path:
+    """An empty space."""
+    root = tmp_path / "space"
+    (root / ".kinen").mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def write(space: Path) -> Callable[[str, str], Path]:
+    """Writes a file of the space."""
+
+    def _write(path: str, text: str) -> Path:
+        full = space / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        full.write_text(text, encoding="utf-8")
+        return full
+
+    return _write
+
+
+class Ran:
+    """What a command printed, and how it ended."""
+
+    def __init__(self, run: subprocess.CompletedProcess[str]) -> None:
+        self.code, self.out, self.err = run.returncode, run.stdout, run.stderr
+
+
+@pytest.fixture
+def kinen(space: Path) -> Callable[..., Ran]:
+    """Runs the real command in a real process, in the space unless told otherwise."""
+
+    def run(*words: str, cwd: Path | None = None, stdin: str = "", **env: str) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "kinen", *words],
+            cwd=cwd or space,
+            env={**os.environ, **env},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return Ran(done)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def demo_space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's space, copied: real-looking notes for tests that only read."""
+    import kinen.cli
+
+    root = tmp_path_factory.mktemp("demo") / "parcelry"
+    shutil.copytree(Path(kinen.cli.__file__).parent / "demo_space", root)
+    (root / ".kinen").mkdir()
+    return root
