@@ -1,0 +1,40 @@
+"""`meta.json`: what people and scripts want to know of a space without asking a database."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING
+
+from kinen.config import write_atomic
+from kinen.text import iso, now
+
+if TYPE_CHECKING:
+    from kinen.model import Status
+
+
+def write_about(path: str, state: Status) -> None:
+    """Write the file anew; when the space was first indexed stays as it was."""
+    created = iso(now())
+    with contextlib.suppress(OSError, ValueError, KeyError), open(path, encoding="utf-8") as file:
+        created = json.load(file)["created_at"]
+    about = {
+        "space_origin": state.origin,
+        "space_name": state.name,
+        "space_root": state.root,
+        "created_at": created,
+        "last_updated": state.synced,
+        "model": state.model or state.provider,
+        "model_dimensions": state.dimensions,
+        "documents_count": state.counts.documents,
+        "chunks_count": state.counts.chunks,
+        "edges_count": state.counts.edges,
+    }
+    write_atomic(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+
+
+def size_of(folder: str) -> int:
+    """The bytes of the files in a folder."""
+    with os.scandir(folder) as entries:
+        return sum(entry.stat().st_size for entry in entries if entry.is_file())

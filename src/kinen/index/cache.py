@@ -1,0 +1,89 @@
+"""What is costly to compute again, keyed by content: vectors, text of PDF pages. Safe to delete."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from kinen.index.schema import CACHE_TABLES, SCHEMA, integrity, open_database, translated, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+class Cache:
+    """Vectors by (model, digest). They are kept as float16: half the disk, cosine off by 1e-4."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._db = open_database(path, CACHE_TABLES, SCHEMA)
+        self.texts: MutableMapping[str, str] = _Texts(self)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def check(self) -> str:
+        return integrity(self._db)
+
+    def known(self, model: str) -> set[str]:
+        """The digests that have a vector of this model."""
+        rows = self._db.execute("SELECT digest FROM vectors WHERE model = ?", (model,))
+        return {row[0] for row in rows}
+
+    def put(self, model: str, digests: Sequence[str], vectors: Any) -> None:
+        import numpy as np
+
+        small = np.asarray(vectors, dtype="<f2")
+        rows = [(model, digest, small[i].tobytes()) for i, digest in enumerate(digests)]
+        with translated(self.path), writing(self._db):
+            self._db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
+
+    def vectors(self, model: str) -> Iterator[tuple[str, bytes]]:
+        yield from self._db.execute("SELECT digest, vector FROM vectors WHERE model = ?", (model,))
+
+    def vectors_of(self, model: str, digests: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        for digest in digests:
+            row = self._db.execute(
+                "SELECT vector FROM vectors WHERE model = ? AND digest = ?", (model, digest)
+            ).fetchone()
+            if row:
+                yield digest, row[0]
+
+    def prune(self, keep: set[str]) -> int:
+        """Drop the vectors of contents that are gone from every record, whatever their model."""
+        rows = self._db.execute("SELECT DISTINCT digest FROM vectors")
+        gone = [(row[0],) for row in rows if row[0] not in keep]
+        with translated(self.path), writing(self._db):
+            self._db.executemany("DELETE FROM vectors WHERE digest = ?", gone)
+        return len(gone)
+
+
+class _Texts(MutableMapping[str, str]):
+    """Extracted text by content digest, as a mapping."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+
+    def __getitem__(self, key: str) -> str:
+        row = self._db.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise KeyError(key)
+        return str(row[0])
+
+    def __setitem__(self, key: str, value: str) -> None:
+        with translated(self._cache.path), writing(self._db):
+            self._db.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (key, value))
+
+    def __delitem__(self, key: str) -> None:
+        with translated(self._cache.path), writing(self._db):
+            self._db.execute("DELETE FROM texts WHERE key = ?", (key,))
+
+    def __iter__(self) -> Iterator[str]:
+        return (row[0] for row in self._db.execute("SELECT key FROM texts"))
+
+    def __len__(self) -> int:
+        return int(self._db.execute("SELECT COUNT(*) FROM texts").fetchone()[0])
+
+    @property
+    def _db(self) -> Any:
+        return self._cache._db  # noqa: SLF001

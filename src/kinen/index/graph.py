@@ -1,0 +1,84 @@
+"""Links between records: resolved after each sync that changed anything, asked in both directions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from kinen.index.schema import translated, writing
+from kinen.model import Edge, Link
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable
+
+    from kinen.index.writer import Writer
+
+    Name = tuple[str, str, tuple[str, ...]]
+    Resolve = Callable[[Link, str], str]
+
+ATTACHMENT = "*"
+"""Where a link leads that ends at a file which is no record, such as an image."""
+
+_EDGE = "SELECT r.ref, l.target, 'links', l.written, l.text, l.line FROM links l JOIN records r ON r.id = l.record"
+_ORDER = " ORDER BY r.ref, l.n"
+
+
+def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Resolve]) -> None:
+    """Resolve every link again if records or attachments changed since the last time."""
+    if writer.get("linked") == stamp:
+        return
+    names = [
+        (ref, path, tuple(json.loads(aliases)))
+        for ref, path, aliases in writer.db.execute(
+            "SELECT ref, path, aliases FROM records ORDER BY ref"
+        )
+    ]
+    resolve = resolver(names)
+    rows = writer.db.execute(
+        "SELECT l.record, l.n, r.path, l.written, l.heading, l.wiki, l.target"
+        " FROM links l JOIN records r ON r.id = l.record"
+    ).fetchall()
+    moved = []
+    for record, n, path, written, heading, wiki, before in rows:
+        target = resolve(Link(written, heading=heading, wiki=bool(wiki)), path)
+        if target != before:
+            moved.append((target, record, n))
+    with translated(writer.path), writing(writer.db):
+        writer.db.executemany("UPDATE links SET target = ? WHERE record = ? AND n = ?", moved)
+        writer.set("linked", stamp)
+
+
+def outgoing(db: sqlite3.Connection, ref: str) -> list[Edge]:
+    return _edges(db, " WHERE r.ref = ? AND l.target != '*'", (ref,))
+
+
+def incoming(db: sqlite3.Connection, ref: str) -> list[Edge]:
+    return _edges(db, " WHERE l.target = ?", (ref,))
+
+
+def broken(db: sqlite3.Connection) -> list[Edge]:
+    return _edges(db, " WHERE l.target = ''", ())
+
+
+def edges(db: sqlite3.Connection) -> list[Edge]:
+    return _edges(db, " WHERE l.target NOT IN ('', '*')", ())
+
+
+def around(db: sqlite3.Connection, ref: str, depth: int) -> list[Edge]:
+    """The edges within `depth` steps of a record, each once, nearest first."""
+    found: dict[Edge, None] = {}
+    reached, frontier = {ref}, [ref]
+    for _ in range(depth):
+        ahead: dict[str, None] = {}
+        for here in frontier:
+            for edge in (*outgoing(db, here), *incoming(db, here)):
+                found[edge] = None
+                ahead.update(dict.fromkeys(end for end in (edge.source, edge.target) if end))
+        frontier = sorted(set(ahead) - reached)
+        reached.update(frontier)
+    return list(found)
+
+
+def _edges(db: sqlite3.Connection, where: str, values: tuple[str, ...]) -> list[Edge]:
+    return [Edge(*row) for row in db.execute(_EDGE + where + _ORDER, values)]

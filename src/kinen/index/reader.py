@@ -1,0 +1,230 @@
+"""Asks the index: full text, filters, chunks and records. The only reader of its tables."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kinen.index.schema import SCHEMA, TABLES, integrity, open_database, translated
+from kinen.model import Chunk, Counts, Record
+from kinen.text import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kinen.model import Query
+
+# title, heading, path, body, extra; chosen by measurement (docs/decisions/0004-ranking.md)
+WEIGHTS = (2.0, 1.5, 1.0, 1.0, 0.5)
+
+_RANK = f"bm25({', '.join(map(str, WEIGHTS))})"
+_RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
+_CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
+
+
+class Reader:
+    """Read access to one index database."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.db = open_database(path, TABLES, SCHEMA)
+
+    def close(self) -> None:
+        self.db.close()
+
+    def meta(self, key: str) -> str:
+        row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def match(self, terms: Sequence[str], query: Query, k: int) -> list[tuple[int, float]]:
+        """The k best chunks for any of the terms, with their BM25, best first."""
+        if not terms:
+            return []
+        where, values = conditions(query)
+        allowed = f" AND rowid IN (SELECT c.id{_FROM}{where})" if where else ""
+        sql = (
+            "SELECT rowid, -rank FROM search WHERE search MATCH ? AND rank MATCH ?"
+            f"{allowed} ORDER BY rank LIMIT ?"
+        )
+        with translated(self.path):
+            return self.db.execute(sql, (expression(terms), _RANK, *values, k)).fetchall()
+
+    def allowed(self, query: Query) -> list[int] | None:
+        """The ids of the chunks that pass the query's filters; None when it has none."""
+        where, values = conditions(query)
+        if not where:
+            return None
+        return [
+            row[0] for row in self.db.execute(f"SELECT c.id{_FROM}{where} ORDER BY c.id", values)
+        ]
+
+    def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
+        marks = ", ".join("?" * len(ids))
+        rows = self.db.execute(
+            f"SELECT c.id, {_RECORD}, {_CHUNK}{_FROM} WHERE c.id IN ({marks})", tuple(ids)
+        )
+        found = {}
+        for row in rows:
+            record = _record(row[1:9])
+            found[row[0]] = (record, Chunk(record.ref, *row[9:]))
+        return found
+
+    def between(self, ref: str, first: int, last: int) -> list[Chunk]:
+        """The chunks of a record from n = first to last."""
+        rows = self.db.execute(
+            f"SELECT {_CHUNK}{_FROM} WHERE r.ref = ? AND c.n BETWEEN ? AND ? ORDER BY c.n",
+            (ref, first, last),
+        )
+        return [Chunk(ref, *row) for row in rows]
+
+    def record(self, ref: str) -> Record | None:
+        row = self.db.execute(f"SELECT {_RECORD} FROM records r WHERE r.ref = ?", (ref,)).fetchone()
+        return _record(row) if row else None
+
+    def at_path(self, path: str) -> Record | None:
+        row = self.db.execute(
+            f"SELECT {_RECORD} FROM records r WHERE r.path = ? ORDER BY r.ref", (path,)
+        ).fetchone()
+        return _record(row) if row else None
+
+    def records(self, kinds: Sequence[str] = ()) -> list[Record]:
+        where = f" WHERE r.kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        rows = self.db.execute(
+            f"SELECT {_RECORD} FROM records r{where} ORDER BY r.path, r.ref", tuple(kinds)
+        )
+        return [_record(row) for row in rows]
+
+    def skipped(self) -> list[tuple[str, str]]:
+        """Keys that could not be indexed, with the reason."""
+        rows = self.db.execute("SELECT key, reason FROM states WHERE reason != '' ORDER BY key")
+        return [(key, reason) for key, reason in rows]
+
+    def stamps(self, paths: Iterable[str]) -> dict[str, str]:
+        """The stamps that files had when they were indexed."""
+        found = {}
+        for path in paths:
+            row = self.db.execute(
+                "SELECT stamp FROM states WHERE source = 'files' AND key = ?", (path,)
+            ).fetchone()
+            if row:
+                found[path] = str(row[0])
+        return found
+
+    def counts(self, vectors: int = 0) -> Counts:
+        one = self._count
+        return Counts(
+            documents=one("SELECT COUNT(*) FROM records"),
+            chunks=one("SELECT COUNT(*) FROM chunks"),
+            edges=one("SELECT COUNT(*) FROM links WHERE target NOT IN ('', '*')"),
+            broken=one("SELECT COUNT(*) FROM links WHERE target = ''"),
+            skipped=one("SELECT COUNT(*) FROM states WHERE reason != ''"),
+            vectors=vectors,
+        )
+
+    def digests(self) -> list[str]:
+        return [row[0] for row in self.db.execute("SELECT digest FROM chunks")]
+
+    def kinds(self) -> dict[str, int]:
+        return dict(
+            self.db.execute(
+                "SELECT kind, COUNT(*) FROM records GROUP BY kind ORDER BY kind"
+            ).fetchall()
+        )
+
+    def stems(self, words: Sequence[str]) -> dict[str, str]:
+        """Each word as the full-text tokenizer would store it."""
+        found = {}
+        self.db.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stemming USING fts5(w, tokenize='porter unicode61 remove_diacritics 2')"
+        )
+        self.db.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(temp, stemming, row)"
+        )
+        for word in words:
+            self.db.execute("DELETE FROM temp.stemming")
+            self.db.execute("INSERT INTO temp.stemming VALUES (?)", (word,))
+            row = self.db.execute("SELECT term FROM temp.stems").fetchone()
+            if row:
+                found[word] = str(row[0])
+        return found
+
+    def vocabulary(self) -> list[tuple[str, int]]:
+        """Every stem of the index with the number of chunks it is in."""
+        self.db.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, search, row)"
+        )
+        return self.db.execute("SELECT term, doc FROM temp.vocabulary").fetchall()
+
+    def spelled(self, stem: str, like: str) -> str:
+        """A word of the index that has this stem, the one most like what was typed."""
+        from rapidfuzz import fuzz
+
+        row = self.db.execute(
+            "SELECT title, heading, path, body, extra FROM search WHERE search MATCH ? ORDER BY rowid LIMIT 1",
+            (expression([stem]),),
+        ).fetchone()
+        found = {word.lower() for word in words(" ".join(row))} if row else set()
+        stems = self.stems(sorted(word for word in found if word[:2] == stem[:2]))
+        same = [word for word, its in stems.items() if its == stem]
+        return min(same, key=lambda word: (-fuzz.ratio(word, like), word), default=stem)
+
+    def check(self) -> str:
+        """What SQLite finds wrong with the file, or nothing."""
+        return integrity(self.db)
+
+    def _count(self, sql: str) -> int:
+        return int(self.db.execute(sql).fetchone()[0])
+
+
+_FROM = " FROM chunks c JOIN records r ON r.id = c.record"
+
+
+def expression(terms: Sequence[str]) -> str:
+    """An FTS5 query for any of the terms; each is quoted, so that no sign in it has a meaning."""
+    return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
+
+
+def conditions(query: Query) -> tuple[str, list[Any]]:
+    """The query's filters as a WHERE clause over chunks c and records r."""
+    clauses: list[str] = []
+    values: list[Any] = []
+    if query.kinds:
+        clauses.append(f"r.kind IN ({', '.join('?' * len(query.kinds))})")
+        values += query.kinds
+    if query.session:
+        clauses.append(
+            "(r.session = ? OR (r.session != '' AND instr(lower(r.session), lower(?)) > 0))"
+        )
+        values += [query.session, query.session]
+    for tag in query.tags:
+        clauses.append(
+            "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"
+        )
+        values += [tag, _literal(tag) + "/*"]
+    if query.paths:
+        clauses.append("(" + " OR ".join("r.path GLOB ?" for _ in query.paths) + ")")
+        values += [_glob(path) for path in query.paths]
+    if query.since:
+        clauses.append("r.at >= ?")
+        values.append(query.since)
+    if query.until:
+        clauses.append("r.at != '' AND r.at <= ?")
+        values.append(query.until)
+    return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def _glob(path: str) -> str:
+    """A path filter as SQLite's GLOB; a plain folder stands for all below it."""
+    path = path.removeprefix("./")
+    if any(mark in path for mark in "*?["):
+        return path.replace("**/", "*").replace("**", "*")
+    name = path.rstrip("/")
+    return _literal(path) if "." in name.rsplit("/", 1)[-1][1:] else _literal(name) + "/*"
+
+
+def _literal(text: str) -> str:
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in text)
+
+
+def _record(row: Sequence[Any]) -> Record:
+    return Record(*row[:6], tuple(json.loads(row[6])), json.loads(row[7]))

@@ -1,0 +1,101 @@
+"""Brings the index up to date with its sources: full text of everything first, vectors after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.index.graph import relink
+from kinen.index.schema import translated, writing
+from kinen.model import Report
+from kinen.text import digest, iso, now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kinen.index.cache import Cache
+    from kinen.index.graph import Name, Resolve
+    from kinen.index.writer import Writer
+    from kinen.ports import Embedder, Source
+
+    Progress = Callable[[str, int, int], None]
+
+BULK = 300
+"""From this many changes on, full text is built once at the end instead of row by row."""
+STRIDE = 256
+"""Texts embedded between two commits: what a killed process loses at most."""
+
+
+class Job(NamedTuple):
+    """What a sync works on, and whom it tells."""
+
+    writer: Writer
+    cache: Cache
+    progress: Progress
+    enough: Callable[[], bool] = bool
+    """True when no more time should be spent on vectors."""
+
+
+def sync(
+    job: Job,
+    sources: Iterable[Source],
+    embedder: Embedder | None,
+    attachments: Callable[[], set[str]],
+    resolver: Callable[[Iterable[Name]], Resolve],
+) -> Report:
+    """Full text of every source, then links, then vectors."""
+    report = sync_text(job, sources)
+    relink(job.writer, "links:" + digest("\n".join(sorted(attachments()))), resolver)
+    if embedder is not None:
+        done, left = sync_vectors(job, embedder)
+        report = report._replace(embedded=done, pending=left)
+    with translated(job.writer.path), writing(job.writer.db):
+        job.writer.set("synced", iso(now()))
+    return report
+
+
+def sync_text(job: Job, sources: Iterable[Source]) -> Report:
+    """Read what changed and make it searchable by word."""
+    total = Report()
+    for source in sources:
+        known = job.writer.states(source.name)
+        delta = source.delta(known)
+        job.progress("read", 0, delta.total)
+        done = job.writer.apply(
+            source.name,
+            delta.changes,
+            set(known),
+            bulk=delta.total > max(BULK, len(known) // 4),
+            done=lambda seen, of=delta.total: job.progress("read", seen, of),
+        )
+        left = len(known) - done.changed - done.removed - done.skipped
+        total = _add(total, done._replace(unchanged=max(0, left)))
+    return total
+
+
+def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
+    """Embed what has no vector yet, the longest first; (embedded, still pending)."""
+    writer, model = job.writer, embedder.fingerprint
+    if writer.get("embedded") == f"{model}:{writer.get('generation')}":
+        return 0, 0
+    waiting = writer.pending(job.cache.known(model))
+    work = sum(length for _, length in waiting)
+    done = characters = 0
+    job.progress("embed", 0, work)
+    while done < len(waiting) and not job.enough():
+        stride = waiting[done : done + STRIDE]
+        digests = [one for one, _ in stride]
+        job.cache.put(model, digests, embedder.embed(writer.texts(digests)))
+        done += len(stride)
+        characters += sum(length for _, length in stride)
+        job.progress("embed", characters, work)
+    with translated(writer.path), writing(writer.db):
+        if done:
+            writer.bump()
+        if done == len(waiting):
+            writer.set("embedded", f"{model}:{writer.get('generation')}")
+    return done, len(waiting) - done
+
+
+def _add(one: Report, two: Report) -> Report:
+    counts: list[Any] = [a + b for a, b in zip(one, two, strict=True)]
+    return Report(*counts)

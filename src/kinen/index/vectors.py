@@ -1,0 +1,177 @@
+"""The nearest chunks to a vector: an exact scan of a memory-mapped file, or by 1-bit codes first.
+
+The file is a cache beside the database, written anew when the index has a newer generation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from kinen.index.cache import Cache
+
+HEADER = 4096
+EXACT = 120_000
+"""Up to here every vector is compared; above, 1-bit codes choose what is compared."""
+RESCORED = 1000
+_STRIPE = 16_384
+
+
+class Scan(NamedTuple):
+    """The vectors of one model over one generation of the index."""
+
+    ids: Any
+    """Chunk ids, ascending: int64 [n]."""
+    matrix: Any
+    """Unit rows: float32 [n, dimensions]."""
+    codes: Any
+    """The signs of each row, packed: uint8 [n, dimensions / 8], or None for a small index."""
+
+    def cosines(self, vector: Any) -> Any:
+        return self.matrix @ vector
+
+    def nearest(self, vector: Any, k: int, allowed: Any = None) -> list[tuple[int, float]]:
+        """The k nearest chunks among the allowed ids, nearest first."""
+        import numpy as np
+
+        rows = (
+            None
+            if allowed is None
+            else np.flatnonzero(np.isin(self.ids, allowed, assume_unique=True))
+        )
+        if self.codes is not None and (rows is None or len(rows) > EXACT):
+            rows = self._by_code(vector, max(RESCORED, k), rows)
+        scores = self.cosines(vector) if rows is None else self.matrix[rows] @ vector
+        best = _top(scores, k)
+        places = best if rows is None else rows[best]
+        return [
+            (int(self.ids[place]), float(score))
+            for place, score in zip(places, scores[best], strict=True)
+        ]
+
+    def of(self, vector: Any, ids: list[int]) -> dict[int, float]:
+        """The cosines of given chunks; those without a vector are left out."""
+        import numpy as np
+
+        if not len(self.ids) or not ids:
+            return {}
+        wanted = np.asarray(ids, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
+        there = self.ids[places] == wanted
+        scores = self.matrix[places[there]] @ vector
+        return dict(zip(wanted[there].tolist(), scores.tolist(), strict=True))
+
+    def _by_code(self, vector: Any, k: int, rows: Any) -> Any:
+        import numpy as np
+
+        code = np.packbits(np.asarray(vector) > 0).view(np.uint64)
+        codes = self.codes.view(np.uint64) if rows is None else self.codes[rows].view(np.uint64)
+        apart = np.empty(len(codes), dtype=np.uint16)
+        for start in range(0, len(codes), _STRIPE):
+            stripe = codes[start : start + _STRIPE]
+            apart[start : start + _STRIPE] = np.bitwise_count(stripe ^ code).sum(
+                axis=1, dtype=np.uint16
+            )
+        best = np.sort(np.argpartition(apart, min(k, len(apart) - 1))[:k])
+        return best if rows is None else rows[best]
+
+
+def _top(scores: Any, k: int) -> Any:
+    """Places of the k largest, largest first; equal ones in the order of their place."""
+    import numpy as np
+
+    if k < len(scores):
+        edge = np.partition(scores, len(scores) - k)[len(scores) - k]
+        places = np.flatnonzero(scores >= edge)
+    else:
+        places = np.arange(len(scores))
+    return places[np.argsort(-scores[places], kind="stable")][:k]
+
+
+def load(
+    path: str, db: sqlite3.Connection, cache: Cache, model: str, generation: str
+) -> Scan | None:
+    """The scan file of this generation, made now if it is not there; None without any vector."""
+    stamp = {"generation": generation, "model": model}
+    found = _read(path, stamp)
+    if found is None:
+        _write(path, db, cache, stamp)
+        found = _read(path, stamp)
+    return found if found is not None and len(found.ids) else None
+
+
+def _read(path: str, stamp: dict[str, str]) -> Scan | None:
+    import numpy as np
+
+    try:
+        with open(path, "rb") as file:
+            head = json.loads(file.read(HEADER).rstrip(b"\0") or b"{}")
+            size = os.fstat(file.fileno()).st_size
+    except (OSError, ValueError):
+        return None
+    n, dims, coded = head.get("n", 0), head.get("dims", 0), head.get("coded", False)
+    if {key: head.get(key) for key in stamp} != stamp or size != _size(n, dims, coded):
+        return None
+    if not n:
+        return Scan(np.empty(0, np.int64), np.empty((0, dims), np.float32), None)
+    ids = np.memmap(path, np.int64, "r", HEADER, (n,))
+    matrix = np.memmap(path, np.float32, "r", HEADER + 8 * n, (n, dims))
+    codes = (
+        np.memmap(path, np.uint8, "r", HEADER + 8 * n + 4 * n * dims, (n, dims // 8))
+        if coded
+        else None
+    )
+    # Plain arrays over the same pages: memmap's subclass costs on every operation.
+    return Scan(np.asarray(ids), np.asarray(matrix), None if codes is None else np.asarray(codes))
+
+
+def _size(n: int, dims: int, coded: bool) -> int:
+    return HEADER + n * (8 + 4 * dims + (dims // 8 if coded else 0))
+
+
+def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str]) -> None:
+    import numpy as np
+
+    chunks = db.execute("SELECT id, digest FROM chunks ORDER BY id").fetchall()
+    wanted = {digest for _, digest in chunks}
+    place: dict[str, int] = {}
+    blobs: list[bytes] = []
+    for digest, blob in cache.vectors(stamp["model"]):
+        if digest in wanted:
+            place[digest] = len(blobs)
+            blobs.append(blob)
+    dims = len(blobs[0]) // 2 if blobs else 0
+    rows = [(chunk, place[digest]) for chunk, digest in chunks if digest in place]
+    n, coded = len(rows), len(rows) > EXACT and dims % 64 == 0
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            head = json.dumps({**stamp, "n": n, "dims": dims, "coded": coded}).encode()
+            file.write(head.ljust(HEADER, b"\0"))
+            file.write(np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes())
+            file.writelines(
+                _stripe(blobs, rows[start : start + _STRIPE]).tobytes()
+                for start in range(0, n, _STRIPE)
+            )
+            if coded:
+                file.writelines(
+                    np.packbits(_stripe(blobs, rows[start : start + _STRIPE]) > 0, axis=1).tobytes()
+                    for start in range(0, n, _STRIPE)
+                )
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _stripe(blobs: list[bytes], rows: list[tuple[int, int]]) -> Any:
+    import numpy as np
+
+    raw = np.frombuffer(b"".join(blobs[at] for _, at in rows), dtype="<f2").astype(np.float32)
+    block = raw.reshape(len(rows), -1)
+    return block / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)

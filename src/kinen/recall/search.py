@@ -1,0 +1,138 @@
+"""From a question to hits: retrieve by word and by meaning, fuse, situate, explain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.errors import QueryError
+from kinen.model import MODES, Hit, Hits
+from kinen.recall import fuse
+from kinen.text import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kinen.index.reader import Reader
+    from kinen.index.vectors import Scan
+    from kinen.model import Query
+    from kinen.recall.fuse import Ranked
+
+LONGEST = 10_000
+SIMILAR = 72.0
+"""How alike, of 100, a word of the index must be to stand in for one that is nowhere."""
+
+
+class Meaning(NamedTuple):
+    """The semantic half of a search: the vectors and the question's own."""
+
+    scan: Scan
+    vector: Any
+
+
+def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
+    """Answer a query; `meaning` gives the semantic half, or none and the reason why."""
+    text = query.text.strip()
+    if not text:
+        raise QueryError("nothing to search for", "give a word or a question")
+    if len(text) > LONGEST:
+        raise QueryError(f"the query has {len(text):,} characters", f"ask in at most {LONGEST:,}")
+    if query.mode not in MODES:
+        raise QueryError(f"no mode {query.mode!r}", "use one of " + ", ".join(MODES))
+    if query.limit < 1:
+        raise QueryError(f"limit {query.limit} asks for nothing", "use --limit 1 or more")
+    notes: list[str] = []
+    depth = max(5 * query.limit, 50)
+    lexical: dict[int, float] = {}
+    if query.mode != "semantic":
+        lexical = by_word(reader, text, query, depth, notes)
+    ranked = _rank(reader, query, lexical, depth, meaning, notes)
+    return Hits(_load(reader, ranked, query), query, query.mode, tuple(notes))
+
+
+def by_word(reader: Reader, text: str, query: Query, k: int, notes: list[str]) -> dict[int, float]:
+    """Full-text candidates; words that are nowhere are corrected when nothing else is found."""
+    asked = terms(text)
+    found = reader.match(asked, query, k)
+    if not found and asked:
+        corrected = correct(reader, asked)
+        if corrected:
+            found = reader.match(tuple(corrected.get(word, word) for word in asked), query, k)
+        if found:
+            notes.append(
+                "corrected: " + ", ".join(f"{old} → {new}" for old, new in corrected.items())
+            )
+    return dict(found)
+
+
+def correct(reader: Reader, asked: Sequence[str]) -> dict[str, str]:
+    """The nearest word of the index for each word that it does not have."""
+    from rapidfuzz import fuzz, process
+
+    stems = reader.stems(asked)
+    counts = dict(reader.vocabulary())
+    corrected: dict[str, str] = {}
+    for word, stem in stems.items():
+        if stem in counts or len(stem) < 3:
+            continue
+        near = process.extract(stem, list(counts), scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=5)
+        if near:
+            best = min(near, key=lambda one: (-one[1], -counts[one[0]], one[0]))[0]
+            corrected[word] = reader.spelled(best, word)
+    return corrected
+
+
+def _rank(
+    reader: Reader,
+    query: Query,
+    lexical: dict[int, float],
+    depth: int,
+    meaning: Callable[[], tuple[Meaning | None, str]],
+    notes: list[str],
+) -> list[Ranked]:
+    mode = query.mode
+    if mode == "fulltext" or (mode == "keyword-first" and len(lexical) >= query.limit):
+        return fuse.alone("fulltext", lexical)
+    half, reason = meaning()
+    if half is None:
+        if mode == "semantic":
+            raise QueryError(
+                f"no search by meaning: {reason}", "run `kinen index`, or search with --fulltext"
+            )
+        notes.append(f"full text only: {reason}")
+        return fuse.alone("fulltext", lexical)
+    if mode == "rerank":
+        return fuse.alone("semantic", half.scan.of(half.vector, list(lexical)))
+    semantic = dict(half.scan.nearest(half.vector, depth, reader.allowed(query)))
+    if mode == "semantic":
+        return fuse.alone("semantic", semantic)
+    if mode == "keyword-first":
+        rest = {id_: score for id_, score in semantic.items() if id_ not in lexical}
+        return [*fuse.alone("fulltext", lexical), *fuse.alone("semantic", rest)]
+    if mode == "rrf":
+        return fuse.reciprocal(lexical, semantic)
+    semantic.update(half.scan.of(half.vector, [id_ for id_ in lexical if id_ not in semantic]))
+    return fuse.convex(lexical, semantic)
+
+
+def _load(reader: Reader, ranked: list[Ranked], query: Query) -> tuple[Hit, ...]:
+    """The best hits with their records; equal scores are ordered by ref, as a rebuild would."""
+    ranked = [one for one in ranked if one.score >= query.min_score]
+    edge = ranked[query.limit - 1].score if len(ranked) > query.limit else float("-inf")
+    keyword_first = query.mode == "keyword-first"
+    chosen = (
+        ranked[: query.limit] if keyword_first else [one for one in ranked if one.score >= edge]
+    )
+    loaded = reader.load([one.id for one in chosen])
+    hits = [Hit(*loaded[one.id], one.score, one.votes) for one in chosen if one.id in loaded]
+    if not keyword_first:
+        hits.sort(key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
+    return tuple(_situated(reader, hit, query.context) for hit in hits[: query.limit])
+
+
+def _situated(reader: Reader, hit: Hit, context: int) -> Hit:
+    if context < 1:
+        return hit
+    n, ref = hit.chunk.n, hit.chunk.ref
+    around = reader.between(ref, n - context, n + context)
+    before = tuple(chunk for chunk in around if chunk.n < n)
+    return hit._replace(before=before, after=tuple(chunk for chunk in around if chunk.n > n))

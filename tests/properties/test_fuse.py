@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen.recall import fuse
+
+SCORES = st.dictionaries(st.integers(1, 60), st.floats(0, 40, allow_nan=False), max_size=30)
+COSINES = st.dictionaries(st.integers(1, 60), st.floats(-1, 1, allow_nan=False), max_size=30)
+
+
+@given(SCORES, COSINES)
+def test_shares_add_up_to_the_score_and_the_score_lies_between_0_and_1(lexical, semantic) -> None:
+    for ranked in (fuse.convex(lexical, semantic), fuse.reciprocal(lexical, semantic)):
+        assert {one.id for one in ranked} == set(lexical) | set(semantic)
+        for one in ranked:
+            assert math.isclose(sum(vote.share for vote in one.votes), one.score, abs_tol=1e-12)
+            assert 0 <= one.score <= 1
+
+
+@given(SCORES, COSINES)
+def test_a_ranking_is_ordered_and_the_same_every_time(lexical, semantic) -> None:
+    ranked = fuse.convex(lexical, semantic)
+    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+    again = fuse.convex(dict(reversed(lexical.items())), dict(reversed(semantic.items())))
+    assert ranked == again
+
+
+@given(SCORES)
+def test_ranks_count_from_one_and_equals_share_a_place(scores) -> None:
+    places = fuse.ranks(scores)
+    for id_, place in places.items():
+        assert place == 1 + sum(other > scores[id_] for other in scores.values())
+
+
+@given(SCORES, COSINES, st.floats(0.1, 0.9))
+def test_what_both_retrievers_prefer_is_preferred(lexical, semantic, weight) -> None:
+    ranked = {one.id: one.score for one in fuse.convex(lexical, semantic, weight)}
+    both = set(lexical) & set(semantic)
+    for one in both:
+        for two in both:
+            if lexical[one] >= lexical[two] and semantic[one] >= semantic[two]:
+                assert ranked[one] >= ranked[two] - 1e-12
