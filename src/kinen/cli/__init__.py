@@ -1,0 +1,95 @@
+"""The command line: a table of commands, each loaded when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+COMMANDS = (
+    ("Ask", "search", "kinen.cli.search", "find things by word and by meaning"),
+    ("Ask", "show", "kinen.cli.show", "show a record, a file or a place in it"),
+    ("Ask", "graph", "kinen.cli.graph", "links between notes: around one, broken ones, drawings"),
+    ("Keep", "index", "kinen.cli.index", "bring the index up to date; its status; rebuild it"),
+    ("Keep", "resources", "kinen.cli.resources", "add, list and search papers, docs and data"),
+    ("Keep", "status", "kinen.cli.status", "what this space remembers, and with which model"),
+    ("Keep", "doctor", "kinen.cli.doctor", "what is wrong on this machine, and what mends it"),
+    ("Set up", "init", "kinen.cli.init", "make a folder a space"),
+    ("Set up", "space", "kinen.cli.space", "the spaces on this machine"),
+    ("Set up", "config", "kinen.cli.config", "show, get and set options"),
+    ("Set up", "trust", "kinen.cli.trust", "let a space's own config choose endpoints and models"),
+    ("Set up", "completion", "kinen.cli.completion", "completion for bash, zsh or fish"),
+    ("Set up", "demo", "kinen.cli.demo", "build a small space and ask it three questions"),
+)
+
+_EXAMPLES = """Examples:
+  kinen init                              make this folder a space
+  kinen search why did we drop redis      ask by word and by meaning
+  kinen search --type rounds --since 2w token refresh
+  kinen search 'rate limiter' --json | jq '.results[0].source.path'
+"""
+
+
+def overview() -> str:
+    """The help of `kinen` itself."""
+    lines = [
+        "Usage: kinen COMMAND [ARGS]...",
+        "",
+        "  Local, lossless, explained memory for AI coding agents.",
+        "",
+    ]
+    group = ""
+    for section, name, _, text in COMMANDS:
+        if section != group:
+            lines += [f"{section}:"] if not group else ["", f"{section}:"]
+            group = section
+        lines.append(f"  {name:<11} {text}")
+    lines += [
+        "",
+        _EXAMPLES,
+        "Options:",
+        "  --space NAME   work on another space than the one of this folder",
+    ]
+    lines += [
+        "  --version      show the version",
+        "  --help         show this, or a command's own help",
+    ]
+    return "\n".join(lines)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """The entry point. Exit codes: 0 found or done, 1 nothing found, 2 error."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does: not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def _run(words: list[str]) -> int:
+    completing = "_KINEN_COMPLETE" in os.environ
+    if not completing and words in ([], ["--help"], ["-h"], ["help"]):
+        print(overview())
+        return 0
+    if words == ["--version"]:
+        from kinen import __version__
+
+        print(f"kinen {__version__}")
+        return 0
+    if not completing and words[0] == "search":
+        from kinen.cli.options import read
+        from kinen.cli.search import OPTIONS, search
+
+        plain = read(words[1:], OPTIONS)
+        if plain and plain[0]:
+            from kinen.cli.run import guarded
+
+            return guarded(lambda: search(" ".join(plain[0]), **plain[1]))
+    from kinen.cli.root import run
+
+    return run(words)

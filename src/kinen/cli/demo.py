@@ -1,0 +1,96 @@
+"""`kinen demo`: a small, believable space, three questions and the reasons for the answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from kinen import render
+from kinen.cli.progress import bar
+from kinen.cli.run import colours
+
+if TYPE_CHECKING:
+    from kinen.memory import Memory
+    from kinen.render import Style
+
+
+class Scene(NamedTuple):
+    """A question of the demo, and what to look at in its answer."""
+
+    question: str
+    mode: str
+    remark: str
+
+
+SCENES = (
+    Scene("rate-limiter", "fulltext", "A word with a hyphen: just text, never a syntax error."),
+    Scene("why did we drop redis?", "hybrid", "By word and by meaning; the votes add up."),
+    Scene(
+        "the site got slow when everybody signed in at once",
+        "hybrid",
+        "Only meaning can answer: the note says 'clocks in' and 'ran dry', no word of the question.",
+    ),
+)
+
+
+def command() -> click.Command:
+    return demo
+
+
+@click.command()
+@click.option("--keep", is_flag=True, help="keep the folder and say where it is")
+def demo(keep: bool) -> int:
+    """Build a small space in a temporary folder, index it, ask three questions, explain."""
+    from kinen.memory import Memory
+
+    folder = tempfile.mkdtemp(prefix="kinen-demo-")
+    root = os.path.join(folder, "parcelry")
+    here = os.path.join(os.path.dirname(__file__), "demo_space")
+    shutil.copytree(here, root)
+    os.makedirs(os.path.join(root, ".kinen"))
+    style = colours()
+    try:
+        with Memory.open(root, home=os.path.join(folder, "home")) as memory:
+            _build(memory, style)
+            for scene in SCENES:
+                _ask(memory, scene, style)
+            _links(memory, style)
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if keep:
+        print(f"kept: cd {root} && KINEN_HOME={os.path.join(folder, 'home')} kinen search ...")
+    else:
+        print(style("dim", "\nNow yours: `kinen init` in a folder of notes, then `kinen search`."))
+    return 0
+
+
+def _build(memory: Memory, style: Style) -> None:
+    with bar() as tell:
+        report = memory.sync(progress=tell)
+    counts = memory.counts()
+    print(style("bold", "A space: the notes, sessions and documents of a small team"))
+    print(f"  {render.report_text(report)}")
+    print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")
+
+
+def _ask(memory: Memory, scene: Scene, style: Style) -> None:
+    from kinen.model import Query
+
+    flag = " --fulltext" if scene.mode == "fulltext" else ""
+    print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
+    print(style("dim", f"  {scene.remark}"))
+    hits = memory.search(Query(scene.question, mode=scene.mode, limit=2))
+    print(render.hits_text(hits, style=style, explain=True))
+    sys.stdout.flush()
+
+
+def _links(memory: Memory, style: Style) -> None:
+    record = memory.record("artifacts/adr-007-session-store.md")
+    print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
+    print(render.links_text(record.ref, memory.links(record.ref), style))

@@ -1,0 +1,132 @@
+"""`kinen doctor`: what is wrong on this machine, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from kinen import config, render
+from kinen import space as spaces
+from kinen.cli.run import colours
+from kinen.errors import KinenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    fine: bool
+    said: str
+    mend: str = ""
+
+
+def command() -> click.Command:
+    return doctor
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="for scripts")
+def doctor(as_json: bool) -> int:
+    """Look at everything kinen needs; exit 1 if something is wrong."""
+    found = list(examine())
+    if as_json:
+        print(render.to_json({"findings": [one._asdict() for one in found]}))
+    else:
+        style = colours()
+        for one in found:
+            mark = "ok  " if one.fine else style("warn", "bad ")
+            print(f"{mark} {one.what:<14} {one.said}")
+            if one.mend and not one.fine:
+                print(f"     {'':<14} {style('bold', one.mend)}")
+    return 0 if all(one.fine for one in found) else 1
+
+
+def examine() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
+    yield _full_text()
+    home = config.default_home()
+    yield _writable(home)
+    try:
+        config.load(home, None)
+        yield Finding("your config", True, config.user_file())
+    except KinenError as error:
+        yield Finding("your config", False, error.message, error.hint)
+    try:
+        for one in spaces.registered(home):
+            if one.missing:
+                mend = f"kinen space remove {one.name}"
+                yield Finding("space", False, f"{one.name}: {one.root} is gone", mend)
+        here = spaces.find()
+    except KinenError as error:
+        yield Finding("space", False, error.message, error.hint)
+        return
+    yield Finding("space", True, f"{here.name} in {here.root}")
+    yield from _memory(here.root)
+
+
+def _full_text() -> Finding:
+    try:
+        with sqlite3.connect(":memory:") as db:
+            db.execute("CREATE VIRTUAL TABLE f USING fts5(t)")
+    except sqlite3.OperationalError:
+        said = f"SQLite {sqlite3.sqlite_version} without FTS5"
+        return Finding("sqlite", False, said, "use a Python whose SQLite has FTS5")
+    return Finding("sqlite", True, f"{sqlite3.sqlite_version} with full text")
+
+
+def _writable(home: str) -> Finding:
+    try:
+        config.write_atomic(os.path.join(home, ".doctor"), "")
+        os.unlink(os.path.join(home, ".doctor"))
+    except (OSError, KinenError) as error:
+        return Finding(
+            "data folder", False, f"{home}: {error}", "set KINEN_HOME to a folder of yours"
+        )
+    return Finding("data folder", True, home)
+
+
+def _memory(root: str) -> Iterator[Finding]:
+    from kinen.memory import Memory
+
+    try:
+        with Memory.open(root) as memory:
+            problem = memory.check()
+            state = memory.status()
+    except KinenError as error:
+        yield Finding("index", False, error.message, error.hint)
+        return
+    if problem:
+        yield Finding("index", False, problem, "kinen index --rebuild")
+    elif not state.synced:
+        yield Finding("index", False, "never built", "kinen index")
+    else:
+        yield Finding("index", True, f"{state.counts.documents:,} documents, {state.synced}")
+    if state.counts.skipped:
+        said = f"{state.counts.skipped:,} files could not be read"
+        yield Finding("files", False, said, "kinen index status")
+    yield _model(memory, state.pending, state.provider)
+    if state.untrusted:
+        yield Finding("trust", False, f"ignored keys: {', '.join(state.untrusted)}", "kinen trust")
+
+
+def _model(memory: object, pending: int, provider: str) -> Finding:
+    from kinen.memory import Memory
+
+    assert isinstance(memory, Memory)
+    if provider == "none":
+        return Finding("model", True, "none: full text only")
+    try:
+        name = memory.try_model()
+    except KinenError as error:
+        return Finding("model", False, error.message, error.hint)
+    if pending:
+        return Finding("model", False, f"{name}; {pending:,} chunks have no vector", "kinen index")
+    return Finding("model", True, name)

@@ -1,0 +1,102 @@
+"""`kinen index`: bring the index up to date, look at it, rebuild it."""
+
+from __future__ import annotations
+
+import click
+
+from kinen import render
+from kinen.cli.progress import bar
+from kinen.cli.run import colours, note
+
+_SPACE = click.option("--space", "-s", help="work on this space instead")
+_JSON = click.option("--json", "as_json", is_flag=True, help="for scripts")
+
+
+def command() -> click.Command:
+    return index
+
+
+@click.group(invoke_without_command=True)
+@click.option("--rebuild", is_flag=True, help="forget the index and build it from the files")
+@click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
+@_SPACE
+@_JSON
+@click.pass_context
+def index(
+    ctx: click.Context, rebuild: bool, no_embed: bool, space: str | None, as_json: bool
+) -> int:
+    """Bring the index up to date: all full text first, vectors after. Safe to interrupt.
+
+    \b
+    Examples:
+      kinen index
+      kinen index --no-embed
+      kinen index status
+      kinen index rebuild --session 20251203-01-auth
+    """
+    if ctx.invoked_subcommand:
+        return 0
+    return run(space, as_json=as_json, rebuild=rebuild, embed=not no_embed)
+
+
+@index.command()
+@_SPACE
+@_JSON
+def status(space: str | None, as_json: bool) -> int:
+    """What is in the index, and which files could not be read, each with its reason."""
+    from kinen.memory import Memory
+
+    with Memory.open(space=space) as memory:
+        state = memory.status()
+        skipped = memory.skipped()
+    if as_json:
+        shown = {
+            "space": state.space.name,
+            "synced": state.synced or None,
+            "counts": render.counts_json(state.counts),
+            "types": state.kinds,
+            "pending": state.pending,
+            "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
+        }
+        print(render.to_json(shown))
+        return 0
+    counts = state.counts
+    print(
+        f"{counts.documents:,} documents, {counts.chunks:,} chunks, {counts.vectors:,} with a vector"
+    )
+    print(f"{counts.edges:,} links, {counts.broken:,} broken")
+    print(f"last synced {state.synced or 'never'}")
+    style = colours()
+    for path, reason in skipped:
+        print(f"{style('warn', 'skipped')} {path}: {reason}")
+    return 0
+
+
+@index.command()
+@click.option("--session", default="", help="only the files of this session")
+@click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
+@_SPACE
+@_JSON
+def rebuild(session: str, no_embed: bool, space: str | None, as_json: bool) -> int:
+    """Build the index again from the files; vectors of unchanged text are reused."""
+    return run(space, as_json=as_json, rebuild=True, embed=not no_embed, session=session)
+
+
+def run(space: str | None, *, as_json: bool, rebuild: bool, embed: bool, session: str = "") -> int:
+    from kinen.memory import Memory
+
+    with Memory.open(space=space) as memory:
+        with bar(quiet=as_json) as tell:
+            report = memory.sync(rebuild=rebuild, embed=embed, session=session, progress=tell)
+        counts = memory.counts()
+    if as_json:
+        shown = {**report._asdict(), "counts": render.counts_json(counts)}
+        print(render.to_json(shown))
+        return 0
+    print(render.report_text(report))
+    print(f"{counts.documents:,} documents, {counts.chunks:,} chunks, {counts.vectors:,} vectors")
+    for remark in report.notes:
+        note(remark)
+    if counts.skipped:
+        note(f"{counts.skipped:,} files could not be read: `kinen index status` says why")
+    return 0

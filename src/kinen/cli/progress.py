@@ -1,0 +1,45 @@
+"""A progress bar on a terminal; silence elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_WHAT = {"read": "reading", "embed": "embedding"}
+
+
+@contextlib.contextmanager
+def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """A function that is told the phase, how much is done, and of how much."""
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks = {}
+
+        def tell(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                tasks[phase] = progress.add_task(_WHAT[phase], total=total)
+            progress.update(tasks[phase], completed=done, total=total)
+
+        yield tell

@@ -1,0 +1,60 @@
+"""The click side of the command line: every command behind its row of the table."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from kinen.cli import COMMANDS, overview
+from kinen.cli.run import ERROR, fail, guarded
+
+
+class Root(click.Group):
+    """`kinen` itself; a command's module is imported when the command is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [name for _, name, _, _ in COMMANDS]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        for _, known, module, _ in COMMANDS:
+            if known == name:
+                made: click.Command = import_module(module).command()
+                return made
+        return None
+
+    def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
+        return overview()
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            hint = f"did you mean `kinen {near[0]}`?" if near else "`kinen --help` lists them"
+            raise click.UsageError(f"no command {args[0]!r} · {hint}", ctx) from error
+
+
+def run(words: list[str]) -> int:
+    """Run a command line through click; its own complaints also fit on one line."""
+
+    def call() -> int:
+        try:
+            code = root.main(words, prog_name="kinen", standalone_mode=False)
+        except click.UsageError as error:
+            where = error.ctx.command_path if error.ctx else "kinen"
+            hint = "" if " · " in error.format_message() else f" · see `{where} --help`"
+            return fail(error.format_message() + hint)
+        except click.ClickException as error:
+            return fail(error.format_message())
+        except click.Abort:
+            return ERROR
+        return code if isinstance(code, int) else 0
+
+    return guarded(call)
+
+
+root = Root("kinen")

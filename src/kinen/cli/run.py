@@ -1,0 +1,52 @@
+"""How every command runs: errors on one line, exit codes, colours only for people."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from kinen.errors import KinenError
+from kinen.render import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOUND, NOTHING, ERROR = 0, 1, 2
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Run a command; whatever a user can cause becomes one line that says what to do."""
+    try:
+        return command()
+    except KinenError as error:
+        return fail(str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return fail(f"{error.filename or 'the system'}: {error.strerror or error}")
+    except RecursionError:
+        return fail("the input is nested too deeply")
+    except Exception as error:
+        if os.environ.get("KINEN_DEBUG"):
+            raise
+        name = type(error).__name__
+        return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows where")
+
+
+def fail(message: str) -> int:
+    line = " ".join(message.split())
+    print(f"kinen: {line}", file=sys.stderr)
+    return ERROR
+
+
+def colours(stream: object = None) -> Style:
+    """Colour on a terminal only, and not against NO_COLOR."""
+    out = stream or sys.stdout
+    on = out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"  # type: ignore[attr-defined]
+    return Style(colour=bool(on))
+
+
+def note(text: str) -> None:
+    """A remark for people, apart from the output that a pipe reads."""
+    print(colours(sys.stderr)("dim", f"note: {text}"), file=sys.stderr)

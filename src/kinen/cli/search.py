@@ -1,0 +1,127 @@
+"""`kinen search`: ask by word and by meaning."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kinen import render
+from kinen.cli.options import Option
+from kinen.cli.run import FOUND, NOTHING, colours, note
+from kinen.errors import QueryError
+from kinen.model import KINDS, MODES, Query
+from kinen.text import now, parse_time
+
+if TYPE_CHECKING:
+    import click
+
+    from kinen.model import Hits
+
+OPTIONS = (
+    Option(("--semantic",), "semantic", "by meaning only", bool),
+    Option(("--fulltext",), "fulltext", "by word only", bool),
+    Option(("--mode", "-m"), "mode", "how to retrieve and fuse", str, "", choices=MODES),
+    Option(("--type", "-t"), "types", "rounds, artifacts, resources, notes, ... or all", many=True),
+    Option(("--session",), "session", "in this session (part of its name will do)", str, ""),
+    Option(("--tag",), "tags", "with this tag; again for each further one", many=True),
+    Option(("--path", "-p"), "paths", "below this folder, or matching this glob", many=True),
+    Option(
+        ("--since",), "since", "not older than: 2026-03-01, 2h, 3d, 1w, today, yesterday", str, ""
+    ),
+    Option(("--until",), "until", "not newer than, in the same words", str, ""),
+    Option(("--limit", "-n"), "limit", "at most this many hits", int, 0),
+    Option(("--context", "-C"), "context", "chunks before and after each hit", int, -1),
+    Option(("--min-score",), "min_score", "only hits that score at least this, 0 to 1", float, 0.0),
+    Option(("--space", "-s"), "spaces", "in this space instead; again for more, or all", many=True),
+    Option(("--explain", "-e"), "explain", "show the votes behind each hit", bool),
+    Option(("--files", "-l"), "files", "only the paths, one per line", bool),
+    Option(("--json",), "as_json", "for scripts", bool),
+)
+
+EPILOG = """Examples:
+  kinen search why did we drop redis
+  kinen search --fulltext 'rate-limiter' --type rounds --since 2w
+  kinen search --explain -C 1 token refresh
+  kinen search deploy --space all -l | xargs less"""
+
+
+def search(text: str, **options: Any) -> int:
+    """Find things and print them: `path:line` first. Exit 0 found, 1 nothing, 2 error."""
+    hits = ask(text, options)
+    if options["as_json"]:
+        print(render.to_json(render.hits_json(hits)))
+    else:
+        for remark in hits.notes:
+            note(remark)
+        if options["files"]:
+            paths = dict.fromkeys(render.place(hit) for hit in hits)
+            sys.stdout.writelines(f"{path}\n" for path in paths)
+        elif hits:
+            print(render.hits_text(hits, style=colours(), explain=options["explain"]))
+    return FOUND if hits else NOTHING
+
+
+def ask(text: str, options: dict[str, Any]) -> Hits:
+    from kinen.memory import Memory, search_spaces
+
+    spaces = options["spaces"]
+    if len(spaces) > 1 or "all" in spaces:
+        return search_spaces(spaces, lambda memory: query_of(text, options, memory))
+    with Memory.open(space=spaces[0] if spaces else None) as memory:
+        return memory.search(query_of(text, options, memory))
+
+
+def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
+    """The command line's words as a query, with the space's defaults."""
+    settings = memory.config.search
+    modes = [name for name in ("semantic", "fulltext") if options[name]]
+    if options["mode"]:
+        modes.append(options["mode"])
+    if len(modes) > 1:
+        raise QueryError(f"{' and '.join(modes)} exclude each other", "give one mode")
+    context = settings.context_chunks if options["context"] < 0 else options["context"]
+    at = now()
+    return Query(
+        text,
+        limit=options["limit"] or settings.default_limit,
+        mode=modes[0] if modes else settings.default_mode,
+        kinds=kinds_of(options["types"]),
+        session=options["session"],
+        tags=tuple(tag.lstrip("#") for tag in options["tags"]),
+        paths=options["paths"],
+        since=parse_time(options["since"], at) if options["since"] else "",
+        until=parse_time(options["until"], at, end=True) if options["until"] else "",
+        context=context,
+        min_score=options["min_score"],
+    )
+
+
+def kinds_of(types: tuple[str, ...]) -> tuple[str, ...]:
+    """Kinds by their plural, singular or `all`."""
+    plural = {**{f"{kind}s": kind for kind in KINDS}, "memories": "memory", "summaries": "summary"}
+    found: list[str] = []
+    for name in (one for given in types for one in given.lower().split(",")):
+        if name == "all":
+            return ()
+        kind = plural.get(name, name)
+        if kind not in KINDS:
+            raise QueryError(f"no type {name!r}", "use " + ", ".join(plural) + " or all")
+        found.append(kind)
+    return tuple(dict.fromkeys(found))
+
+
+def command() -> click.Command:
+    import click
+
+    from kinen.cli.options import click_options
+
+    def run(query: tuple[str, ...], **options: Any) -> int:
+        return search(" ".join(query), **options)
+
+    return click.Command(
+        "search",
+        params=[click.Argument(["query"], nargs=-1, required=True), *click_options(OPTIONS)],
+        callback=run,
+        help="Find things by word and by meaning, with the reason shown.",
+        epilog="\b\n" + EPILOG,
+    )

@@ -1,0 +1,94 @@
+"""`kinen space`: the spaces on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kinen import config, render
+from kinen import space as spaces
+from kinen.cli.run import FOUND, NOTHING, colours
+
+if TYPE_CHECKING:
+    from kinen.space import Space
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="for scripts")
+
+
+def command() -> click.Command:
+    return space
+
+
+@click.group()
+def space() -> None:
+    """The spaces on this machine: which there are, which one this is, other names for them."""
+
+
+@space.command("list")
+@_JSON
+def list_(as_json: bool) -> int:
+    """Every registered space with its folder."""
+    found = spaces.registered(config.default_home())
+    if as_json:
+        print(render.to_json({"spaces": [_shown(one) for one in found]}))
+    else:
+        style = colours()
+        for one in found:
+            gone = style("warn", "  (folder is gone)") if one.missing else ""
+            print(f"{style('bold', one.name)}  {one.root}{gone}")
+    return FOUND if found else NOTHING
+
+
+@space.command()
+@_JSON
+def current(as_json: bool) -> int:
+    """The space that this folder belongs to."""
+    found = spaces.find()
+    if as_json:
+        print(render.to_json(_shown(found)))
+    else:
+        print(f"{found.name}  {found.root}")
+    return 0
+
+
+@space.command()
+@click.argument("path", type=click.Path(exists=True, file_okay=False))
+@click.option("--name", help="what to call it; the folder's name if not given")
+def add(path: str, name: str | None) -> int:
+    """Register a folder as a space without writing anything into it."""
+    added = spaces.register(spaces.at(path), name)
+    print(f"added {added.name}  {added.root}")
+    return 0
+
+
+@space.command()
+@click.argument("name")
+def remove(name: str) -> int:
+    """Take a space off the list; its folder and what was remembered stay."""
+    gone = spaces.unregister(config.default_home(), name)
+    print(f"removed {gone.name}; its data stays in {gone.data}")
+    return 0
+
+
+@space.command()
+@click.argument("name")
+@click.argument("other")
+def alias(name: str, other: str) -> int:
+    """Give a space another name that --space understands."""
+    known = spaces.alias(config.default_home(), name, other)
+    print(f"{known.name} is also {other}")
+    return 0
+
+
+def _shown(one: Space) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "root": one.root,
+        "id": one.id,
+        "identity": one.identity,
+        "origin": one.origin or None,
+        "aliases": list(one.aliases),
+        "data": one.data,
+        "missing": one.missing,
+    }

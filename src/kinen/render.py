@@ -1,0 +1,319 @@
+"""Records, hits and graphs as text, JSON and drawings; the same for every surface."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kinen.text import excerpt, terms, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kinen.model import Chunk, Counts, Edge, Hit, Hits, Record, Report, Status
+
+SHOWN = 3
+"""Lines of a hit shown to people."""
+_STYLES = {"path": "35", "line": "32", "dim": "2", "bold": "1", "match": "1;31", "warn": "33"}
+
+
+class Style:
+    """Colours for a terminal, or none."""
+
+    def __init__(self, *, colour: bool) -> None:
+        self.colour = colour
+
+    def __call__(self, name: str, text: str) -> str:
+        return f"\033[{_STYLES[name]}m{text}\033[0m" if self.colour and text else text
+
+
+PLAIN = Style(colour=False)
+
+
+def to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+# Hits
+
+
+def hits_json(hits: Hits) -> dict[str, Any]:
+    return {
+        "query": hits.query.text,
+        "mode": hits.mode,
+        "results": [hit_json(hit) for hit in hits],
+        "notes": list(hits.notes),
+    }
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    record = record_json(hit.record)
+    if hit.space:
+        record["space"] = hit.space
+    return {
+        "chunk": {
+            "content": hit.chunk.text,
+            "start_line": hit.chunk.start_line or None,
+            "end_line": hit.chunk.end_line or None,
+            "page": hit.chunk.page or None,
+            "heading": hit.chunk.heading,
+        },
+        "source": record,
+        "context": {
+            "before": [chunk.text for chunk in hit.before],
+            "after": [chunk.text for chunk in hit.after],
+        },
+        "score": _number(hit.score),
+        "match_type": match_type(hit),
+        "votes": [
+            {
+                "retriever": vote.retriever,
+                "rank": vote.rank,
+                "score": _number(vote.score),
+                "share": _number(vote.share),
+            }
+            for vote in hit.votes
+        ],
+    }
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    return {
+        "ref": record.ref,
+        "path": record.path,
+        "type": record.kind,
+        "title": record.title,
+        "at": record.at,
+        "session": record.session,
+        "tags": list(record.tags),
+        "metadata": dict(record.metadata or {}),
+    }
+
+
+def match_type(hit: Hit) -> str:
+    """Which retrievers found it: `hybrid`, `fulltext` or `semantic`."""
+    found = [vote.retriever for vote in hit.votes]
+    return found[0] if len(found) == 1 else "hybrid"
+
+
+def _number(value: float) -> float:
+    """Enough digits to tell hits apart; shares still add up to the score."""
+    return round(float(value), 6)
+
+
+def hits_text(hits: Hits, *, style: Style = PLAIN, explain: bool = False) -> str:
+    """One block per hit, `path:line` first, so that editors and pagers can jump."""
+    asked = terms(hits.query.text)
+    return "\n".join(hit_text(hit, asked, style=style, explain=explain) for hit in hits)
+
+
+def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: bool = False) -> str:
+    at = best_line(hit.chunk, asked)
+    head = style("path", f"{hit.space}:{hit.record.path}" if hit.space else place(hit))
+    if hit.chunk.start_line:
+        head += ":" + style("line", str(hit.chunk.start_line + at))
+    elif hit.chunk.page:
+        head += style("line", f"#page={hit.chunk.page}")
+    about = hit.chunk.heading or hit.record.title
+    head += f"  {style('bold', excerpt(about, 80))}  {style('dim', f'{hit.score:.3f}')}"
+    lines = [head, *(f"    {line}" for line in shown_lines(hit.chunk.text, at, asked, style))]
+    if explain:
+        lines.append("    " + style("dim", explanation(hit)))
+    for name, chunks in (("before", hit.before), ("after", hit.after)):
+        lines += [style("dim", f"    {name}: {excerpt(chunk.text, 160)}") for chunk in chunks]
+    return "\n".join(lines)
+
+
+def place(hit: Hit) -> str:
+    return hit.record.path or hit.record.ref
+
+
+def explanation(hit: Hit) -> str:
+    """Why it ranked here: each vote's place and score, and the shares that add up."""
+    said = [
+        f"{vote.retriever} #{vote.rank} ({vote.score:.3f}) gives {vote.share:.3f}"
+        for vote in hit.votes
+    ]
+    return f"{' + '.join(said)} = {hit.score:.3f} · {hit.chunk.id}"
+
+
+def best_line(chunk: Chunk, asked: Sequence[str]) -> int:
+    """The offset of the chunk's line that says most of what was asked, the first of equals."""
+    wanted = {word[:5] for word in asked}
+    best, most = 0, -1
+    for at, line in enumerate(chunk.text.splitlines()):
+        if not line.strip():
+            continue
+        said = len({word.lower()[:5] for word in words(line)} & wanted)
+        if said > most:
+            best, most = at, said
+    return best
+
+
+def shown_lines(text: str, at: int, asked: Sequence[str], style: Style) -> list[str]:
+    lines = text.splitlines()
+    chosen = [line for line in lines[at:] if line.strip()][:SHOWN]
+    return [_marked(excerpt(line, 200), asked, style) for line in chosen]
+
+
+def _marked(line: str, asked: Sequence[str], style: Style) -> str:
+    if not style.colour:
+        return line
+    import re
+
+    stems = sorted({re.escape(word[: max(4, len(word) - 2)]) for word in asked}, key=len)
+    if not stems:
+        return line
+    pattern = r"\b(?:" + "|".join(reversed(stems)) + r")\w*"
+    return re.sub(pattern, lambda found: style("match", found[0]), line, flags=re.IGNORECASE)
+
+
+# Records, counts, reports
+
+
+def records_text(records: Iterable[Record], style: Style = PLAIN) -> str:
+    rows = []
+    for record in records:
+        tags = style("dim", " ".join(f"#{tag}" for tag in record.tags))
+        rows.append(f"{style('path', record.path or record.ref)}  {record.title}  {tags}".rstrip())
+    return "\n".join(rows)
+
+
+def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -> str:
+    """A record's head and what is remembered of it, with line or page numbers."""
+    head = [style("bold", record.title), f"{record.ref}"]
+    if record.at:
+        head.append(f"at {record.at}")
+    if record.tags:
+        head.append("tags " + ", ".join(record.tags))
+    body = []
+    for chunk in chunks:
+        where = f"{chunk.start_line}" if chunk.start_line else f"page {chunk.page}"
+        where = where if chunk.start_line or chunk.page else f"#{chunk.n}"
+        body.append(f"\n{style('line', where)}  {style('dim', chunk.heading)}\n{chunk.text}")
+    return "\n".join([*head, *body])
+
+
+def counts_json(counts: Counts) -> dict[str, int]:
+    return dict(counts._asdict())
+
+
+def status_json(status: Status) -> dict[str, Any]:
+    return {
+        "space": {
+            "name": status.name,
+            "root": status.root,
+            "id": status.id,
+            "origin": status.origin or None,
+        },
+        "data": status.data,
+        "bytes": status.bytes,
+        "synced": status.synced or None,
+        "counts": counts_json(status.counts),
+        "types": dict(status.kinds),
+        "embedding": {
+            "provider": status.provider,
+            "model": status.model or None,
+            "dimensions": status.dimensions or None,
+            "pending": status.pending,
+        },
+        "untrusted": list(status.untrusted),
+    }
+
+
+def status_text(status: Status, style: Style = PLAIN) -> str:
+    """What a space remembers, and what needs attention."""
+    counts = status.counts
+    kinds = ", ".join(f"{count:,} {kind}s" for kind, count in status.kinds.items())
+    rows = [
+        ("space", f"{style('bold', status.name)}  {status.root}"),
+        ("origin", status.origin or "no git origin"),
+        ("remembers", kinds or "nothing yet, run `kinen index`"),
+        ("chunks", f"{counts.chunks:,}, {counts.vectors:,} of them with a vector"),
+        ("links", f"{counts.edges:,}, and {counts.broken:,} broken"),
+        ("model", _model(status)),
+        ("synced", status.synced or "never"),
+        ("data", f"{status.data} ({status.bytes / 1e6:,.1f} MB)"),
+    ]
+    lines = [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
+    if counts.skipped:
+        lines.append(
+            style("warn", f"{counts.skipped:,} files unread: `kinen index status` says why")
+        )
+    if status.untrusted:
+        keys = ", ".join(status.untrusted)
+        lines.append(style("warn", f"ignored until `kinen trust`: {keys}"))
+    return "\n".join(lines)
+
+
+def _model(status: Status) -> str:
+    if status.provider == "none":
+        return "none: full text only (index.embedding_provider is none)"
+    waiting = f", {status.pending:,} chunks wait for `kinen index`" if status.pending else ""
+    size = f", {status.dimensions} dimensions" if status.dimensions else ""
+    return f"{status.provider} {status.model}{size}{waiting}"
+
+
+def report_text(report: Report) -> str:
+    """What a sync did, on one line."""
+    done = [
+        f"{count:,} {name}"
+        for name, count in zip(report._fields[:4], report[:4], strict=True)
+        if count
+    ]
+    line = ", ".join(done) or "nothing changed"
+    if report.embedded:
+        line += f", {report.embedded:,} chunks embedded"
+    if report.pending:
+        line += f", {report.pending:,} still without a vector"
+    return f"{line} ({report.seconds:.1f} s)"
+
+
+# Graphs
+
+
+def edges_json(edges: Iterable[Edge]) -> list[dict[str, Any]]:
+    return [dict(edge._asdict()) for edge in edges]
+
+
+def graph_dot(edges: Iterable[Edge]) -> str:
+    lines = ["digraph kinen {", "  rankdir=LR; node [shape=box, fontname=Helvetica];"]
+    for edge in edges:
+        lines.append(f"  {_quoted(_name(edge.source))} -> {_quoted(_name(edge.target))};")
+    return "\n".join([*lines, "}"])
+
+
+def graph_mermaid(edges: Sequence[Edge]) -> str:
+    refs = dict.fromkeys(end for edge in edges for end in (edge.source, edge.target))
+    ids = {ref: f"n{at}" for at, ref in enumerate(refs)}
+    nodes = [f'  {ids[ref]}["{_name(ref).replace(chr(34), "&quot;")}"]' for ref in refs]
+    arrows = [f"  {ids[edge.source]} --> {ids[edge.target]}" for edge in edges]
+    return "\n".join(["graph LR", *nodes, *arrows])
+
+
+def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
+    """What a record links to, what links to it, and what lies further away."""
+    groups: dict[str, list[str]] = {"links to": [], "linked from": [], "further": []}
+    for edge in edges:
+        line = f":{edge.line}" if edge.line else ""
+        if edge.source == ref:
+            end = _name(edge.target) if edge.target else style("warn", f"{edge.written} (broken)")
+            groups["links to"].append(f"{end}")
+        elif edge.target == ref:
+            groups["linked from"].append(f"{style('path', _name(edge.source))}{line}")
+        else:
+            end = _name(edge.target) if edge.target else f"{edge.written} (broken)"
+            groups["further"].append(f"{_name(edge.source)} → {end}")
+    rows = []
+    for name, found in groups.items():
+        if found:
+            rows += [style("bold", name), *(f"  {one}" for one in dict.fromkeys(found))]
+    return "\n".join(rows)
+
+
+def _name(ref: str) -> str:
+    return ref.split(":", 1)[-1]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kinen
+from kinen import KinenError, Memory, Query
+from kinen.errors import NotFound, QueryError
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module")
+def asked(demo_space: Path, tmp_path_factory: pytest.TempPathFactory):
+    """The demo's space, indexed with vectors, for questions."""
+    with Memory.open(demo_space, home=tmp_path_factory.mktemp("asked")) as memory:
+        memory.sync()
+        yield memory
+
+
+def test_the_public_names_are_these() -> None:
+    names = "Chunk Edge Hit Hits KinenError Memory Query Record Report Vote __version__"
+    assert kinen.__all__ == names.split()
+    assert all(getattr(kinen, name) for name in kinen.__all__)
+
+
+def test_the_example_of_the_readme_works(asked: Memory) -> None:
+    hits = asked.search(Query("why did we drop redis?", limit=10, mode="hybrid"))
+    best = hits[0]
+    assert "redis" in best.chunk.text.lower()
+    assert best.record.ref == f"{best.record.kind}:{best.record.path}"
+    assert 0 < best.score <= 1
+    assert sum(vote.share for vote in best.votes) == pytest.approx(best.score)
+
+
+PARAPHRASES = [
+    ("nobody could get in after the cluster switched over", "sign in again"),
+    ("the site got slow when everybody signed in at once", "connections ran dry"),
+    ("stickers with nothing on them", "byte order mark"),
+]
+
+
+@pytest.mark.parametrize(("question", "answer"), PARAPHRASES)
+def test_meaning_finds_paraphrases_that_full_text_misses(asked: Memory, question: str, answer: str) -> None:
+    by_word = asked.search(Query(question, mode="fulltext", limit=1))
+    by_meaning = asked.search(Query(question, mode="semantic", limit=3))
+    hybrid = asked.search(Query(question, limit=3))
+    assert not any(answer in " ".join(hit.chunk.text.split()) for hit in by_word)
+    assert any(answer in " ".join(hit.chunk.text.split()) for hit in by_meaning)
+    assert any(answer in " ".join(hit.chunk.text.split()) for hit in hybrid)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank"])
+def test_every_mode_answers_explains_and_repeats_itself(asked: Memory, mode: str) -> None:
+    ask = Query("session lookup in postgres", mode=mode, limit=5)
+    hits = asked.search(ask)
+    assert len(hits) == 5
+    for hit in hits:
+        assert hit.votes
+        assert sum(vote.share for vote in hit.votes) == pytest.approx(hit.score)
+    again = asked.search(ask)
+    assert [hit for hit in hits] == [hit for hit in again]
+
+
+STRANGE = [
+    "rate-limiter",
+    "user's \"token\"",
+    "C++ (std::move)",
+    "foo AND",
+    "NEAR(a b)",
+    "日本語",
+    "title:x OR *",
+    "🙂 redis",
+    "a" * 10_000,
+    "%_^~`'; DROP TABLE records; --",
+]
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=lambda text: text[:20])
+@pytest.mark.parametrize("mode", ["fulltext", "hybrid"])
+def test_whatever_is_typed_is_just_text(asked: Memory, text: str, mode: str) -> None:
+    for hit in asked.search(Query(text, mode=mode)):
+        assert hit.chunk.text
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_an_empty_question_is_a_clear_error(asked: Memory, text: str) -> None:
+    with pytest.raises(QueryError, match="nothing to search for"):
+        asked.search(Query(text))
+
+
+def test_signs_alone_find_nothing_by_word(asked: Memory) -> None:
+    assert len(asked.search(Query("* + ?", mode="fulltext"))) == 0
+
+
+def test_a_question_that_is_too_long_is_refused(asked: Memory) -> None:
+    with pytest.raises(QueryError, match="characters"):
+        asked.search(Query("word " * 3000))
+
+
+def test_filters_narrow_before_ranking(asked: Memory) -> None:
+    def paths(**filters: object) -> set[str]:
+        return {hit.record.path for hit in asked.search(Query("session", limit=50, **filters))}
+
+    assert all("/rounds/" in path for path in paths(kinds=("round",)))
+    assert all("webhook" in path for path in paths(session="webhook-retries"))
+    assert all(path.startswith("notes/") for path in paths(paths=("notes",)))
+    assert paths(paths=("*.csv",)) == {"resources/data/incidents.csv"}
+    assert paths(tags=("tech/redis",)) == {
+        "sessions/20251203-01-session-store/rounds/01-foundation.md"
+    }
+    assert len(paths(tags=("tech",))) == 3
+    assert paths(since="2026-01-10T00:00:00.000Z").isdisjoint({"artifacts/adr-007-session-store.md"})
+    assert "notes/oncall.md" not in paths(until="2026-01-10T00:00:00.000Z")
+
+
+def test_tags_and_notes_of_the_manifest_are_found(asked: Memory) -> None:
+    hits = asked.search(Query("every outage since the start", mode="fulltext"))
+    assert hits[0].record.path == "resources/data/incidents.csv"
+    assert "incidents" in hits[0].record.tags
+
+
+def test_data_is_found_by_its_columns(asked: Memory) -> None:
+    hits = asked.search(Query("minutes_down", mode="fulltext"))
+    assert hits[0].record.path == "resources/data/incidents.csv"
+
+
+def test_parts_of_identifiers_are_found(asked: Memory) -> None:
+    hits = asked.search(Query("sweep expired", mode="fulltext"))
+    assert "sweepExpiredSessions" in hits[0].chunk.text
+
+
+def test_a_misspelt_word_is_corrected_and_the_answer_says_so(asked: Memory) -> None:
+    hits = asked.search(Query("posgresql", mode="fulltext"))
+    assert "PostgreSQL" in hits[0].chunk.text
+    assert hits.notes == ("corrected: posgresql → postgresql",)
+
+
+def test_context_gives_the_neighbours_in_order(asked: Memory) -> None:
+    hit = asked.search(Query("rate-limiter token bucket", context=2))[0]
+    numbers = [chunk.n for chunk in (*hit.before, hit.chunk, *hit.after)]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert hit.before
+
+
+def test_links_resolve_as_in_obsidian(asked: Memory) -> None:
+    ref = asked.record("artifacts/adr-007-session-store.md").ref
+    targets = {edge.target for edge in asked.links(ref) if edge.source == ref}
+    assert targets == {
+        "note:sessions/20251203-01-session-store/init.md",
+        "round:sessions/20251203-01-session-store/rounds/01-foundation.md",
+        "round:sessions/20251203-01-session-store/rounds/02-migration.md",
+    }
+    assert asked.broken() == []
+
+
+def test_an_unknown_name_or_a_path_outside_is_a_clear_error(asked: Memory) -> None:
+    with pytest.raises(NotFound, match="nothing remembered"):
+        asked.record("no/such.md")
+    with pytest.raises(NotFound, match="outside the space"):
+        asked.record("../../etc/passwd")
+
+
+def test_the_first_search_indexes_and_says_so(space: Path, write: Write) -> None:
+    write("a.md", "# Tea\n\nThe kettle is on.\n")
+    with Memory.open(space) as memory:
+        hits = memory.search("kettle")
+        assert hits[0].record.title == "Tea"
+        assert hits.notes == ("first search here: indexed 1 documents",)
+        assert memory.search("kettle").notes == ()
+
+
+def test_a_found_file_that_changed_is_read_again(space: Path, write: Write) -> None:
+    path = write("a.md", "# Tea\n\nThe kettle is on.\n")
+    with Memory.open(space) as memory:
+        memory.search("kettle")
+        path.write_text("# Coffee\n\nThe grinder is on, the kettle is off.\n")
+        os.utime(path, (1, 1))
+        hits = memory.search("kettle")
+        assert hits[0].record.title == "Coffee"
+        path.unlink()
+        assert len(memory.search(Query("kettle", mode="fulltext"))) == 0
+
+
+def test_without_a_model_full_text_answers_and_says_so(space: Path, write: Write) -> None:
+    write("a.md", "# Tea\n\nThe kettle is on.\n")
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        hits = memory.search("kettle")
+        assert len(hits) == 1
+        assert "full text only: index.embedding_provider is none" in hits.notes
+        with pytest.raises(QueryError, match="no search by meaning"):
+            memory.search(Query("kettle", mode="semantic"))
+        assert memory.status().pending == 0
+
+
+def test_a_moved_file_keeps_its_vectors(space: Path, write: Write) -> None:
+    path = write("a.md", "# Tea\n\nThe kettle is on.\n")
+    with Memory.open(space) as memory:
+        assert memory.sync().embedded == 1
+        (space / "deep").mkdir()
+        path.rename(space / "deep" / "b.md")
+        report = memory.sync()
+        assert (report.added, report.removed, report.embedded) == (1, 1, 0)
+        assert memory.counts().vectors == 1
+
+
+def test_a_deleted_cache_costs_time_and_nothing_else(space: Path, write: Write) -> None:
+    write("a.md", "# Tea\n\nThe kettle is on.\n")
+    with Memory.open(space) as memory:
+        memory.sync()
+        before = memory.search("hot drinks")[0]
+    for name in ("cache.db", "vectors.bin"):
+        (Path(memory.space.data) / name).unlink()
+    with Memory.open(space) as memory:
+        assert memory.sync(rebuild=True).embedded == 1
+        assert memory.search("hot drinks")[0] == before
+
+
+def test_unreadable_files_are_named_with_the_reason_and_tried_again(space: Path, write: Write) -> None:
+    (space / "x.pdf").write_bytes(b"%PDF-1.4 nonsense")
+    (space / "b.md").write_bytes(b"\x00\x01\x02" * 100)
+    write("empty.md", "")
+    write("fine.md", "text")
+    with Memory.open(space, settings={"index.max_file_mb": 1}) as memory:
+        (space / "big.md").write_text("word " * 300_000)
+        memory.sync(embed=False)
+        reasons = dict(memory.skipped())
+        assert set(reasons) == {"x.pdf", "b.md", "empty.md", "big.md"}
+        assert "too large" in reasons["big.md"]
+        assert memory.counts().documents == 1
+        assert memory.sync(embed=False).skipped == 0
+        write("b.md", "now it is text")
+        memory.sync(embed=False)
+        assert "b.md" not in dict(memory.skipped())
+
+
+def test_what_lies_outside_is_never_followed(space: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("outside")
+    (space / "link.md").symlink_to(tmp_path / "secret.md")
+    (space / "folder").symlink_to(tmp_path)
+    (space / "loop").symlink_to(space)
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+        assert memory.counts().documents == 0
+
+
+def test_an_empty_space_is_no_error(space: Path) -> None:
+    with Memory.open(space) as memory:
+        assert memory.sync().added == 0
+        assert len(memory.search("anything")) == 0
+        assert memory.status().counts.chunks == 0
+
+
+def test_meta_json_tells_what_is_there(space: Path, write: Write) -> None:
+    write("a.md", "# Tea\n\nSee [[b]].\n")
+    write("b.md", "# Pot\n")
+    with Memory.open(space) as memory:
+        memory.sync()
+        about = json.loads((Path(memory.space.data) / "meta.json").read_text())
+    assert (about["documents_count"], about["edges_count"]) == (2, 1)
+    assert about["model_dimensions"] == 384
+    assert about["last_updated"].endswith("Z")
+
+
+def test_a_session_can_be_rebuilt_alone(space: Path, write: Write) -> None:
+    write("sessions/20260101-01-auth/rounds/01-a.md", "# A\n\ntokens\n")
+    write("b.md", "# B\n")
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+        report = memory.sync(embed=False, rebuild=True, session="auth")
+        assert (report.changed, report.added, report.removed) == (1, 0, 0)
+        assert memory.counts().documents == 2
+
+
+def test_every_error_a_user_can_cause_is_a_kinen_error(tmp_path: Path) -> None:
+    with pytest.raises(KinenError):
+        Memory.open(tmp_path / "nowhere")
+    with pytest.raises(KinenError):
+        Memory.open("/")
