@@ -1,0 +1,259 @@
+"""config.yml as a file: read once, cached as JSON, trusted by digest, changed in place.
+
+YAML costs 20 ms to import, so it is loaded only where a file is new or changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from kinen import registry
+from kinen.errors import ConfigError
+
+if TYPE_CHECKING:
+    Path = str | os.PathLike[str]
+
+LARGEST = 256 * 1024
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
+    """What `parse` finds in a file, and the SHA-256 of its bytes; both from the cache if it can."""
+    file = os.fspath(file)
+    try:
+        seen = os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}, ""
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}", "check who owns it") from None
+    stamp = [seen.st_mtime_ns, seen.st_size, seen.st_ino]
+    path = os.path.join(home, "cache", "config.json")
+    cache = _cached(path)
+    try:
+        entry = cache[file]
+        if entry["stamp"] == stamp:
+            return {key: (raw, int(line)) for key, (raw, line) in entry["values"].items()}, str(
+                entry["digest"]
+            )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
+    data = _bytes(file)
+    values, digest = parse(data, file), _digest(data)
+    if _settled(seen.st_mtime_ns):
+        cache.pop(file, None)
+        recent = dict(list(cache.items())[-63:])
+        recent[file] = {"stamp": stamp, "digest": digest, "values": values}
+        _store(path, recent)
+    return values, digest
+
+
+def _settled(mtime_ns: int) -> bool:
+    """Whether a further write would show in the time: some disks keep only whole seconds."""
+    grain = 2 * 10**9 if mtime_ns % 10**9 == 0 else 5 * 10**7
+    return time.time_ns() - mtime_ns > grain
+
+
+def _cached(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            cache = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cache if isinstance(cache, dict) else {}
+
+
+def _store(path: str, cache: dict[str, Any]) -> None:
+    from contextlib import suppress
+
+    with suppress(OSError, ValueError):  # the next start parses again
+        registry.write_atomic(path, json.dumps(cache))
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(LARGEST + 1)
+    except OSError as error:
+        fact = f"cannot read {os.fspath(file)}: {error.strerror}"
+        raise ConfigError(fact, "check that it is a file, and who owns it") from None
+    if len(data) > LARGEST:
+        raise ConfigError(f"{os.fspath(file)} is too large for a config file")
+    return data
+
+
+def _digest(data: bytes) -> str:
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()
+
+
+def trust(home: Path, file: Path) -> None:
+    """Believe this file as it is now; any change to it asks again."""
+    key, digest = os.path.realpath(file), _digest(_bytes(file))
+    registry.update(os.fspath(home), "trust", lambda table: table.update({key: digest}))
+
+
+def revoke(home: Path, file: Path) -> None:
+    key = os.path.realpath(file)
+    registry.update(os.fspath(home), "trust", lambda table: table.pop(key, None))
+
+
+def trusted(home: Path, file: Path) -> bool:
+    return os.path.isfile(file) and trusts(home, file, _digest(_bytes(file)))
+
+
+def trusts(home: Path, file: Path, digest: str) -> bool:
+    """Whether the file was trusted when its bytes had this digest."""
+    return bool(registry.read(os.fspath(home), "trust").get(os.path.realpath(file)) == digest)
+
+
+def source_text(file: Path) -> str:
+    """The file as text to edit, empty when there is none."""
+    if not os.path.exists(file):
+        return ""
+    try:
+        return _bytes(file).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{os.fspath(file)} is not UTF-8 text", "save it as UTF-8") from None
+
+
+def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
+    """Dotted key → (text, list of texts, None where empty, or {} where nested; its line)."""
+    found: dict[str, tuple[Any, int]] = {}
+    for section, node, line in _pairs(_compose(data, file), file):
+        if _is(node, "mapping"):
+            pairs = [(f"{section}.{key}", value, at) for key, value, at in _pairs(node, file)]
+        else:
+            pairs = [(section, node, line)]
+        for dotted, value, at in pairs:
+            if dotted in found:
+                raise ConfigError(f"{dotted} is there twice: {file}:{at}", "remove one of them")
+            found[dotted] = (_plain(value), at)
+    return found
+
+
+def _compose(data: bytes | str, file: str) -> Any:
+    import yaml
+
+    try:
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        node = yaml.compose(data, Loader=loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        problem = error.problem or error.context
+        raise ConfigError(f"{file}{line} is not valid YAML: {problem}", "mend that line") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{file} is not valid YAML: {reason}", "save it as UTF-8 text") from None
+    if node is None or _is(node, "mapping") or _empty(node):
+        return None if _empty(node) else node
+    line = node.start_mark.line + 1
+    raise ConfigError(f"{file}:{line} is no mapping", "write `section:`, then `  key: value`")
+
+
+def _pairs(node: Any, file: str) -> list[tuple[str, Any, int]]:
+    pairs: list[tuple[str, Any, int]] = []
+    for key, value in node.value if node is not None else ():
+        line = key.start_mark.line + 1
+        if not _is(key, "scalar"):
+            raise ConfigError(f"{file}:{line} has a key that is no word")
+        if any(key.value == other for other, _, _ in pairs):
+            raise ConfigError(f"{key.value} is there twice: {file}:{line}", "remove one of them")
+        pairs.append((key.value, value, line))
+    return pairs
+
+
+def _plain(node: Any) -> Any:
+    if _is(node, "scalar"):
+        return None if _empty(node) else node.value
+    if _is(node, "sequence") and all(_is(item, "scalar") for item in node.value):
+        return [item.value for item in node.value]
+    return {}
+
+
+def _is(node: Any, kind: str) -> bool:
+    return node is not None and node.id == kind
+
+
+def _empty(node: Any) -> bool:
+    return node is None or (
+        _is(node, "scalar") and not node.style and node.value in ("", "~", "null", "Null", "NULL")
+    )
+
+
+def written(value: Any) -> str:
+    """A value as YAML that any reader takes for the same value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(written(item) for item in value)}]"
+    if value and set(value) <= PLAIN and value[0].isalpha() and value.lower() not in WORDS:
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def edit(text: str, file: str, dotted: str, setting: Any) -> str:
+    """The text with one key set, and nothing else changed."""
+    value = written(setting)
+    section, _, key = dotted.partition(".")
+    end = "\r\n" if "\r\n" in text else "\n"
+    root = _compose(text, file)
+    group = _child(root, section)
+    if group is None:
+        return _append(text, root, f"{section}:{end}  {key}: {value}", end)
+    if _empty(group):
+        at = _line_end(text, group.start_mark.index)
+        below = f"{end}  {key}: {value}"
+        return _splice(text, group, below) if group.value else text[:at] + below + text[at:]
+    child = _child(group, key)
+    if child is None:
+        return _append(text, group, f"{key}: {value}", end)
+    return _splice(text, child, value if child.value else f" {value}")
+
+
+def _child(node: Any, key: str) -> Any:
+    pairs = node.value if _is(node, "mapping") else ()
+    return next((value for name, value in pairs if name.value == key), None)
+
+
+def _append(text: str, node: Any, entry: str, end: str) -> str:
+    """The text with an entry after the last one of a mapping."""
+    if node is None or not node.value:
+        before = text.rstrip("\r\n")
+        return f"{before}{end if before else ''}{entry}{end}"
+    if text[node.start_mark.index] == "{":
+        section, _, rest = entry.partition(f":{end}  ")
+        inline = f"{section}: {{{rest}}}" if rest else entry
+        at = node.start_mark.index + 1
+        return f"{text[:at]}{inline}, {text[at:]}"
+    name, last = node.value[-1]
+    at = _line_end(text, _stop(text, last))
+    indent = " " * name.start_mark.column
+    return f"{text[:at]}{end if indent else end * 2}{indent}{entry}{text[at:] or end}"
+
+
+def _line_end(text: str, start: int) -> int:
+    at = text.find("\n", start)
+    at = len(text) if at < 0 else at
+    return at - 1 if text[at - 1 : at] == "\r" else at
+
+
+def _splice(text: str, node: Any, value: str) -> str:
+    start = node.start_mark.index
+    return text[:start] + value + text[max(start, _stop(text, node)) :]
+
+
+def _stop(text: str, node: Any) -> int:
+    """Where a node's own text ends: YAML counts the comments below a block as part of it."""
+    block = not _is(node, "scalar") and text[node.start_mark.index] not in "[{"
+    if block and node.value:
+        last = node.value[-1]
+        return _stop(text, last[1] if isinstance(last, tuple) else last)
+    return len(text[: node.end_mark.index].rstrip())

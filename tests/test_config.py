@@ -1,0 +1,573 @@
+"""Defaults < user file < space file (if trusted) < KINEN_* < flags."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen import config, configfile
+from kinen import space as spaces
+from kinen.config import RESERVED, ROWS, Config, Row
+from kinen.errors import ConfigError, StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEED = """\
+space:
+  default: personal
+index:
+  path: ~/.local/share/kinen/indices
+  embedding_model: nomic-embed-text
+  embedding_provider: ollama
+  chunk_size: 512
+  chunk_overlap: 50
+search:
+  default_mode: hybrid
+  default_limit: 10
+  context_chunks: 2
+consolidation:
+  on_session_close: true
+  extract_decisions: true
+  confidence_threshold: 0.7
+daemon:
+  auto_start: true
+  idle_shutdown_minutes: 10
+  watch_debounce_ms: 1000
+"""
+REMOTE = "index:\n  embedding_provider: openai\n  embedding_endpoint: https://evil.example/v1\n"
+
+
+@pytest.fixture
+def user(home: Path) -> Path:
+    file = home / ".config" / "kinen" / "config.yml"
+    if os.name == "nt":
+        file = home / "AppData" / "Roaming" / "kinen" / "config.yml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+@pytest.fixture
+def ours(space: Path) -> Path:
+    return space / ".kinen" / "config.yml"
+
+
+@pytest.fixture
+def data(home: Path) -> Path:
+    return home / "kinen"
+
+
+def aged(file: Path, text: str) -> Path:
+    """A file that was written a while ago: younger ones are not cached."""
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, (1_700_000_000.5, 1_700_000_000.5))
+    return file
+
+
+def plain_env(home: Path, **more: str) -> dict[str, str]:
+    return {"HOME": str(home), "USERPROFILE": str(home), **more}
+
+
+def test_without_any_file_everything_is_default(data: Path, space: Path, home: Path) -> None:
+    loaded = config.load(data, space, plain_env(home))
+    assert loaded == Config()
+    assert loaded.index.chunk_size == 512
+    assert loaded.search.default_mode == "hybrid"
+    assert loaded.sources == {}
+
+
+def test_each_layer_wins_over_the_one_before(
+    data: Path, space: Path, home: Path, user: Path, ours: Path
+) -> None:
+    user.write_text("search: {default_limit: 11, context_chunks: 1}\nindex: {max_file_mb: 5}\n")
+    ours.write_text("search:\n  default_limit: 12\n  context_chunks: 2\n")
+    env = plain_env(home, KINEN_SEARCH_DEFAULT_LIMIT="13")
+    loaded = config.load(data, space, env, {"index.chunk_size": 100, "search.default_mode": None})
+    assert loaded.index.max_file_mb == 5
+    assert loaded.search.context_chunks == 2
+    assert loaded.search.default_limit == 13
+    assert loaded.index.chunk_size == 100
+    assert loaded.sources == {
+        "index.max_file_mb": f"{user}:2",
+        "search.context_chunks": f"{ours}:3",
+        "search.default_limit": "KINEN_SEARCH_DEFAULT_LIMIT",
+        "index.chunk_size": "flag",
+    }
+    assert config.load(data, space, env, {"search.default_limit": 14}).search.default_limit == 14
+
+
+def test_every_row_is_a_field_with_a_default_of_its_kind_and_every_field_a_row() -> None:
+    fields = {
+        f"{section}.{key}"
+        for section in ("space", "index", "search")
+        for key in getattr(Config(), section)._fields
+    }
+    assert set(ROWS) == fields
+    for dotted, row in ROWS.items():
+        assert row.dotted == dotted
+        assert row.help
+        assert config._parse(row, config._as_raw(row.default), "default") == row.default
+    assert not set(RESERVED) & set(ROWS)
+
+
+def test_the_config_of_the_first_design_loads_as_user_and_as_space_file(
+    data: Path, space: Path, home: Path, user: Path, ours: Path
+) -> None:
+    user.write_text(SEED)
+    loaded = config.load(data, space, plain_env(home))
+    assert (loaded.index.embedding_provider, loaded.space.default) == ("ollama", "personal")
+    user.unlink()
+    ours.write_text(SEED)
+    loaded = config.load(data, space, plain_env(home))
+    assert loaded.search.context_chunks == 2
+    assert loaded.index.embedding_provider == "onnx"
+
+
+def test_every_key_has_a_variable(data: Path, home: Path) -> None:
+    assert ROWS["index.chunk_size"].variable == "KINEN_INDEX_CHUNK_SIZE"
+    env = plain_env(home, KINEN_INDEX_CHUNK_SIZE="99", KINEN_SEARCH_DEFAULT_MODE="")
+    loaded = config.load(data, None, env)
+    assert loaded.index.chunk_size == 99
+    assert loaded.search.default_mode == "hybrid"
+
+
+def test_a_misspelt_variable_is_an_error_but_foreign_and_reserved_ones_are_not(
+    data: Path, home: Path
+) -> None:
+    fine = {"KINEN_HOME": "x", "KINEN_DAEMON_AUTO_START": "0", "KINEN_INDEX_PATH": "y"}
+    config.load(data, None, plain_env(home, **fine))
+    with pytest.raises(ConfigError, match=r"KINEN_INDEX_CHUNKSIZE.*KINEN_INDEX_CHUNK_SIZE"):
+        config.load(data, None, plain_env(home, KINEN_INDEX_CHUNKSIZE="5"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "near"),
+    [
+        ("index:\n  chunksize: 5\n", 2, "index.chunk_size"),
+        ("chunk_size: 5\n", 1, "index.chunk_size"),
+        ("\nserch:\n  default_limit: 5\n", 3, "search.default_limit"),
+        ("daemon:\n  autostart: true\n", 2, "daemon.auto_start"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest(
+    text: str, line: int, near: str, data: Path, space: Path, ours: Path
+) -> None:
+    ours.write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        config.load(data, space)
+    assert raised.value.message.startswith("unknown key ")
+    assert f"{ours}:{line}" in raised.value.message
+    assert raised.value.hint == f"did you mean {near}?"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("index:\n  chunk_size: [1\n", 3),
+        ("index:\n\tchunk_size: 1\n", 2),
+        ("- a\n- b\n", 1),
+        ("just text", 1),
+        ("index:\n  chunk_size: 60\n  chunk_size: 70\n", 3),
+        ("index: {}\nindex: {}\n", 2),
+        ("index: 5\n", 1),
+        ("index:\n  chunk_size: {a: 1}\n", 2),
+        ("index:\n  chunk_size: [[1]]\n", 2),
+        ("a: 1\n---\nb: 2\n", 2),
+        ("? [a]\n: 1\n", 1),
+        ("a: &x [*x]\n", 1),
+    ],
+)
+def test_a_broken_file_is_an_error_with_its_line(
+    text: str, line: int, data: Path, space: Path, ours: Path
+) -> None:
+    ours.write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        config.load(data, space)
+    assert f"{ours}:{line}" in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\xff", b"a: \x00", b"x" * 300_000, b"[" * 5000])
+def test_garbage_is_a_config_error(content: bytes, data: Path, space: Path, ours: Path) -> None:
+    ours.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"config\.yml"):
+        config.load(data, space)
+
+
+def test_a_folder_in_place_of_the_file_is_a_config_error(
+    data: Path, space: Path, ours: Path
+) -> None:
+    ours.mkdir()
+    with pytest.raises(ConfigError, match="cannot read"):
+        config.load(data, space)
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "~\n", "index:\nsearch: ~\n", "\ufeff{}\n"])
+def test_an_empty_file_sets_nothing(content: str, data: Path, space: Path, ours: Path) -> None:
+    ours.write_text(content, encoding="utf-8")
+    assert config.load(data, space) == Config()
+
+
+@pytest.mark.parametrize(
+    ("dotted", "text", "words"),
+    [
+        ("index.chunk_size", "many", "whole number from 32 to 8192"),
+        ("index.chunk_size", "31", "from 32"),
+        ("index.chunk_size", "1.5", "whole number"),
+        ("search.default_limit", "0", "from 1"),
+        ("search.default_mode", "fuzzy", "one of hybrid, fulltext"),
+        ("index.embedding_provider", "cohere", "one of onnx, ollama"),
+        ("index.embedding_endpoint", "localhost:11434", "http://"),
+        ("space.name", "a/b", "a name"),
+        ("space.name", "all", "a name"),
+        ("space.default", "bad\x07", "control"),
+    ],
+)
+def test_a_wrong_value_says_what_is_right(dotted: str, text: str, words: str, data: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config.load(data, None, {}, {dotted: text})
+    assert dotted in str(raised.value)
+    assert words in str(raised.value)
+
+
+def test_a_pasted_key_is_refused_and_never_repeated(data: Path, home: Path, user: Path) -> None:
+    user.write_text("index:\n  embedding_key_env: sk-secret-123\n")
+    with pytest.raises(ConfigError, match="never the key itself") as raised:
+        config.load(data, None, plain_env(home))
+    assert "sk-secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "value"),
+    [
+        ("bool", "Yes", True),
+        ("bool", "off", False),
+        ("bool", "0", False),
+        ("float", "0.7", 0.7),
+        ("int", "1", 1),
+        ("list", ["a", "b"], ("a", "b")),
+        ("list", "a, b,", ("a", "b")),
+        ("text", " x ", "x"),
+    ],
+)
+def test_each_kind_of_value_is_read_from_text(kind: str, raw: Any, value: Any) -> None:
+    row = Row("daemon", "key", kind, "help", 0, 1)
+    assert config._parse(row, raw, "here") == value
+
+
+def test_a_word_that_yaml_takes_for_a_boolean_is_still_a_name(
+    data: Path, space: Path, ours: Path
+) -> None:
+    ours.write_text("space:\n  name: no\n  id: 0123\n")
+    loaded = config.load(data, space)
+    assert (loaded.space.name, loaded.space.id) == ("no", "0123")
+
+
+def test_chunks_cannot_overlap_by_their_size(data: Path, space: Path, ours: Path) -> None:
+    ours.write_text("index:\n  chunk_size: 64\n  chunk_overlap: 64\n")
+    with pytest.raises(ConfigError, match="chunk_overlap must be below") as raised:
+        config.load(data, space)
+    assert f"{ours}:3" in str(raised.value)
+
+
+def test_the_id_of_a_space_does_not_belong_in_the_user_file(
+    data: Path, home: Path, user: Path
+) -> None:
+    user.write_text("space:\n  id: one-for-all\n")
+    with pytest.raises(ConfigError, match=r"space\.id is of one space"):
+        config.load(data, None, plain_env(home))
+
+
+def test_dangerous_keys_of_a_space_file_wait_for_trust(
+    data: Path, space: Path, home: Path, ours: Path
+) -> None:
+    ours.write_text(REMOTE + "  chunk_size: 100\n")
+    loaded = config.load(data, space, plain_env(home))
+    assert loaded.index.embedding_provider == "onnx"
+    assert loaded.index.embedding_endpoint == ""
+    assert loaded.index.chunk_size == 100
+    assert loaded.ignored == ("index.embedding_provider", "index.embedding_endpoint")
+    assert not config.trusted(data, ours)
+
+    config.trust(data, ours)
+    assert config.trusted(data, ours)
+    loaded = config.load(data, space, plain_env(home))
+    assert loaded.index.embedding_provider == "openai"
+    assert loaded.ignored == ()
+
+    ours.write_text(ours.read_text().replace("evil", "evel"))
+    assert not config.trusted(data, ours)
+    assert config.load(data, space, plain_env(home)).index.embedding_endpoint == ""
+
+    config.trust(data, ours)
+    config.revoke(data, ours)
+    assert not config.trusted(data, ours)
+    assert config.load(data, space, plain_env(home)).ignored
+
+
+def test_harmless_values_of_a_dangerous_key_need_no_trust(
+    data: Path, space: Path, ours: Path
+) -> None:
+    ours.write_text("index:\n  embedding_provider: none\n")
+    loaded = config.load(data, space)
+    assert (loaded.index.embedding_provider, loaded.ignored) == ("none", ())
+
+
+def test_the_same_keys_in_the_user_file_or_a_variable_need_no_trust(
+    data: Path, home: Path, user: Path
+) -> None:
+    user.write_text(REMOTE)
+    env = plain_env(home, KINEN_INDEX_EMBEDDING_KEY_ENV="MY_KEY")
+    loaded = config.load(data, None, env)
+    assert loaded.index.embedding_endpoint == "https://evil.example/v1"
+    assert loaded.index.embedding_key_env == "MY_KEY"
+
+
+def test_a_damaged_trust_table_trusts_nothing(data: Path, space: Path, ours: Path) -> None:
+    ours.write_text(REMOTE)
+    config.trust(data, ours)
+    (data / "trust.json").write_text("{")
+    with pytest.raises(StoreError, match="damaged"):
+        config.load(data, space)
+
+
+def test_a_relative_model_path_is_relative_to_the_space(
+    data: Path, space: Path, ours: Path
+) -> None:
+    ours.write_text("index:\n  embedding_path: models/mine\n")
+    config.trust(data, ours)
+    assert config.load(data, space).index.embedding_path == str(space / "models" / "mine")
+
+
+def test_get_and_items_agree(data: Path) -> None:
+    loaded = config.load(data, None, {}, {"search.default_limit": 3})
+    assert config.get(loaded, "search.default_limit") == 3
+    assert dict(config.items(loaded))["search.default_limit"] == 3
+    assert [dotted for dotted, _ in config.items(loaded)] == list(ROWS)
+    with pytest.raises(ConfigError, match=r"did you mean search\.default_limit\?"):
+        config.get(loaded, "search.limit")
+
+
+# The cache
+
+
+def imported(code: str, *args: str) -> set[str]:
+    check = f"import sys\n{code}\nprint(*sys.modules)"
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys; sys.path[:] = {sys.path!r}\n{check}",
+        *args,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_a_second_start_reads_no_yaml(data: Path, space: Path, ours: Path) -> None:
+    aged(ours, REMOTE + "  chunk_size: 77\n")
+    code = (
+        "from kinen import config, space\n"
+        "found = space.find(sys.argv[2], home=sys.argv[1])\n"
+        "assert config.load(sys.argv[1], found.root).index.chunk_size == 77\n"
+    )
+    first = imported(code, str(data), str(space))
+    assert "yaml" in first
+    spaces.register(spaces.find(space))
+    second = imported(code, str(data), str(space))
+    heavy = {"yaml", "dataclasses", "subprocess", "pathlib", "inspect", "numpy", "click"}
+    heavy |= {"sqlite3", "difflib", "tempfile", "hashlib", "logging", "datetime"}
+    assert not heavy & second
+
+
+def test_a_changed_file_is_read_again(data: Path, space: Path, ours: Path) -> None:
+    aged(ours, "search:\n  default_limit: 11\n")
+    assert config.load(data, space).search.default_limit == 11
+    assert str(ours) in json.loads((data / "cache" / "config.json").read_text())
+    ours.write_text("search:\n  default_limit: 12\n")
+    assert config.load(data, space).search.default_limit == 12
+    ours.unlink()
+    assert config.load(data, space).search.default_limit == 10
+
+
+def test_a_file_that_was_just_written_is_not_cached(data: Path, space: Path, ours: Path) -> None:
+    for limit in range(11, 31):
+        ours.write_text(f"search:\n  default_limit: {limit}\n")
+        assert config.load(data, space).search.default_limit == limit
+
+
+@pytest.mark.parametrize("junk", ["", "{", "[]", '{"%s": 5}', '{"%s": {"stamp": 1}}', "null"])
+def test_a_damaged_cache_is_ignored(junk: str, data: Path, space: Path, ours: Path) -> None:
+    aged(ours, "search:\n  default_limit: 11\n")
+    (data / "cache").mkdir(parents=True)
+    (data / "cache" / "config.json").write_text(junk.replace("%s", str(ours)))
+    assert config.load(data, space).search.default_limit == 11
+    assert config.load(data, space).search.default_limit == 11
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(
+    data: Path, space: Path, ours: Path
+) -> None:
+    aged(ours, "search:\n  default_limit: 11\n")
+    data.mkdir()
+    (data / "cache").write_text("a file where a folder should be")
+    assert config.load(data, space).search.default_limit == 11
+
+
+# Editing
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "index:\n  chunk_size: 99\n"),
+        ("# mine\n", "# mine\nindex:\n  chunk_size: 99\n"),
+        (
+            "index:\n  chunk_size: 60   # small\nsearch: {}\n",
+            "index:\n  chunk_size: 99   # small\nsearch: {}\n",
+        ),
+        ("index:\n  chunk_size:\n", "index:\n  chunk_size: 99\n"),
+        ("index:   # how\n\n# end\n", "index:   # how\n  chunk_size: 99\n\n# end\n"),
+        ("index: ~\n", "index: \n  chunk_size: 99\n"),
+        (
+            "index:\n    max_file_mb: 3  # x\n    # more\n\nsearch:\n",
+            "index:\n    max_file_mb: 3  # x\n    chunk_size: 99\n    # more\n\nsearch:\n",
+        ),
+        (
+            "search:\n  default_limit: 4",
+            "search:\n  default_limit: 4\n\nindex:\n  chunk_size: 99\n",
+        ),
+        ("index: {max_file_mb: 3}\n", "index: {chunk_size: 99, max_file_mb: 3}\n"),
+        ("{search: {}}\n", "{index: {chunk_size: 99}, search: {}}\n"),
+        ("index:\r\n  max_file_mb: 3\r\n", "index:\r\n  max_file_mb: 3\r\n  chunk_size: 99\r\n"),
+        ("# 日本語 😀\nindex:\n  chunk_size: 60\n", "# 日本語 😀\nindex:\n  chunk_size: 99\n"),
+        (
+            "git:\n  exclude:\n    - a\n    - b  # last\n# tail\n",
+            "git:\n  exclude:\n    - a\n    - b  # last\n\nindex:\n  chunk_size: 99\n# tail\n",
+        ),
+        ('index:\n  chunk_size: "60"\n', "index:\n  chunk_size: 99\n"),
+    ],
+)
+def test_setting_a_value_changes_that_value_and_nothing_else(
+    before: str, after: str, ours: Path
+) -> None:
+    ours.write_bytes(before.encode())
+    assert config.set_value(ours, "index.chunk_size", "99") == 99
+    assert ours.read_bytes().decode() == after
+
+
+def test_setting_a_value_makes_the_file_where_there_is_none(home: Path, data: Path) -> None:
+    file = config.user_file(plain_env(home))
+    config.set_value(file, "search.default_mode", "semantic")
+    assert config.load(data, None, plain_env(home)).search.default_mode == "semantic"
+
+
+@pytest.mark.parametrize("name", ["notes", "no", "42", "my notes: a #1", "'quoted'", "日本 😀"])
+def test_any_text_that_is_valid_survives_being_set(name: str, ours: Path, data: Path) -> None:
+    config.set_value(ours, "space.name", name)
+    assert config.load(data, ours.parent.parent).space.name == name
+
+
+def test_a_value_that_would_not_load_is_not_written(ours: Path) -> None:
+    text = "index:\n  chunk_overlap: 80\n"
+    ours.write_text(text)
+    for dotted, value in [
+        ("index.chunk_size", "nine"),
+        ("index.chunk_size", "64"),
+        ("index.chunksize", "99"),
+        ("daemon.auto_start", "true"),
+    ]:
+        with pytest.raises(ConfigError):
+            config.set_value(ours, dotted, value)
+    assert ours.read_text() == text
+
+
+def test_an_edit_that_would_touch_another_key_is_refused(ours: Path) -> None:
+    text = "index:\n  chunk_overlap: &n 90\n  chunk_size: *n\n"
+    ours.write_text(text)
+    with pytest.raises(ConfigError, match="by hand"):
+        config.set_value(ours, "index.chunk_size", "99")
+    assert ours.read_text() == text
+
+
+def test_a_broken_file_is_not_edited(ours: Path) -> None:
+    ours.write_text("index: [\n")
+    with pytest.raises(ConfigError, match="YAML"):
+        config.set_value(ours, "index.chunk_size", "99")
+    assert ours.read_text() == "index: [\n"
+
+
+def test_a_written_file_keeps_its_mode_and_the_link_to_it(tmp_path: Path) -> None:
+    if os.name == "nt":
+        pytest.skip("POSIX modes")
+    real, link = tmp_path / "dotfiles.yml", tmp_path / "config.yml"
+    real.write_text("# mine\n")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    config.set_value(link, "search.default_limit", "9")
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert "default_limit: 9" in real.read_text()
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "inside").write_text("kept")
+    with pytest.raises(OSError):
+        config.write_atomic(target, "text")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+def test_the_template_loads_and_every_line_of_it_can_be_uncommented(
+    data: Path, space: Path, ours: Path
+) -> None:
+    text = config.template("My notes", "a1b2")
+    ours.write_text(text)
+    loaded = config.load(data, space)
+    assert (loaded.space.name, loaded.space.id) == ("My notes", "a1b2")
+    lines = text.splitlines()
+    assert len(lines) < 25
+    ours.write_text("\n".join([lines[0], *(line.removeprefix("# ") for line in lines[1:])]))
+    assert config.load(data, space)._replace(sources={}) == loaded._replace(sources={})
+    ours.write_text(config.template("x"))
+    config.set_value(ours, "search.default_limit", "5")
+    assert config.load(data, space).search.default_limit == 5
+
+
+@pytest.mark.parametrize("name", ["all", ".dots", "a,b", '"', "caf\udce9", "\t", "- x", "no", "~"])
+def test_the_template_loads_whatever_the_folder_is_called(
+    name: str, data: Path, space: Path, ours: Path
+) -> None:
+    config.write_atomic(ours, config.template(name))
+    assert config.load(data, space).space.name
+
+
+# Where files are
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX folders")
+def test_xdg_folders_are_honoured_unless_relative(home: Path) -> None:
+    env = plain_env(home)
+    assert config.user_file(env) == str(home / ".config/kinen/config.yml")
+    there = plain_env(home, XDG_CONFIG_HOME="/there", XDG_DATA_HOME="/data")
+    assert config.user_file(there) == "/there/kinen/config.yml"
+    assert config.user_file({**env, "XDG_CONFIG_HOME": "rel"}) == config.user_file(env)
+    if sys.platform == "darwin":
+        assert config.default_home(env) == str(home / "Library/Application Support/kinen")
+    else:
+        assert config.default_home(env) == str(home / ".local/share/kinen")
+        assert config.default_home(there) == "/data/kinen"
+    assert config.default_home({**env, "KINEN_HOME": "/k"}) == "/k"
+    assert config.user_file({**env, "KINEN_CONFIG": "/c.yml"}) == "/c.yml"
+
+
+def test_yaml_written_by_kinen_means_the_same_to_any_reader() -> None:
+    import yaml
+
+    for value in ["no", "a b", "", "1e3", "a: b", 5, 0.5, True, ["x", "yes"], "~", "üñ"]:
+        assert yaml.safe_load(configfile.written(value)) == value
