@@ -99,6 +99,8 @@ class Memory:
         until = float("inf") if seconds is None else began + seconds
         tell, notes = progress or _silent, []
         self._make_folder()
+        if not self.space.roots:
+            self.space = spaces.register(self.space)
 
         def work() -> Report:
             return self._sync(embed, rebuild, session, tell, lambda: time.monotonic() > until)
@@ -390,7 +392,7 @@ def search_spaces(names: Sequence[str], ask: Callable[[Memory], Query]) -> Hits:
     """Search several spaces and merge by score: scores lie in 0..1 and compare between them."""
     found, notes, query = [], [], Query("")
     for space in spaces.resolve_names(configuration.default_home(os.environ), names):
-        with Memory.open(space=space.name) as memory:
+        with Memory(space, configuration.load(space.home, space.root)) as memory:
             query = ask(memory)
             hits = memory.search(query)
             found += [hit._replace(space=space.name) for hit in hits]

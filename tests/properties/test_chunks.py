@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinen.model import Chunk, Part
@@ -27,9 +27,10 @@ lists = st.lists(paragraphs, min_size=1, max_size=6).map(
 quotes = paragraphs.map(lambda text: "> [!note] Answer\n> " + text.replace("\n", "\n> "))
 rules = st.sampled_from(["---", "***", "<!-- comment -->", "[r]: ../a.md", "<div>\n\ntext\n</div>"])
 blocks = st.one_of(paragraphs, headings, fences, tables, lists, quotes, rules)
-markdown = st.lists(blocks, max_size=12).map("\n\n".join) | st.text(max_size=400)
-long_lines = st.lists(words, min_size=40, max_size=400).map(" ".join)
+markdown = st.lists(blocks, max_size=8).map("\n\n".join) | st.text(max_size=400)
+long_lines = st.lists(words, min_size=40, max_size=150).map(" ".join)
 sizes = st.integers(8, 80)
+unhurried = settings(deadline=None, max_examples=60)
 
 
 def assert_well_formed(chunks: tuple[Chunk, ...], size: int) -> None:
@@ -60,6 +61,7 @@ def assert_all_in_order(chunks: tuple[Chunk, ...], text: str) -> None:
     assert not rest.strip()
 
 
+@unhurried
 @given(markdown | long_lines, sizes, st.integers(0, 80))
 def test_markdown_chunks_cover_the_text_in_order(text: str, size: int, small: int) -> None:
     parsed = parse(text)
@@ -70,6 +72,7 @@ def test_markdown_chunks_cover_the_text_in_order(text: str, size: int, small: in
     assert_all_in_order(chunks, body)
 
 
+@unhurried
 @given(markdown | long_lines, sizes, st.integers(0, 100))
 def test_markdown_chunks_with_overlap_keep_their_limits(text: str, size: int, overlap: int) -> None:
     parsed = parse(text)
@@ -79,7 +82,8 @@ def test_markdown_chunks_with_overlap_keep_their_limits(text: str, size: int, ov
     assert chunks == chunk_markdown(parse(text), "note:a.md", size=size, overlap=overlap)
 
 
-@given(st.lists(markdown | long_lines, max_size=4), sizes, st.integers(0, 40), st.booleans())
+@unhurried
+@given(st.lists(markdown | long_lines, max_size=3), sizes, st.integers(0, 40), st.booleans())
 def test_parts_keep_their_limits_pages_and_lines(
     texts: list[str], size: int, overlap: int, numbered: bool
 ) -> None:
@@ -99,6 +103,7 @@ def test_parts_keep_their_limits_pages_and_lines(
             assert_all_in_order(own, text)
 
 
+@unhurried
 @given(st.integers(1, 600), st.integers(1, 40), sizes, st.integers(1, 40), st.booleans())
 def test_overlapping_chunks_lose_no_word(
     count: int, per_line: int, size: int, overlap: int, numbered: bool
@@ -120,6 +125,7 @@ def test_overlapping_chunks_lose_no_word(
             assert estimate(" ".join(shared)) <= overlap
 
 
+@unhurried
 @given(markdown)
 def test_blocks_are_their_lines_and_leave_none_out(text: str) -> None:
     parsed = parse(text)
@@ -132,12 +138,14 @@ def test_blocks_are_their_lines_and_leave_none_out(text: str) -> None:
     assert not "".join(parsed.lines[last:]).strip()
 
 
+@unhurried
 @given(markdown)
 def test_links_stand_on_their_lines(text: str) -> None:
     parsed = parse("[[first]]\n\n" + text + "\n\n[[last]]\n")
     assert all(link.target in parsed.lines[link.line - 1] for link in parsed.links if link.wiki)
 
 
+@unhurried
 @given(st.text(), st.text())
 def test_an_estimate_is_never_more_than_the_sum_of_its_lines(one: str, other: str) -> None:
     assert estimate(f"{one}\n{other}") <= estimate(one) + estimate(other)

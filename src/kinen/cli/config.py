@@ -66,7 +66,11 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
     """
     root = None if user else _root(space)
     file = configuration.space_file(root) if root else configuration.user_file()
+    home = configuration.default_home()
+    trusted = configuration.trusted(home, file)
     configuration.set_value(file, key, value)
+    if trusted:
+        configuration.trust(home, file)
     print(f"{key}: {value}  # {file}")
     return 0
 

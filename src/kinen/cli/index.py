@@ -51,7 +51,7 @@ def status(space: str | None, as_json: bool) -> int:
         skipped = memory.skipped()
     if as_json:
         shown = {
-            "space": state.space.name,
+            "space": state.name,
             "synced": state.synced or None,
             "counts": render.counts_json(state.counts),
             "types": state.kinds,

@@ -69,7 +69,7 @@ def click_options(rows: tuple[Option, ...]) -> list[Any]:
                 [*row.names, row.key],
                 help=row.help,
                 type=None if row.flag else kind,
-                default=False if row.flag else row.default,
+                default=False if row.flag else None if row.choices else row.default,
                 is_flag=row.flag,
                 multiple=row.many,
                 show_default=bool(row.default) and not row.flag,

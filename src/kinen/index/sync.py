@@ -67,7 +67,7 @@ def sync_text(job: Job, sources: Iterable[Source]) -> Report:
             bulk=delta.total > max(BULK, len(known) // 4),
             done=lambda seen, of=delta.total: job.progress("read", seen, of),
         )
-        left = len(known) - done.changed - done.removed - done.skipped
+        left = sum(map(bool, known)) - done.changed - done.removed - done.skipped
         total = _add(total, done._replace(unchanged=max(0, left)))
     return total
 
