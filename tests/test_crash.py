@@ -43,7 +43,9 @@ def from_scratch(space: Path, home: Path) -> dict[str, list[object]]:
         return contents(memory)
 
 
-def test_killed_at_any_moment_then_indexed_gives_the_same_index(space: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_then_indexed_gives_the_same_index(
+    space: Path, tmp_path: Path
+) -> None:
     fill(space)
     expected = from_scratch(space, tmp_path / "fresh")
     rng = random.Random(11)
@@ -75,7 +77,7 @@ def test_embedding_goes_on_where_it_was_killed(space: Path) -> None:
     before = _vectors(cache)
     with Memory.open(space) as memory:
         report = memory.sync()
-        counts = memory.counts()
+        counts = memory.status().counts
         assert report.pending == 0
         assert counts.vectors == counts.chunks
     assert report.embedded == _vectors(cache) - before

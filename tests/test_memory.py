@@ -45,7 +45,9 @@ PARAPHRASES = [
 
 
 @pytest.mark.parametrize(("question", "answer"), PARAPHRASES)
-def test_meaning_finds_paraphrases_that_full_text_misses(asked: Memory, question: str, answer: str) -> None:
+def test_meaning_finds_paraphrases_that_full_text_misses(
+    asked: Memory, question: str, answer: str
+) -> None:
     by_word = asked.search(Query(question, mode="fulltext", limit=1))
     by_meaning = asked.search(Query(question, mode="semantic", limit=3))
     hybrid = asked.search(Query(question, limit=3))
@@ -54,7 +56,9 @@ def test_meaning_finds_paraphrases_that_full_text_misses(asked: Memory, question
     assert any(answer in " ".join(hit.chunk.text.split()) for hit in hybrid)
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank"])
+@pytest.mark.parametrize(
+    "mode", ["hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank"]
+)
 def test_every_mode_answers_explains_and_repeats_itself(asked: Memory, mode: str) -> None:
     ask = Query("session lookup in postgres", mode=mode, limit=5)
     hits = asked.search(ask)
@@ -68,7 +72,7 @@ def test_every_mode_answers_explains_and_repeats_itself(asked: Memory, mode: str
 
 STRANGE = [
     "rate-limiter",
-    "user's \"token\"",
+    'user\'s "token"',
     "C++ (std::move)",
     "foo AND",
     "NEAR(a b)",
@@ -114,7 +118,9 @@ def test_filters_narrow_before_ranking(asked: Memory) -> None:
         "sessions/20251203-01-session-store/rounds/01-foundation.md"
     }
     assert len(paths(tags=("tech",))) == 3
-    assert paths(since="2026-01-10T00:00:00.000Z").isdisjoint({"artifacts/adr-007-session-store.md"})
+    assert paths(since="2026-01-10T00:00:00.000Z").isdisjoint(
+        {"artifacts/adr-007-session-store.md"}
+    )
     assert "notes/oncall.md" not in paths(until="2026-01-10T00:00:00.000Z")
 
 
@@ -205,7 +211,7 @@ def test_a_moved_file_keeps_its_vectors(space: Path, write: Write) -> None:
         path.rename(space / "deep" / "b.md")
         report = memory.sync()
         assert (report.added, report.removed, report.embedded) == (1, 1, 0)
-        assert memory.counts().vectors == 1
+        assert memory.status().counts.vectors == 1
 
 
 def test_a_deleted_cache_costs_time_and_nothing_else(space: Path, write: Write) -> None:
@@ -220,7 +226,9 @@ def test_a_deleted_cache_costs_time_and_nothing_else(space: Path, write: Write) 
         assert memory.search("hot drinks")[0] == before
 
 
-def test_unreadable_files_are_named_with_the_reason_and_tried_again(space: Path, write: Write) -> None:
+def test_unreadable_files_are_named_with_the_reason_and_tried_again(
+    space: Path, write: Write
+) -> None:
     (space / "x.pdf").write_bytes(b"%PDF-1.4 nonsense")
     (space / "b.md").write_bytes(b"\x00\x01\x02" * 100)
     write("empty.md", "")
@@ -231,7 +239,7 @@ def test_unreadable_files_are_named_with_the_reason_and_tried_again(space: Path,
         reasons = dict(memory.skipped())
         assert set(reasons) == {"x.pdf", "b.md", "empty.md", "big.md"}
         assert "too large" in reasons["big.md"]
-        assert memory.counts().documents == 1
+        assert memory.status().counts.documents == 1
         assert memory.sync(embed=False).skipped == 0
         write("b.md", "now it is text")
         memory.sync(embed=False)
@@ -245,7 +253,7 @@ def test_what_lies_outside_is_never_followed(space: Path, tmp_path: Path) -> Non
     (space / "loop").symlink_to(space)
     with Memory.open(space) as memory:
         memory.sync(embed=False)
-        assert memory.counts().documents == 0
+        assert memory.status().counts.documents == 0
 
 
 def test_an_empty_space_is_no_error(space: Path) -> None:
@@ -273,7 +281,7 @@ def test_a_session_can_be_rebuilt_alone(space: Path, write: Write) -> None:
         memory.sync(embed=False)
         report = memory.sync(embed=False, rebuild=True, session="auth")
         assert (report.changed, report.added, report.removed) == (1, 0, 0)
-        assert memory.counts().documents == 2
+        assert memory.status().counts.documents == 2
 
 
 def test_every_error_a_user_can_cause_is_a_kinen_error(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kinen.index.cache import Cache
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
-    from kinen.model import Chunk, Counts, Edge, Record, Report
+    from kinen.model import Chunk, Edge, Record, Report
     from kinen.ports import Embedder
     from kinen.recall.search import Meaning
     from kinen.space import Space
@@ -279,9 +279,6 @@ class Memory:
 
         self._first_sync()
         return graph.edges(self._reader.db)
-
-    def counts(self) -> Counts:
-        return self.status().counts
 
     def status(self) -> Status:
         """Counted now, from the databases themselves."""

@@ -88,7 +88,7 @@ def run(space: str | None, *, as_json: bool, rebuild: bool, embed: bool, session
     with Memory.open(space=space) as memory:
         with bar(quiet=as_json) as tell:
             report = memory.sync(rebuild=rebuild, embed=embed, session=session, progress=tell)
-        counts = memory.counts()
+        counts = memory.status().counts
     if as_json:
         shown = {**report._asdict(), "counts": render.counts_json(counts)}
         print(render.to_json(shown))

@@ -1,1 +1,1 @@
-"""TODO"""
+"""From a question to what is known about it."""

@@ -1,0 +1,251 @@
+"""The text of an EPUB, chapter by chapter."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import posixpath
+import re
+import struct
+import zipfile
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+from kinen.errors import Unreadable
+from kinen.extract import PAGES, decode, html, suffix_of
+from kinen.model import Extract, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from selectolax.lexbor import LexborNode
+
+MAX_BYTES = 200 * 1024 * 1024
+MAX_RATIO = 200
+"""A file that unpacks to more than this many times its size is a bomb, unless it is small."""
+SMALL = 1024 * 1024
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+_EMPTY = re.compile(r"<([A-Za-z][\w:.-]*)((?:\s[^<>]*)?)/>")
+_OBFUSCATED_FONT = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+
+
+class _Item(NamedTuple):
+    path: str
+    type: str
+    properties: tuple[str, ...]
+
+
+class _Package(NamedTuple):
+    """What the OPF file says: all items, those to be read in order, and who wrote it."""
+
+    items: tuple[_Item, ...]
+    spine: tuple[_Item, ...]
+    metadata: dict[str, Any]
+
+
+def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
+    """The chapters in reading order, each by its sections."""
+    if not data:
+        raise Unreadable("empty file")
+    with _Book(data) as book:
+        package = _package(book)
+        encrypted = _encrypted(book)
+        contents = _contents(book, package)
+        parts: list[Part] = []
+        locked = 0
+        for item in package.spine:
+            if item.path in encrypted or book.locked(item.path):
+                locked += 1
+            elif "nav" not in item.properties and book.has(item.path):
+                last = parts[-1].title if parts else ""
+                parts += _chapter(book.text(item.path), contents.get(item.path, []), last)
+    if not parts:
+        raise Unreadable("encrypted EPUB (DRM)" if locked else "no text in it (only images?)")
+    metadata = package.metadata
+    if locked:
+        metadata["note"] = f"{locked} of {len(package.spine)} chapters are encrypted"
+    return Extract(tuple(parts), metadata.pop("title", ""), metadata)
+
+
+class _Book:
+    """A zip file that is read with a budget, and never unpacked to disk."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except _DAMAGE as error:
+            raise Unreadable("damaged EPUB: not a zip file") from error
+        self._entries = {entry.filename: entry for entry in self._zip.infolist()}
+        self._left = MAX_BYTES
+
+    def __enter__(self) -> _Book:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def has(self, name: str) -> bool:
+        return name in self._entries
+
+    def locked(self, name: str) -> bool:
+        entry = self._entries.get(name)
+        return entry is not None and bool(entry.flag_bits & 1)
+
+    def text(self, name: str) -> str:
+        """The text of one file, or nothing if it is damaged."""
+        data = self._read(self._entries[name])
+        try:
+            return decode(data, html.charset(data))
+        except Unreadable:
+            return ""
+
+    def _read(self, entry: zipfile.ZipInfo) -> bytes:
+        # zipfile never gives more than the size that the directory declares.
+        self._left -= entry.file_size
+        bomb = entry.file_size > max(SMALL, MAX_RATIO * entry.compress_size)
+        if self._left < 0 or bomb:
+            raise Unreadable("too large when unpacked")
+        try:
+            return self._zip.read(entry)
+        except _DAMAGE:
+            return b""
+
+
+def _package(book: _Book) -> _Package:
+    name = _package_name(book)
+    if name is None:
+        pages = sorted(path for path in book if suffix_of(path) in PAGES)
+        if not pages:
+            raise Unreadable("damaged EPUB: no chapters in it")
+        items = tuple(_Item(path, "", ()) for path in pages)
+        return _Package(items, items, {})
+    elements = list(_elements(book.text(name)))
+    items_by_id: dict[str, _Item] = {}
+    for tag, node in elements:
+        at = node.attributes
+        if tag == "item" and at.get("href"):
+            path = _resolved(name, at["href"] or "")
+            properties = tuple((at.get("properties") or "").split())
+            items_by_id[at.get("id") or path] = _Item(path, at.get("media-type") or "", properties)
+    order = [node.attributes.get("idref") or "" for tag, node in elements if tag == "itemref"]
+    spine = tuple(items_by_id[id_] for id_ in dict.fromkeys(order) if id_ in items_by_id)
+    items = tuple(items_by_id.values())
+    if not spine:
+        spine = tuple(item for item in items if suffix_of(item.path) in PAGES)
+    return _Package(items, spine, _metadata(elements))
+
+
+def _package_name(book: _Book) -> str | None:
+    if book.has("META-INF/container.xml"):
+        for tag, node in _elements(book.text("META-INF/container.xml")):
+            name = node.attributes.get("full-path") if tag == "rootfile" else None
+            if name and book.has(name):
+                return name
+    return next((name for name in sorted(book) if suffix_of(name) == ".opf"), None)
+
+
+def _metadata(elements: list[tuple[str, LexborNode]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key in ("title", "creator", "language"):
+        values = [html.words(node) for tag, node in elements if tag == key]
+        if named := [value for value in values if value]:
+            found[key] = ", ".join(named) if key == "creator" else named[0]
+    return found
+
+
+def _encrypted(book: _Book) -> frozenset[str]:
+    """The files that DRM hides; obfuscated fonts are listed with them but hide no text."""
+    if not book.has("META-INF/encryption.xml"):
+        return frozenset()
+    paths, algorithm = [], ""
+    for tag, node in _elements(book.text("META-INF/encryption.xml")):
+        if tag == "encrypteddata":
+            algorithm = ""
+        elif tag == "encryptionmethod":
+            algorithm = algorithm or node.attributes.get("algorithm") or ""
+        elif tag == "cipherreference" and algorithm not in _OBFUSCATED_FONT:
+            paths.append(_resolved("", node.attributes.get("uri") or ""))
+    return frozenset(paths)
+
+
+def _contents(book: _Book, package: _Package) -> dict[str, list[str]]:
+    """The titles that the table of contents gives to each file."""
+    titles: dict[str, list[str]] = {}
+    navs = [item.path for item in package.items if "nav" in item.properties]
+    ncxs = [item.path for item in package.items if item.type == "application/x-dtbncx+xml"]
+    for name in filter(book.has, navs + ncxs):
+        for href, title in _entries(book.text(name)):
+            titles.setdefault(_resolved(name, href), []).append(title)
+        if titles:
+            break
+    return titles
+
+
+def _entries(markup: str) -> Iterator[tuple[str, str]]:
+    label, toc = "", True
+    for tag, node in _elements(markup):
+        if tag == "nav":  # a page list or landmarks may follow the table of contents
+            toc = node.attributes.get("epub:type") in ("toc", None)
+        elif tag == "navlabel":
+            label = html.words(node)
+        href = node.attributes.get("href" if tag == "a" else "src")
+        title = html.words(node) if tag == "a" else label
+        if toc and tag in ("a", "content") and href and title:
+            yield href, title
+
+
+def _chapter(markup: str, titles: list[str], last: str) -> list[Part]:
+    body = html.parse(_expanded(markup)).body
+    parts = html.sections([body]) if body is not None else ()
+    return [Part(part.text, _titled(part.title, titles) or last) for part in parts]
+
+
+def _titled(heading: str, titles: list[str]) -> str:
+    if len(titles) != 1:
+        return heading  # several chapters in one file: its headings tell them apart
+    first, _, rest = heading.partition(" > ")
+    chapter = titles[0]
+    if first and first.casefold() not in chapter.casefold():
+        rest = heading
+    return f"{chapter} > {rest}" if rest else chapter
+
+
+def _elements(markup: str) -> Iterator[tuple[str, LexborNode]]:
+    """The elements of an XML file by local name; the HTML parser expands no entities of its own."""
+    root = html.parse(_expanded(markup)).root
+    if root is not None:
+        for node, leaving in html.walk(root):
+            if not leaving and not (node.tag or "-").startswith("-"):
+                yield (node.tag or "").rpartition(":")[2], node
+
+
+def _expanded(markup: str) -> str:
+    """XML's `<title/>` as HTML understands it, which would read on to the end of the file."""
+
+    def expand(match: re.Match[str]) -> str:
+        name, rest = match.groups()
+        return match[0] if name.lower() in html.VOID else f"<{name}{rest}></{name}>"
+
+    return _EMPTY.sub(expand, markup)
+
+
+def _resolved(base: str, href: str) -> str:
+    path = unquote(href.partition("#")[0])
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), path))

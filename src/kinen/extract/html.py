@@ -1,0 +1,318 @@
+"""The main text of an HTML page, section by section."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from kinen.errors import Unreadable
+from kinen.extract import decode
+from kinen.model import Extract, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+MAX_DEPTH = 5_000
+BREAK = "\0"
+"""Stands for <br> among collapsed white space; the parser lets no NUL through."""
+
+VOID = frozenset(
+    "area base br col embed frame hr img input link meta param source track wbr".split()
+)
+_SILENT = frozenset(
+    "script style noscript template nav svg iframe object canvas head button select"
+    " textarea datalist audio video map".split()
+)
+_FURNITURE = frozenset(("header", "footer", "aside", "form", "dialog", "menu"))
+_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary"))
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LISTS = frozenset(("ul", "ol", "menu", "dir"))
+_LAYOUT = frozenset(("table", "pre", *_HEADINGS))
+_BLOCKS = frozenset(
+    "address article aside blockquote body center caption dd details dialog div dl dt fieldset"
+    " figcaption figure footer form header hgroup hr legend li main p section summary table"
+    " tbody td tfoot th thead tr ul ol menu dir".split()
+)
+_UNCLOSED = VOID | set("p li td th tr dt dd option tbody thead tfoot rt rp".split())
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
+_CHARSET = re.compile(
+    rb"""(?i)<meta[^>]+charset\s*=\s*["']?\s*([\w:.-]+)|<\?xml[^>]+encoding\s*=\s*["']([\w:.-]+)"""
+)
+_KNOWN_CHARSET = re.compile(
+    r"(?i)(utf-?8|iso-?8859-?\d+|latin-?1|us-ascii|(windows|cp)-?125\d|koi8-[ru]|big5(-hkscs)?"
+    r"|gb(k|2312|18030)|euc-(jp|kr)|shift[_-]jis|iso-2022-jp|mac(intosh|roman)?|tis-620)"
+)
+
+
+def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
+    """The page's own text without its furniture, a part for each section."""
+    markup = decode(data, charset(data))
+    if not markup or markup.isspace():
+        raise Unreadable("empty file")
+    page = parse(markup)
+    body = page.body
+    if body is None:
+        raise Unreadable("no text in it")
+    roots = _main(body)
+    inside = roots != [body]
+    parts = sections(roots, lambda node: _furniture(node, inside=inside)) or sections([body])
+    if not parts:
+        raise Unreadable("no text in it")
+    return Extract(parts, _title(page, parts), _metadata(page))
+
+
+def charset(data: bytes) -> str:
+    """The encoding that the page declares, if it is one of the web's."""
+    match = _CHARSET.search(data[:4096])
+    name = (match[1] or match[2]).decode("ascii", "replace") if match else ""
+    if not _KNOWN_CHARSET.fullmatch(name):
+        return ""
+    # Browsers read Latin-1 as its superset, and so do the people who declare it.
+    name = re.sub(r"(?i)^(iso-?8859-?1|latin-?1|us-ascii)$", "cp1252", name)
+    if name.lower() in ("utf-8", "utf8"):
+        return ""  # the guess is UTF-8 first, and knows what to do when that is a lie
+    return name.replace("windows-", "cp").replace("macintosh", "mac_roman")
+
+
+def parse(markup: str) -> LexborHTMLParser:
+    """The page as a tree, unless it is so deep that parsing it would take minutes."""
+    if markup.count("<") > MAX_DEPTH and _depth(markup) > MAX_DEPTH:
+        raise Unreadable("damaged HTML: nested too deeply")
+    return LexborHTMLParser(markup)
+
+
+def sections(
+    roots: Iterable[LexborNode], skipped: Callable[[LexborNode], bool] = lambda _: False
+) -> tuple[Part, ...]:
+    """The text below these nodes, a part for each heading."""
+    writer = _Writer()
+    for root in roots:
+        for node, leaving in walk(root, lambda node: node.tag in _SILENT or skipped(node)):
+            if leaving:
+                writer.leave(node.tag or "")
+            elif node.tag == "-text":
+                writer.text(node.text(deep=False))
+            else:
+                writer.enter(node)
+    return writer.finish()
+
+
+def walk(
+    root: LexborNode, skipped: Callable[[LexborNode], bool] = lambda _: False
+) -> Iterator[tuple[LexborNode, bool]]:
+    """Every node in order, elements a second time when they end; never recursive."""
+    stack = [(root, False)]
+    while stack:
+        node, leaving = stack.pop()
+        if leaving or (node.tag or "-").startswith("-"):
+            yield node, leaving
+            continue
+        if skipped(node):
+            continue
+        yield node, False
+        stack.append((node, True))
+        child = node.last_child
+        while child is not None:
+            stack.append((child, False))
+            child = child.prev
+
+
+def words(node: LexborNode) -> str:
+    """All text below a node on one line."""
+    return " ".join("".join(n.text(deep=False) for n, _ in walk(node) if n.tag == "-text").split())
+
+
+class _Writer:
+    """Turns a stream of tags and text into sections."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.path: list[tuple[int, str]] = []
+        self.blocks: list[tuple[str, str]] = []
+        self.inline: list[str] = []
+        self.row: list[str] | None = None
+        self.tables: list[bool] = []
+        self.lists = self.pre = 0
+        self.bullet = False
+
+    def text(self, text: str) -> None:
+        self.inline.append(text.replace("\xad", ""))
+
+    def enter(self, node: LexborNode) -> None:
+        tag = node.tag or ""
+        if tag == "br":
+            self.inline.append(BREAK)
+        elif tag in _HEADINGS or tag in _BLOCKS or tag == "pre":
+            self.flush()
+        if tag in _LISTS:
+            self.lists += 1
+        elif tag == "li":
+            self.bullet = True
+        elif tag == "pre":
+            self.pre += 1
+        elif tag == "table":
+            # Tables also lay pages out; then their cells are no row of anything.
+            self.tables.append(not any(n.tag in _LAYOUT for n, _ in walk(node) if n != node))
+        elif tag == "tr" and self.tables and self.tables[-1]:
+            self.row = []
+
+    def leave(self, tag: str) -> None:
+        if tag in ("td", "th") and self.row is not None:
+            self.row.append(self.take())
+        elif tag == "tr" and self.row is not None:
+            self.end_row(self.row)
+        elif tag in _HEADINGS:
+            self.begin(_HEADINGS[tag], self.take().replace("\n", " ").rstrip("¶ "))
+        elif tag in _BLOCKS or tag == "pre":
+            self.flush()
+        if tag in _LISTS:
+            self.lists -= 1
+        elif tag == "li":
+            self.bullet = False
+        elif tag == "pre":
+            self.pre -= 1
+        elif tag == "table" and self.tables:
+            self.tables.pop()
+
+    def take(self) -> str:
+        """The text gathered since the last block, its white space collapsed as a browser does."""
+        text, self.inline = "".join(self.inline), []
+        if self.pre:
+            return text.replace(BREAK, "\n").strip("\n").rstrip()
+        lines = "\n".join(" ".join(line.split()) for line in text.split(BREAK))
+        return re.sub(r"\n{3,}", "\n\n", lines).strip()
+
+    def flush(self) -> None:
+        if self.row is not None:
+            self.inline.append(" ")
+            return
+        text = self.take()
+        if not text:
+            return
+        if self.pre or not self.lists:
+            self.blocks.append(("pre" if self.pre else "text", text))
+            return
+        indent = "  " * (self.lists - 1)
+        first = indent + ("- " if self.bullet else "  ")
+        self.blocks.append(("item", first + text.replace("\n", f"\n{indent}  ")))
+        self.bullet = False
+
+    def end_row(self, cells: list[str]) -> None:
+        self.row = None
+        filled = [cell for cell in cells if cell]
+        if len(filled) == 1 and len(cells) == 1:
+            self.blocks.append(("text", filled[0]))
+        elif filled:
+            row = " | ".join(" ".join(cell.split()) for cell in cells)
+            self.blocks.append(("row", row.rstrip()))
+
+    def begin(self, level: int, title: str) -> None:
+        if not title:
+            return
+        self.end(childless=not self.path or self.path[-1][0] >= level)
+        while self.path and self.path[-1][0] >= level:
+            self.path.pop()
+        self.path.append((level, title))
+
+    def end(self, *, childless: bool) -> None:
+        text = ""
+        last = ""
+        for kind, block in self.blocks:
+            tight = kind == last and kind in ("item", "row")
+            text += ("\n" if tight else "\n\n" if text else "") + block
+            last = kind
+        if not text and childless and self.path:
+            text = self.path[-1][1]  # a heading over nothing is still said
+        if text:
+            self.parts.append(Part(text, " > ".join(title for _, title in self.path)))
+        self.blocks = []
+
+    def finish(self) -> tuple[Part, ...]:
+        self.flush()
+        self.end(childless=True)
+        return tuple(self.parts)
+
+
+def _depth(markup: str) -> int:
+    """An upper bound of how deep the tree gets, from the tags alone."""
+    opened: dict[str, int] = {}
+    depth = deepest = 0
+    for slash, name in _TAG.findall(markup):
+        tag = name.lower()
+        if tag in _UNCLOSED:
+            continue
+        if not slash:
+            opened[tag] = opened.get(tag, 0) + 1
+            depth += 1
+            deepest = max(deepest, depth)
+        elif opened.get(tag):
+            opened[tag] -= 1
+            depth -= 1
+    return deepest
+
+
+def _main(body: LexborNode) -> list[LexborNode]:
+    """The elements that hold the page's own text: <main>, else articles, else everything."""
+    mains = _outermost(body, lambda n: n.tag == "main" or n.attributes.get("role") == "main")
+    if any(map(_size, mains)):
+        return mains
+    articles = _outermost(body, lambda n: n.tag == "article")
+    # A list of teasers beside the text is made of articles too.
+    if articles and 2 * sum(map(_size, articles)) >= _size(body):
+        return articles
+    return [body]
+
+
+def _outermost(body: LexborNode, wanted: Callable[[LexborNode], bool]) -> list[LexborNode]:
+    found: list[LexborNode] = []
+
+    def stop(node: LexborNode) -> bool:
+        if node.tag in _SILENT:
+            return True
+        if wanted(node):
+            found.append(node)
+            return True
+        return False
+
+    for _ in walk(body, stop):
+        pass
+    return found
+
+
+def _size(root: LexborNode) -> int:
+    texts = walk(root, lambda n: n.tag in _SILENT or n.tag in ("header", "footer"))
+    return sum(len(n.text(deep=False).strip()) for n, _ in texts if n.tag == "-text")
+
+
+def _furniture(node: LexborNode, *, inside: bool) -> bool:
+    if node.tag in _FURNITURE:
+        # An article's header holds its title; the site's holds its menu.
+        return not (inside and node.tag == "header")
+    attributes = node.attributes
+    return (
+        attributes.get("role") in _ROLES
+        or "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+    )
+
+
+def _title(page: LexborHTMLParser, parts: tuple[Part, ...]) -> str:
+    title = page.css_first("head > title")
+    named = words(title) if title is not None else ""
+    return named or parts[0].title.partition(" > ")[0]
+
+
+def _metadata(page: LexborHTMLParser) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in ("description", "author"):
+        node = page.css_first(f'meta[name="{name}"]')
+        content = node.attributes.get("content") if node is not None else None
+        if content and content.strip():
+            found[name] = " ".join(content.split())
+    link = page.css_first('link[rel="canonical"]')
+    if link is not None and link.attributes.get("href"):
+        found["url"] = link.attributes["href"]
+    return found

@@ -1,0 +1,153 @@
+"""The text of a PDF, page by page."""
+
+from __future__ import annotations
+
+import logging
+import re
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import pypdfium2
+
+from kinen.errors import Unreadable
+from kinen.model import Extract, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_PAGES = 5_000
+MAX_OUTLINE = 1_000
+HYPHEN = "\x02"
+"""Where pdfium joined two lines at a hyphen, it leaves this in place of both."""
+
+_PDFIUM = Lock()  # pdfium is not thread-safe, not even for two documents
+_BROKEN = re.compile(r"(?<=\w)(?:-[ \t]*\n|\x02[ \t]*\n?)[ \t]*(?=(\w{1,40}))")
+_COMPOUND = re.compile(r"(?<!\w)\w{1,40}-\w{1,40}")
+_LAST_WORD = re.compile(r"\w+$")
+_JUNK = dict.fromkeys([*range(9), 11, 14, 15, *range(16, 32), 0x7F, 0xAD, 0xFEFF, 0xFFFE, 0xFFFF])
+_REPAIRS = _JUNK | {
+    0x0C: "\n",
+    0xFB00: "ff",
+    0xFB01: "fi",
+    0xFB02: "fl",
+    0xFB03: "ffi",
+    0xFB04: "ffl",
+    0xFB05: "st",
+    0xFB06: "st",
+}
+_NO_TITLE = re.compile(r"(?i)^(untitled.*|microsoft .* - .*|.*\.(docx?|indd|tex|dvi|pdf|ps|rtf))$")
+
+# Its warnings on damaged files would be printed amid our own output.
+logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
+
+
+def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
+    """One part for each page that has text, with the title and outline if there are any."""
+    if not data:
+        raise Unreadable("empty file")
+    with _PDFIUM:
+        document = _opened(data)
+        try:
+            pages, metadata = _read(document)
+        finally:
+            document.close()
+    texts = repaired(pages)
+    parts = tuple(Part(text, page=n) for n, text in enumerate(texts, 1) if text)
+    if not parts:
+        raise Unreadable("no text in it (scanned images?)")
+    title = metadata.pop("title", "")
+    return Extract(parts, "" if _NO_TITLE.match(title) else title, metadata)
+
+
+def repaired(pages: list[str]) -> list[str]:
+    """Pages with clean line ends, whole words and plain letters."""
+    pages = [page.replace("\r\n", "\n").replace("\r", "\n") for page in pages]
+    compounds = {word.lower() for page in pages for word in _COMPOUND.findall(page)}
+
+    def joined(match: re.Match[str]) -> str:
+        right, before = match[1], match.string[max(0, match.start() - 40) : match.start()]
+        left = "".join(_LAST_WORD.findall(before))
+        # A name or a compound that is written with its hyphen elsewhere keeps it here.
+        kept = not right[0].islower() or f"{left}-{right}".lower() in compounds
+        return "-" if kept else ""
+
+    return [_tidy(_BROKEN.sub(joined, page)) for page in pages]
+
+
+def _tidy(page: str) -> str:
+    # A mark that stands between no words was a hyphen all the same.
+    text = page.replace(HYPHEN, "-").translate(_REPAIRS)
+    lines = "\n".join(line.rstrip() for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip("\n")
+
+
+def _opened(data: bytes) -> Any:
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        reason = str(error).lower()
+        if "password" in reason:
+            raise Unreadable("encrypted PDF: needs a password") from error
+        if "security" in reason:
+            raise Unreadable("encrypted PDF: unknown encryption") from error
+        if b"%PDF-" not in data[:1024]:
+            raise Unreadable("damaged PDF: it does not start as one") from error
+        raise Unreadable("damaged PDF: its structure cannot be read") from error
+
+
+def _read(document: Any) -> tuple[list[str], dict[str, Any]]:
+    count = len(document)
+    read = [_page(document, n) for n in range(min(count, MAX_PAGES))]
+    failed = read.count(None)
+    if failed == len(read):
+        raise Unreadable("damaged PDF: no page can be read")
+    metadata: dict[str, Any] = {"pages": count}
+    for key in ("Title", "Author", "Subject", "Keywords"):
+        if value := _value(document, key):
+            metadata[key.lower()] = value
+    if outline := list(_outline(document)):
+        metadata["outline"] = outline
+    if count > MAX_PAGES:
+        metadata["note"] = f"only the first {MAX_PAGES} of {count} pages were read"
+    elif failed:
+        metadata["note"] = f"{failed} of {count} pages are damaged"
+    return [page or "" for page in read], metadata
+
+
+def _page(document: Any, n: int) -> str | None:
+    try:
+        page = document[n]
+        try:
+            text = page.get_textpage()
+            try:
+                # Bounded, because the text of a range loses everything beyond U+FFFF.
+                return str(text.get_text_bounded())
+            finally:
+                text.close()
+        finally:
+            page.close()
+    except pypdfium2.PdfiumError:
+        return None
+
+
+def _value(document: Any, key: str) -> str:
+    try:
+        value = str(document.get_metadata_value(key))
+    except (pypdfium2.PdfiumError, UnicodeError):
+        return ""
+    return " ".join(value.translate(_JUNK).split())
+
+
+def _outline(document: Any) -> Iterator[dict[str, Any]]:
+    try:
+        for n, entry in enumerate(document.get_toc()):
+            if n == MAX_OUTLINE:
+                return
+            target = entry.get_dest()
+            page = target.get_index() if target else None
+            title = " ".join(entry.get_title().translate(_JUNK).split())
+            if title:
+                yield {"title": title, "level": entry.level, "page": (page or 0) + 1}
+    except (pypdfium2.PdfiumError, UnicodeError):
+        return

@@ -1,0 +1,20 @@
+"""Plain text, kept as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.errors import Unreadable
+from kinen.extract import decode
+from kinen.model import Extract, Part
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
+    """The whole text as one part; only CRLF becomes LF, so that lines keep their numbers."""
+    text = decode(data).replace("\r\n", "\n")
+    if not text or text.isspace():
+        raise Unreadable("empty file")
+    return Extract((Part(text, line=1),))

@@ -1,0 +1,348 @@
+"""Which paths a space leaves out: gitignore rules, read and matched as git does.
+
+The rules are matched by hand and not by pathspec, whose import alone takes longer than asking
+about every file of a large tree; a property test compares each verdict with git's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STORES = frozenset((".git", ".hg", ".svn", ".jj", ".kinen"))
+"""Inner works of version control and of kinen: no rule brings them back."""
+
+TOOLS = frozenset(
+    # Names that only tools give. `build`, `dist` and `target` are not among them: people keep
+    # notes under such names, and where tools write there, .gitignore says so.
+    ".venv venv node_modules __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache"
+    " .hypothesis .gradle .terraform .idea .vscode .obsidian .trash .Trash .DS_Store Thumbs.db"
+    " desktop.ini".split()
+)
+"""Left out unless a .kinenignore says otherwise."""
+
+KEPT = frozenset((".memories", "sessions", "resources", "artifacts"))
+"""Folders at the root that are memory even where they are kept out of git."""
+
+MAX_RULE = 4096
+"""No path is longer, so no line that is longer is a rule."""
+
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t-\\r",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+_SPECIAL = re.compile(r"[*?\[\\]")
+_TRAILING_SPACES = re.compile(r"((?:\\.|[^\\])*?) +", re.DOTALL)
+_NONE = (-1, -1)
+_STAR, _FOLDERS, _NOTHING = ("star", ""), ("jump", "(?:|.*?/)"), ("nothing", "")
+
+
+class Ignore:
+    """The ignore rules of one space, read as they are needed and then remembered."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._prefix = os.fspath(root) + os.sep
+        self._read: dict[str, bytes] = {}
+        exclude = self._rules(_exclude_file(root), ".git/info/exclude")
+        own, git = self._files("")
+        self._levels = {"": _Level(False, own, git + ([(0, exclude)] if exclude else []))}
+
+    def ignored(self, path: str, directory: bool) -> bool:
+        """Whether this POSIX path relative to the root is left out, or a folder that holds it."""
+        if not path:
+            return False
+        parent, _, name = path.rpartition("/")
+        level = self._levels.get(parent) or self._level(parent)
+        return level.ignored or self._hidden(path, name, directory, level)
+
+    @property
+    def digest(self) -> str:
+        """A hash of every rule read so far; it changes when the rules do."""
+        total = sha256("\n".join(sorted(STORES | TOOLS | KEPT)).encode())
+        for name, data in sorted(self._read.items()):
+            total.update(sha256(os.fsencode(name)).digest() + sha256(data).digest())
+        return total.hexdigest()
+
+    def _hidden(self, path: str, name: str, directory: bool, level: _Level) -> bool:
+        if name in STORES:
+            return True
+        for base, rules in level.own:
+            verdict = rules.verdict(path[base:], name, directory)
+            if verdict is not None:
+                return verdict
+        if name in TOOLS:
+            return True
+        if level.git and path.partition("/")[0] not in KEPT:
+            for base, rules in level.git:
+                verdict = rules.verdict(path[base:], name, directory)
+                if verdict is not None:
+                    return verdict
+        return False
+
+    def _level(self, folder: str) -> _Level:
+        """What holds for the entries of a folder; deeper rule files come first."""
+        level, at = self._levels[""], 0
+        while at <= len(folder):
+            end = folder.find("/", at)
+            at = (len(folder) if end < 0 else end) + 1
+            path = folder[: at - 1]
+            known = self._levels.get(path)
+            if known is None:
+                known = self._levels[path] = self._below(level, path)
+            level = known
+        return level
+
+    def _below(self, above: _Level, folder: str) -> _Level:
+        name = folder.rpartition("/")[2]
+        if above.ignored or self._hidden(folder, name, True, above):
+            return _Level(True, [], [])
+        own, git = self._files(folder)
+        return _Level(False, own + above.own, git + above.git)
+
+    def _files(self, folder: str) -> tuple[list[tuple[int, _Rules]], list[tuple[int, _Rules]]]:
+        base = len(folder) + 1 if folder else 0
+        path = folder + "/" if folder else ""
+        own = self._rules(f"{self._prefix}{path}.kinenignore", f"{path}.kinenignore")
+        git = self._rules(f"{self._prefix}{path}.gitignore", f"{path}.gitignore")
+        return [(base, own)] if own else [], [(base, git)] if git else []
+
+    def _rules(self, file: str | Path, name: str) -> _Rules | None:
+        # Nearly every folder has no such file, and this is the cheapest way to learn that.
+        if not os.access(file, os.R_OK):
+            return None
+        try:
+            data = Path(file).read_bytes() if Path(file).is_file() else b""
+        except OSError:
+            return None
+        self._read[name] = data
+        rules = _Rules(data)
+        return rules if rules.negated else None
+
+
+class _Level(NamedTuple):
+    """Whether a folder is left out, else the rules for what is in it, with their path's length."""
+
+    ignored: bool
+    own: list[tuple[int, _Rules]]
+    git: list[tuple[int, _Rules]]
+
+
+class _Rules:
+    """The rules of one file; the last one that matches decides.
+
+    Most rules are a name, a suffix or a path, and are found by looking them up: each key leads
+    to the last rule for files and the last one for folders. Only the others are tried in turn.
+    """
+
+    __slots__ = ("_joined", "globs", "names", "negated", "paths", "suffixes")
+
+    def __init__(self, data: bytes) -> None:
+        self.names: dict[str, tuple[int, int]] = {}
+        self.suffixes: dict[str, tuple[int, int]] = {}
+        self.paths: dict[str, tuple[int, int]] = {}
+        self.globs: list[_Glob] = []
+        self._joined: tuple[re.Pattern[str], re.Pattern[str]] | None = None
+        self.negated: list[bool] = []
+        for pattern in _patterns(data):
+            self._add(pattern)
+        self.globs.reverse()
+
+    def verdict(self, path: str, name: str, directory: bool) -> bool | None:
+        """True to leave the path out, False to keep it, None where no rule speaks of it."""
+        best = self.names.get(name, _NONE)[directory]
+        if self.suffixes:
+            best = max(best, self.suffixes.get(name[name.rfind(".") :], _NONE)[directory])
+        if self.paths:
+            best = max(best, self.paths.get(path, _NONE)[directory])
+        if self.globs and self._any(path, name):
+            for glob in self.globs:
+                if glob.number < best:
+                    break
+                if (directory or not glob.folders) and glob.matches(name if glob.flat else path):
+                    best = glob.number
+                    break
+        return None if best < 0 else not self.negated[best]
+
+    def _any(self, path: str, name: str) -> bool:
+        """Whether any wildcard fits at all: one question for the many paths that none does."""
+        if self._joined is None:
+            flat = "|".join(f"(?:{glob.expression})" for glob in self.globs if glob.flat)
+            deep = "|".join(f"(?:{glob.expression})" for glob in self.globs if not glob.flat)
+            self._joined = (
+                re.compile(flat or "(?!)", re.DOTALL),
+                re.compile(deep or "(?!)", re.DOTALL),
+            )
+        names, paths = self._joined
+        return bool(names.fullmatch(name) or paths.fullmatch(path))
+
+    def _add(self, pattern: str) -> None:
+        negated = pattern.startswith("!")
+        pattern = pattern[1:] if negated else pattern
+        folders = pattern.endswith("/")
+        pattern = pattern[:-1] if folders else pattern
+        flat = "/" not in pattern
+        number = len(self.negated)
+        self.negated.append(negated)
+        if not _SPECIAL.search(pattern):
+            table, key = (self.names, pattern) if flat else (self.paths, pattern.removeprefix("/"))
+        elif flat and pattern.startswith("*.") and not re.search(r"[*?\[\\.]", pattern[2:]):
+            table, key = self.suffixes, pattern[1:]
+        else:
+            self.globs.append(_Glob(number, pattern, flat=flat, folders=folders))
+            return
+        before = table.get(key, _NONE)
+        table[key] = (before[0] if folders else number, number)
+
+
+class _Glob:
+    """A rule with wildcards."""
+
+    __slots__ = ("expression", "flat", "folders", "number")
+
+    def __init__(self, number: int, pattern: str, *, flat: bool, folders: bool) -> None:
+        self.number, self.flat, self.folders = number, flat, folders
+        self.expression = _expression(pattern, flat=flat)
+
+    def matches(self, text: str) -> bool:
+        return re.fullmatch(self.expression, text, re.DOTALL) is not None
+
+
+def _exclude_file(root: Path) -> Path:
+    """Where git keeps the rules of this clone, also for worktrees and submodules."""
+    git = root / ".git"
+    try:
+        if git.is_file():
+            text = git.read_text("utf-8", "surrogateescape")
+            git = root / text.removeprefix("gitdir:").strip()
+            common = git / "commondir"
+            if common.is_file():
+                git = git / common.read_text("utf-8", "surrogateescape").strip()
+    except (OSError, ValueError):
+        pass
+    return git / "info" / "exclude"
+
+
+def _patterns(data: bytes) -> Iterator[str]:
+    """The rules of a file; what cannot be one is passed over."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # what `echo >` writes in PowerShell
+        text = data.decode("utf-16", "ignore")
+    else:
+        # File names that are no UTF-8 are decoded by Python in the same way.
+        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    for line in text.split("\n"):
+        if line.startswith("#") or "\0" in line or len(line) > MAX_RULE:
+            continue
+        rule = line.removesuffix("\r")
+        if rule.endswith(" ") and (match := _TRAILING_SPACES.fullmatch(rule)):
+            rule = match[1]
+        if rule:
+            yield rule
+
+
+def _expression(pattern: str, *, flat: bool) -> str:
+    """A gitignore pattern as a regular expression that takes no exponential time to fail."""
+    pattern = pattern if flat else pattern.removeprefix("/")
+    special = _SPECIAL.search(pattern)
+    # Git compares the fixed part on its own, so `a**/b` is read as `a` and then `**/b`.
+    fixed = special.start() if special and not flat else 0
+    tokens = list(_tokens(pattern[fixed:], flat=flat))
+    if _NOTHING in tokens:
+        return "(?!)"
+    jumps = [n for n, (kind, _) in enumerate(tokens) if kind == "jump"]
+    out = re.escape(pattern[:fixed]) + _stretch(tokens[: jumps[0] if jumps else None])
+    for start, end in zip(jumps, [*jumps[1:], None], strict=False):
+        stretch = tokens[start][1] + _stretch(tokens[start + 1 : end])
+        # With another `**` after it, the first place where a stretch fits is as good as any.
+        out += stretch if end is None else f"(?>{stretch})"
+    return out
+
+
+def _tokens(pattern: str, *, flat: bool) -> Iterator[tuple[str, str]]:
+    """What a pattern is made of: characters, stars that stay within a name, jumps over folders."""
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "*":
+            start, at = at, len(pattern) - len(pattern[at:].lstrip("*"))
+            token = _STAR
+            if not flat and at - start > 1 and (start == 0 or pattern[start - 1] == "/"):
+                token = _jump(pattern[at:])
+            at += token == _FOLDERS  # which includes the slash
+            yield token
+        elif char == "[":
+            expression, at = _brackets(pattern, at + 1)
+            yield ("char", expression) if expression else _NOTHING
+        elif char == "\\":
+            literal = pattern[at + 1 : at + 2]
+            yield ("char", re.escape(literal)) if literal else _NOTHING
+            at += 2
+        else:
+            yield "char", "[^/]" if char == "?" else re.escape(char)
+            at += 1
+
+
+def _jump(rest: str) -> tuple[str, str]:
+    """The token for `**` before this rest: it is special only as a whole part of a path."""
+    if rest.startswith("/"):
+        return _FOLDERS
+    return ("jump", ".*?") if not rest or rest.startswith("\\/") else _STAR
+
+
+def _stretch(tokens: list[tuple[str, str]]) -> str:
+    """The expression for tokens without jumps; between two stars the first fit is good enough."""
+    out = chunk = star = ""
+    for kind, expression in tokens:
+        if kind == "star":
+            out += f"(?>[^/]*?{chunk})" if star else chunk
+            chunk, star = "", "[^/]*"
+        elif expression == "/":
+            out += f"{star}{chunk}/"
+            chunk = star = ""
+        else:
+            chunk += expression
+    return out + star + chunk
+
+
+def _brackets(pattern: str, at: int) -> tuple[str, int]:
+    """The expression for a bracket that opened just before `at`, empty if it matches nothing."""
+    negated = pattern[at : at + 1] in ("!", "^")
+    first = at = at + negated
+    items = previous = ""
+    while at < len(pattern) and (pattern[at] != "]" or at == first):
+        item, previous, at = _item(pattern, at, previous)
+        items += item
+    if at >= len(pattern):
+        return "", at
+    return f"(?!/)[{'^' * negated}{items}]", at + 1
+
+
+def _item(pattern: str, at: int, previous: str) -> tuple[str, str, int]:
+    """One item in brackets, the character that a range can start from, and where to go on."""
+    if pattern[at] == "-" and previous and pattern[at + 1 : at + 2] not in ("", "]"):
+        at += 1 + (pattern[at + 1] == "\\")
+        last = pattern[at : at + 1]
+        return f"{re.escape(previous)}-{re.escape(last)}" if previous <= last else "", "", at + 1
+    end = pattern.find("]", at + 2)
+    if pattern.startswith("[:", at) and (end < 0 or (end > at + 2 and pattern[end - 1] == ":")):
+        named = _CLASSES.get(pattern[at + 2 : end - 1], "") if end > 0 else ""
+        return named, "", end + 1 if named else len(pattern)
+    at += pattern[at] == "\\"
+    char = pattern[at : at + 1]
+    return re.escape(char), char, at + 1
