@@ -571,3 +571,12 @@ def test_yaml_written_by_kinen_means_the_same_to_any_reader() -> None:
 
     for value in ["no", "a b", "", "1e3", "a: b", 5, 0.5, True, ["x", "yes"], "~", "üñ"]:
         assert yaml.safe_load(configfile.written(value)) == value
+
+
+@pytest.mark.parametrize("text", ["- " * 100_000, "a: " + "[" * 100_000, "{a: " * 30_000])
+def test_a_file_nested_beyond_reason_is_an_error_and_no_crash(data: Path, text: str) -> None:
+    file = data / "config.yml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    with pytest.raises(ConfigError):
+        config.load(data, None, {"KINEN_CONFIG": str(file)})

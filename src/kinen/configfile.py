@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 
 LARGEST = 256 * 1024
+SHALLOW = 1_000
+"""Characters in which YAML cannot nest deeply enough to harm."""
+MAX_DEPTH = 64
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
 WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
@@ -136,10 +139,27 @@ def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
     return found
 
 
+def check_depth(data: bytes | str) -> None:
+    """Stop before libyaml's composer overflows the C stack, which would end the process."""
+    import yaml
+
+    if len(data) < SHALLOW:
+        return
+    depth = 0
+    for event in yaml.parse(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ValueError("nested too deeply")
+
+
 def _compose(data: bytes | str, file: str) -> Any:
     import yaml
 
     try:
+        check_depth(data)
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         node = yaml.compose(data, Loader=loader)
     except yaml.MarkedYAMLError as error:

@@ -14,7 +14,6 @@ from kinen.model import Hits, Query, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
     from typing import TypeVar
 
     from kinen.config import Config
@@ -71,12 +70,7 @@ class Memory:
     def __enter__(self) -> Memory:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Indexing
@@ -97,7 +91,8 @@ class Memory:
 
         began = time.monotonic()
         until = float("inf") if seconds is None else began + seconds
-        tell, notes = progress or _silent, []
+        tell = progress or _silent
+        notes: list[str] = []
         self._make_folder()
         if not self.space.roots:
             self.space = spaces.register(self.space)

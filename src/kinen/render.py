@@ -278,8 +278,7 @@ def edges_json(edges: Iterable[Edge]) -> list[dict[str, Any]]:
 
 def graph_dot(edges: Iterable[Edge]) -> str:
     lines = ["digraph kinen {", "  rankdir=LR; node [shape=box, fontname=Helvetica];"]
-    for edge in edges:
-        lines.append(f"  {_quoted(_name(edge.source))} -> {_quoted(_name(edge.target))};")
+    lines += [f"  {_quoted(_name(e.source))} -> {_quoted(_name(e.target))};" for e in edges]
     return "\n".join([*lines, "}"])
 
 

@@ -48,7 +48,7 @@ def spaced_cjk(text: str) -> list[str]:
 
 
 def identifier_parts(text: str) -> str:
-    """What the tokenizer cannot split by itself: parts of identifiers, and single CJK characters."""
+    """What the tokenizer cannot split by itself: parts of identifiers, CJK characters."""
     found: dict[str, None] = {}
     for word in dict.fromkeys(words(text)):
         split = parts(word)

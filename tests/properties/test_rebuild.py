@@ -27,7 +27,11 @@ PIECES = (
     "[[nowhere]] #tag/sub",
     "long " * 700,
 )
-FRONT = ("", "---\ntitle: T\naliases: [a]\ntags: [x]\ndate: 2026-01-02\n---\n", "---\nbroken: [\n---\n")
+FRONT = (
+    "",
+    "---\ntitle: T\naliases: [a]\ntags: [x]\ndate: 2026-01-02\n---\n",
+    "---\nbroken: [\n---\n",
+)
 
 pages = st.builds(
     lambda front, body: front + "\n\n".join(body),

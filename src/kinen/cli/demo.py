@@ -33,7 +33,7 @@ SCENES = (
     Scene(
         "the site got slow when everybody signed in at once",
         "hybrid",
-        "Only meaning can answer: the note says 'clocks in' and 'ran dry', no word of the question.",
+        "Only meaning can answer: the note says 'clocks in' and 'ran dry'.",
     ),
 )
 

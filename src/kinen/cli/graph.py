@@ -73,10 +73,8 @@ def export(form: str, space: str | None) -> int:
 
     with Memory.open(space=space) as memory:
         edges = memory.graph()
-    draw = {
-        "dot": render.graph_dot,
-        "mermaid": render.graph_mermaid,
-        "json": lambda found: render.to_json({"edges": render.edges_json(found)}),
-    }[form]
-    print(draw(edges))
+    if form == "json":
+        print(render.to_json({"edges": render.edges_json(edges)}))
+    else:
+        print(render.graph_dot(edges) if form == "dot" else render.graph_mermaid(edges))
     return 0

@@ -61,9 +61,7 @@ def status(space: str | None, as_json: bool) -> int:
         print(render.to_json(shown))
         return 0
     counts = state.counts
-    print(
-        f"{counts.documents:,} documents, {counts.chunks:,} chunks, {counts.vectors:,} with a vector"
-    )
+    print(f"{counts.documents:,} documents, {counts.chunks:,} chunks, {counts.vectors:,} vectors")
     print(f"{counts.edges:,} links, {counts.broken:,} broken")
     print(f"last synced {state.synced or 'never'}")
     style = colours()

@@ -11,6 +11,7 @@ from kinen.render import Style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TextIO
 
 FOUND, NOTHING, ERROR = 0, 1, 2
 
@@ -40,10 +41,10 @@ def fail(message: str) -> int:
     return ERROR
 
 
-def colours(stream: object = None) -> Style:
+def colours(stream: TextIO | None = None) -> Style:
     """Colour on a terminal only, and not against NO_COLOR."""
     out = stream or sys.stdout
-    on = out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"  # type: ignore[attr-defined]
+    on = out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Style(colour=bool(on))
 
 

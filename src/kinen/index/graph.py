@@ -1,4 +1,4 @@
-"""Links between records: resolved after each sync that changed anything, asked in both directions."""
+"""Links between records: resolved after a sync that changed something, asked both ways."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 ATTACHMENT = "*"
 """Where a link leads that ends at a file which is no record, such as an image."""
 
-_EDGE = "SELECT r.ref, l.target, 'links', l.written, l.text, l.line FROM links l JOIN records r ON r.id = l.record"
+_EDGE = (
+    "SELECT r.ref, l.target, 'links', l.written, l.text, l.line"
+    " FROM links l JOIN records r ON r.id = l.record"
+)
 _ORDER = " ORDER BY r.ref, l.n"
 
 

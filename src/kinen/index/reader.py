@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kinen.index.schema import SCHEMA, TABLES, integrity, open_database, translated
+from kinen.index.schema import SCHEMA, TABLES, TOKENIZE, integrity, open_database, translated
 from kinen.model import Chunk, Counts, Record
 from kinen.text import words
 
@@ -135,7 +135,7 @@ class Reader:
         """Each word as the full-text tokenizer would store it."""
         found = {}
         self.db.execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stemming USING fts5(w, tokenize='porter unicode61 remove_diacritics 2')"
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.stemming USING fts5(w, tokenize='{TOKENIZE}')"
         )
         self.db.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(temp, stemming, row)"
@@ -160,7 +160,8 @@ class Reader:
         from rapidfuzz import fuzz
 
         row = self.db.execute(
-            "SELECT title, heading, path, body, extra FROM search WHERE search MATCH ? ORDER BY rowid LIMIT 1",
+            "SELECT title, heading, path, body, extra FROM search WHERE search MATCH ?"
+            " ORDER BY rowid LIMIT 1",
             (expression([stem]),),
         ).fetchone()
         found = {word.lower() for word in words(" ".join(row))} if row else set()
@@ -227,4 +228,7 @@ def _literal(text: str) -> str:
 
 
 def _record(row: Sequence[Any]) -> Record:
-    return Record(*row[:6], tuple(json.loads(row[6])), json.loads(row[7]))
+    ref, kind, title, path, at, session, tags, metadata = row
+    return Record(
+        ref, kind, title, path, at, session, tuple(json.loads(tags)), json.loads(metadata)
+    )

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 BUSY_MS = 10_000
 
-TABLES = """
+TOKENIZE = "porter unicode61 remove_diacritics 2"
+TABLES = (
+    """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE states(
   source TEXT NOT NULL, key TEXT NOT NULL, stamp TEXT NOT NULL, digest TEXT NOT NULL,
@@ -31,7 +33,8 @@ CREATE TABLE records(
   source TEXT NOT NULL, key TEXT NOT NULL);
 CREATE INDEX records_key ON records(source, key);
 CREATE INDEX records_path ON records(path);
-CREATE TABLE tags(tag TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY(tag, record)) WITHOUT ROWID;
+CREATE TABLE tags(
+  tag TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY(tag, record)) WITHOUT ROWID;
 CREATE INDEX tags_record ON tags(record);
 CREATE TABLE chunks(
   id INTEGER PRIMARY KEY, record INTEGER NOT NULL, n INTEGER NOT NULL, title TEXT NOT NULL,
@@ -47,8 +50,9 @@ CREATE TABLE links(
 CREATE INDEX links_target ON links(target);
 CREATE VIRTUAL TABLE search USING fts5(
   title, heading, path, body, extra, content='chunks', content_rowid='id',
-  tokenize='porter unicode61 remove_diacritics 2');
 """
+    f"  tokenize='{TOKENIZE}');\n"
+)
 
 # During a bulk load these are absent, and full text is built once at the end.
 TRIGGERS = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.index.graph import relink
 from kinen.index.schema import translated, writing
@@ -65,7 +65,7 @@ def sync_text(job: Job, sources: Iterable[Source]) -> Report:
             delta.changes,
             set(known),
             bulk=delta.total > max(BULK, len(known) // 4),
-            done=lambda seen, of=delta.total: job.progress("read", seen, of),
+            done=_counting(job.progress, delta.total),
         )
         left = sum(map(bool, known)) - done.changed - done.removed - done.skipped
         total = _add(total, done._replace(unchanged=max(0, left)))
@@ -96,6 +96,15 @@ def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
     return done, len(waiting) - done
 
 
+def _counting(progress: Progress, total: int) -> Callable[[int], None]:
+    return lambda seen: progress("read", seen, total)
+
+
 def _add(one: Report, two: Report) -> Report:
-    counts: list[Any] = [a + b for a, b in zip(one, two, strict=True)]
-    return Report(*counts)
+    return Report(
+        added=one.added + two.added,
+        changed=one.changed + two.changed,
+        removed=one.removed + two.removed,
+        skipped=one.skipped + two.skipped,
+        unchanged=one.unchanged + two.unchanged,
+    )

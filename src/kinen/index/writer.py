@@ -78,8 +78,7 @@ class Writer:
                 seen += len(batch)
                 done(seen)
             self._triggers(on=True)
-        del tally["touched"]
-        return Report(**tally)
+        return Report(tally["added"], tally["changed"], tally["removed"], tally["skipped"])
 
     def _change(self, source: str, change: Change, known: set[str]) -> str:
         key, state = change.key, change.state
@@ -113,16 +112,16 @@ class Writer:
     def _insert(self, source: str, key: str, document: Document) -> None:
         record = document.record
         row = self.db.execute(
-            "INSERT INTO records(ref, kind, title, path, at, session, tags, metadata, aliases, dated, source, key)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO records(ref, kind, title, path, at, session, tags, metadata, aliases,"
+            " dated, source, key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*_columns(record), _json(document.aliases), int(document.dated), source, key),
         ).lastrowid
         self.db.executemany(
             "INSERT OR IGNORE INTO tags VALUES (?, ?)", [(tag, row) for tag in record.tags]
         )
         self.db.executemany(
-            "INSERT INTO chunks(record, n, title, heading, path, body, extra, start_line, end_line, page, digest)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks(record, n, title, heading, path, body, extra, start_line,"
+            " end_line, page, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_chunk_row(row, record, chunk) for chunk in document.chunks],
         )
         self.db.executemany(
@@ -131,7 +130,7 @@ class Writer:
         )
 
     def _triggers(self, *, on: bool) -> None:
-        """Drop the full-text triggers before a bulk load; afterwards build full text and set them."""
+        """Off before a bulk load; on again, full text is built at once from the chunks."""
         there = self.db.execute(
             "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger'"
         ).fetchone()[0]

@@ -1,0 +1,319 @@
+"""Chunks: markdown by heading and block, other text by paragraph, none above its limit.
+
+Every chunk is an unbroken stretch of its source. Markdown and text files are cut between lines, and
+inside one only where that line alone is above the limit.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.model import Chunk
+from kinen.sources.frontmatter import aliases_of, summary_of, tags_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Sequence
+
+    from kinen.model import Part
+    from kinen.sources.markdown import Block, Parsed
+
+SIZE = 512
+OVERLAP = 50
+SMALL = 96
+"""Tokens up to which the blocks of a section share a chunk."""
+LEAST = 8
+"""Tokens below which no limit is taken seriously."""
+
+# Weights are in quarters of a token.
+_QUARTERS = 4
+_BYTES = {
+    b"a": b"abcdefghijklmnopqrstuvwxyz" + bytes(range(0xC3, 0xCA)),
+    b"A": b"ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    b"0": b"0123456789",
+    b".": b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
+    b"x": bytes([*range(9), *range(14, 28), 127, 0xC0, 0xC1, 0xC2])
+    + bytes([*range(0xCA, 0xE2), *range(0xE3, 0xEA), *range(0xEE, 0x100)]),
+    b"h": bytes(range(0xEA, 0xEE)),  # Hangul: the model takes each syllable apart
+    b"-": b"\xe2",  # typography and box drawing: long runs are few tokens
+}
+_SHAPES = b"".join(
+    next((shape for shape, those in _BYTES.items() if n in those), b" ") for n in range(256)
+)
+_CONTINUATION = bytes(range(0x80, 0xC0))
+
+# Ranks of a place to cut, best first; after a blank line it is the depth of indentation.
+_DEEPEST = 20
+_AFTER_SENTENCE, _LINE, _SENTENCE, _WORD, _CHARACTER, _NEVER = 30, 40, 50, 60, 70, 80
+
+_STOPS = "。！？"
+_WORDS = re.compile(r"\S+")
+_ENDED = re.compile(rf"[.!?…{_STOPS}][\"'”’)\]*_`]*\s*$")
+_TAIL = 16
+_SEAM = 2
+"""What two pieces of a word may weigh more together than apart."""
+_BARE = ("heading", "rule")
+_SOLID = ("list", "table", "fence")
+"""Kinds whose pieces do not overlap."""
+
+
+def estimate(text: str) -> int:
+    """About how many tokens the shipped model makes of a text, and rather more than fewer.
+
+    Adding up over words never gives less than the whole.
+    """
+    return -(-_weight(text) // _QUARTERS)
+
+
+def chunk_markdown(
+    parsed: Parsed, ref: str, *, size: int = SIZE, overlap: int = OVERLAP, small: int = SMALL
+) -> tuple[Chunk, ...]:
+    """A markdown file's chunks: what its frontmatter says of it, then its sections in order."""
+    limits = _limits(size, overlap)
+    pieces: list[_Piece] = []
+    about = _about(parsed)
+    if about:
+        spans = _spans(list(_atoms(about, limits.most, limits.most)), limits)
+        pieces += [_Piece(about[a:b], "", 1, parsed.frontmatter_end) for a, b in spans]
+    for group in _groups(parsed.blocks, min(small * _QUARTERS, limits.most), limits.most):
+        pieces += _group_pieces(group, parsed.lines, limits)
+    return tuple(Chunk(ref, n, *piece) for n, piece in enumerate(pieces))
+
+
+def chunk_parts(
+    parts: Sequence[Part], ref: str, *, size: int = SIZE, overlap: int = OVERLAP
+) -> tuple[Chunk, ...]:
+    """The chunks of pages, chapters or plain text, never across two parts."""
+    limits = _limits(size, overlap)
+    chunks: list[Chunk] = []
+    for part in parts:
+        text = part.text.replace("\r\n", "\n").replace("\r", "\n")
+        # without line numbers a piece may begin anywhere, so that overlap is worth finer atoms
+        whole = limits.most if part.line or not limits.overlap else limits.overlap
+        atoms = list(_atoms(text, whole, limits.most))
+        for piece in _pieces(text, part.line, part.title, limits, atoms):
+            chunks.append(Chunk(ref, len(chunks), *piece, page=part.page))
+    return tuple(chunks)
+
+
+class _Piece(NamedTuple):
+    text: str
+    heading: str = ""
+    start_line: int = 0
+    end_line: int = 0
+
+
+class _Limits(NamedTuple):
+    """In quarters of a token."""
+
+    most: int
+    overlap: int
+
+
+class _Atom(NamedTuple):
+    """A stretch of text that stays whole, and how good a place its beginning is to cut."""
+
+    start: int
+    end: int
+    weight: int
+    rank: int
+
+
+class _Group(NamedTuple):
+    """Consecutive blocks that become a chunk, and what decides whether one more joins them."""
+
+    first: Block
+    last: Block
+    body: Block | None
+    """The first block that is more than a heading or rule."""
+    weight: int
+    level: int
+
+    def takes(self, block: Block, weight: int, small: int, most: int) -> bool:
+        both = self.weight + weight
+        if block.kind == "heading":
+            return self.body is None and self.level < block.level and both <= most
+        if block.kind == "rule":
+            return both <= most
+        if self.body is not None:
+            return both <= small
+        # a heading leaves a table or fence alone that would be cut to make room for it
+        return both <= most or weight > most or block.kind not in ("table", "fence")
+
+    def with_block(self, block: Block, weight: int) -> _Group:
+        body = self.body or (None if block.kind in _BARE else block)
+        level = block.level or self.level
+        return _Group(self.first, block, body, self.weight + weight, level)
+
+
+def _limits(size: int, overlap: int) -> _Limits:
+    size = max(size, LEAST)
+    return _Limits(size * _QUARTERS, max(0, min(overlap, size // 2)) * _QUARTERS)
+
+
+def _weight(text: str) -> int:
+    """Counted on the text's shape: calibrated against the model's own tokenizer."""
+    ascii_only = text.isascii()
+    if not ascii_only:
+        text = " ".join(text.split())  # the other spaces there are weigh nothing either
+    shape = b" " + text.encode("utf-8", "replace").translate(_SHAPES, _CONTINUATION)
+    count = shape.replace(b"A", b"a").count
+    weight = 4 * (count(b" a") + count(b".") + shape.count(b"aA")) + 6 * count(b".a")
+    weight += count(b"aaaaa") + 3 * count(b"aaaaaaaaaa")
+    if b"0" in shape:
+        weight += 4 * sum(map(count, (b" 0", b".0", b"a0", b"000"))) + 6 * count(b"0a")
+    if b"x" in shape:
+        weight += 4 * (count(b"x") + count(b"x0")) + 6 * count(b"xa")
+    if not ascii_only:
+        weight += 12 * count(b"h") + 4 * (count(b"-") - 3 * count(b"----"))
+        weight += 6 * (count(b"ha") + count(b"-a")) + 4 * (count(b"h0") + count(b"-0"))
+    return weight
+
+
+_word_weight = lru_cache(maxsize=1 << 16)(_weight)
+
+
+# Markdown
+
+
+def _about(parsed: Parsed) -> str:
+    """What the frontmatter says about the file, as text to be found by."""
+    values = parsed.frontmatter
+    aliases, tags = ", ".join(aliases_of(values)), ", ".join(tags_of(values))
+    said = (
+        text_of(values.get("title")),
+        summary_of(values),
+        aliases and f"aliases: {aliases}",
+        tags and f"tags: {tags}",
+    )
+    return "\n".join(line for line in said if line)
+
+
+def _groups(blocks: Iterable[Block], small: int, most: int) -> Iterator[_Group]:
+    """Blocks that share a chunk: headings with what follows them, and small blocks together."""
+    group: _Group | None = None
+    for block in blocks:
+        weight = _weight(block.text)
+        if group and group.takes(block, weight, small, most):
+            group = group.with_block(block, weight)
+        else:
+            if group:
+                yield group
+            body = None if block.kind in _BARE else block
+            group = _Group(block, block, body, weight, block.level)
+    if group:
+        yield group
+
+
+def _group_pieces(group: _Group, lines: Sequence[str], limits: _Limits) -> Iterator[_Piece]:
+    start, end = group.first.start_line, group.last.end_line
+    body = group.body or group.last
+    heading = " > ".join(filter(None, body.path))
+    text = "\n".join(lines[start - 1 : end])
+    if group.weight <= limits.most:
+        yield _Piece(text, heading, start, end)
+        return
+    if body.kind in _SOLID:
+        limits = limits._replace(overlap=0)
+    best = {line - start for line in body.parts}
+    atoms = list(_atoms(text, limits.most, limits.most, best, body.start_line - start))
+    yield from _pieces(text, start, heading, limits, atoms)
+
+
+# Cutting
+
+
+def _pieces(
+    text: str, line: int, heading: str, limits: _Limits, atoms: Sequence[_Atom]
+) -> Iterator[_Piece]:
+    """The text cut at its atoms, with line numbers if its first line has one."""
+    breaks = [match.start() for match in re.finditer("\n", text)] if line else []
+    for start, end in _spans(atoms, limits):
+        piece = text[start:end]
+        first = line + bisect_left(breaks, start) if line else 0
+        last = first + piece.count("\n") if line else 0
+        yield _Piece(piece, heading, first, last)
+
+
+def _spans(atoms: Sequence[_Atom], limits: _Limits) -> Iterator[tuple[int, int]]:
+    """Where each piece begins and ends: as full as a good place to cut allows."""
+    start = cut = 0
+    while cut < len(atoms):
+        half, stop = _reach(atoms, start, limits.most)
+        if stop < len(atoms):
+            places = range(max(half, cut + 1), stop + 1)
+            cut = min(places, key=lambda n: (atoms[n].rank, -n))
+        else:
+            cut = stop
+        yield atoms[start].start, atoms[cut - 1].end
+        start = _resumed(atoms, start, cut, limits)
+
+
+def _reach(atoms: Sequence[_Atom], start: int, most: int) -> tuple[int, int]:
+    """The atoms that follow a piece when it is half full, and full."""
+    half, stop, total = start + 1, start, 0
+    while stop < len(atoms) and total + atoms[stop].weight <= most:
+        total += atoms[stop].weight
+        stop += 1
+        if 2 * total <= most:
+            half = stop
+    return half, stop
+
+
+def _resumed(atoms: Sequence[_Atom], start: int, cut: int, limits: _Limits) -> int:
+    """Where the piece after a cut begins: at the best place within the overlap."""
+    if cut == len(atoms):
+        return cut
+    room = min(limits.overlap, limits.most - atoms[cut].weight)
+    first = cut
+    while first - 1 > start and atoms[first - 1].weight <= room:
+        first -= 1
+        room -= atoms[first].weight
+    return min(range(first, cut), key=lambda n: (atoms[n].rank, n), default=cut)
+
+
+def _atoms(
+    text: str, whole: int, most: int, best: Container[int] = (), glued: int = 0
+) -> Iterator[_Atom]:
+    """The lines of a text, and the words of those lines that weigh more than `whole`.
+
+    Lines up to `glued` belong to what stands before them; `best` are good lines to begin with.
+    """
+    offset, before = 0, ""
+    for n, line in enumerate(text.split("\n")):
+        if line.strip():
+            weight = _weight(line)
+            rank = _NEVER if n <= glued else 0 if n in best else _line_rank(line, before)
+            if weight <= whole:
+                yield _Atom(offset, offset + len(line), weight, rank)
+            else:
+                yield from _words(line, offset, rank, most)
+        offset, before = offset + len(line) + 1, line
+
+
+def _line_rank(line: str, before: str) -> int:
+    if not before.strip():
+        return min(len(line) - len(line.lstrip()), _DEEPEST)
+    return _AFTER_SENTENCE if _ENDED.search(before[-_TAIL:]) else _LINE
+
+
+def _words(line: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:
+    for match in _WORDS.finditer(line):
+        word, start = match[0], offset + match.start()
+        weight = _word_weight(word)
+        if weight <= max(most // 8, 4 * _QUARTERS):
+            yield _Atom(start, start + len(word), weight, rank)
+        else:
+            yield from _characters(word, start, rank, most // 32)
+        rank = _SENTENCE if _ENDED.search(word[-_TAIL:]) else _WORD
+
+
+def _characters(word: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:
+    """A word without end, or a script without spaces, in pieces of a few characters."""
+    pattern = rf"[^{_STOPS}]{{1,{most}}}[{_STOPS}]?|[{_STOPS}]"
+    for match in re.finditer(pattern, word, re.DOTALL):
+        weight = _weight(match[0]) + _SEAM
+        yield _Atom(offset + match.start(), offset + match.end(), weight, rank)
+        rank = _SENTENCE if match[0][-1] in _STOPS else _CHARACTER

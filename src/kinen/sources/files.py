@@ -1,0 +1,267 @@
+"""The files of a space as documents, and what changed among them since the last look."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kinen.errors import Unreadable
+from kinen.extract import decode, extractor_for, plain
+from kinen.model import Change, Chunk, Delta, Document, Extract, Part, Record, State
+from kinen.sources.chunks import chunk_markdown, chunk_parts
+from kinen.sources.ignore import Ignore
+from kinen.sources.layout import (
+    MANIFEST,
+    date_in,
+    is_data,
+    is_markdown,
+    kind_of,
+    session_of,
+    wanted,
+)
+from kinen.sources.manifest import Manifest
+from kinen.text import digest, iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, MutableMapping
+
+RULES = ""
+"""The key under which a source remembers its ignore rules and manifest."""
+HEAD = 65_536
+_DATES = ("at", "date", "started_at", "created", "created_at", "timestamp", "updated")
+
+
+class Files:
+    """The files below a root, by the space's layout and ignore rules."""
+
+    name = "files"
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        size: int = 512,
+        overlap: int = 50,
+        max_bytes: int = 64 << 20,
+        texts: MutableMapping[str, str] | None = None,
+        only: str = "",
+    ) -> None:
+        self.root = root
+        self.only = only
+        self.attachments: set[str] = set()
+        self._size, self._overlap, self._max = size, overlap, max_bytes
+        self._texts: MutableMapping[str, str] = {} if texts is None else texts
+        self._manifest = Manifest()
+
+    def delta(self, known: Mapping[str, State]) -> Delta:
+        """Compare size and time of every file with what is known; read only what differs."""
+        ignore = Ignore(Path(self.root))
+        found, self.attachments = walk(self.root, ignore)
+        self._manifest = Manifest.read(self.root)
+        rules = State(
+            f"{self._size}:{self._overlap}:{self._max}:{self._manifest.digest}", ignore.digest
+        )
+        before = known.get(RULES, _NEVER)
+        fresh = found if before.digest != rules.digest else found.keys() - known.keys()
+        for path in [path for path in fresh if ignore.ignored(path, directory=False)]:
+            del found[path]
+        if before.stamp != rules.stamp:
+            known = dict.fromkeys(known, _NEVER)
+        changed = [path for path, stamp in found.items() if known.get(path, _NEVER).stamp != stamp]
+        gone = [path for path in known if path not in found and path not in (RULES, MANIFEST)]
+        if self.only:
+            known = {path: state for path, state in known.items() if path in gone}
+            changed = [path for path in found if self.only in session_of(path)]
+            gone = [path for path in gone if self.only in session_of(path)]
+        return Delta(len(changed) + len(gone), self._changes(changed, gone, known, rules))
+
+    def _changes(
+        self, changed: list[str], gone: list[str], known: Mapping[str, State], rules: State
+    ) -> Iterator[Change]:
+        for path in sorted(gone):
+            yield Change(path, known[path], removed=True)
+        for path in sorted(changed):
+            yield self._read(path, known.get(path, _NEVER))
+        # Last, so that a run that was cut short finds the rules changed once more.
+        if known.get(RULES) != rules and not self.only:
+            problem = self._manifest.problem
+            if problem:
+                yield Change(MANIFEST, State("", "", problem))
+            elif MANIFEST in known:
+                yield Change(MANIFEST, _NEVER, removed=True)
+            yield Change(RULES, rules)
+
+    def _read(self, path: str, before: State) -> Change:
+        full = os.path.join(self.root, path)
+        stamp = content = ""
+        try:
+            stamp, data = read_steadily(full, path, self._max)
+            content = digest(data)
+            if content == before.digest and not before.reason and not is_data(path):
+                return Change(path, State(stamp, content), at=_time_of(stamp))
+            return Change(path, State(stamp, content), self.document(path, data, content, stamp))
+        except FileNotFoundError:
+            return Change(path, before, removed=True)
+        except Unreadable as error:
+            return Change(path, State(stamp or _stamp(full), content, error.message))
+        except OSError as error:
+            return Change(path, State(stamp or _stamp(full), content, error.strerror or str(error)))
+
+    def document(self, path: str, data: bytes, content: str, stamp: str) -> Document:
+        """One file as a document; raises Unreadable when there is no text in it."""
+        kind, at = kind_of(path), _time_of(stamp)
+        ref, size = f"{kind}:{path}", int(stamp.split(":")[1])
+        if is_markdown(path):
+            return self._markdown(ref, kind, path, decode(data), at)
+        extract = self._extract(path, data, content, size)
+        chunks = chunk_parts(extract.parts, ref, size=self._size, overlap=self._overlap)
+        title = extract.title or Path(path).stem
+        tags, note = self._manifest.of(path)
+        if note or tags:
+            chunks = _with_note(chunks, ref, title, tags, note)
+        if not chunks:
+            raise Unreadable("no text in it")
+        day = date_in(path)
+        record = Record(
+            ref,
+            kind,
+            title,
+            path,
+            _day(day) or at,
+            session_of(path),
+            tags,
+            dict(extract.metadata or {}),
+        )
+        return Document(record, chunks, dated=bool(day))
+
+    def _markdown(self, ref: str, kind: str, path: str, text: str, at: str) -> Document:
+        from kinen.sources.markdown import parse
+
+        parsed = parse(text)
+        metadata: dict[str, Any] = dict(parsed.frontmatter)
+        if parsed.problem:
+            metadata["problem"] = parsed.problem
+        tags, note = self._manifest.of(path)
+        tags = tuple(dict.fromkeys((*parsed.tags, *tags)))
+        chunks = chunk_markdown(parsed, ref, size=self._size, overlap=self._overlap)
+        title = parsed.title or Path(path).stem
+        if note:
+            chunks = _with_note(chunks, ref, title, tags, note)
+        if not chunks:
+            raise Unreadable("empty file")
+        said = next((str(metadata[key]) for key in _DATES if metadata.get(key)), "")
+        when = _moment(said) or _day(date_in(path))
+        record = Record(ref, kind, title, path, when or at, session_of(path), tags, metadata)
+        return Document(record, chunks, parsed.links, parsed.aliases, dated=bool(when))
+
+    def _extract(self, path: str, data: bytes, content: str, size: int) -> Extract:
+        if is_data(path):
+            from kinen.extract.data import describe
+
+            return describe(Path(self.root, path), size, data)
+        extractor = extractor_for(path) or plain.extract
+        if not path.lower().endswith((".pdf", ".epub")):
+            return extractor(Path(path), data)
+        key = f"extract:1:{content}"
+        if key in self._texts:
+            return _from_json(self._texts[key])
+        extract = extractor(Path(path), data)
+        self._texts[key] = _to_json(extract)
+        return extract
+
+
+_NEVER = State("", "")
+
+
+def walk(root: str, ignore: Ignore) -> tuple[dict[str, str], set[str]]:
+    """Stamps of the files that kinen reads, and the other files that links may lead to."""
+    found: dict[str, str] = {}
+    others: set[str] = set()
+    waiting = [("", root)]
+    while waiting:
+        below, folder = waiting.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            path = below + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if (entry.name[0] != "." or path == ".memories") and not ignore.ignored(
+                    path, directory=True
+                ):
+                    waiting.append((path + "/", entry.path))
+            elif not entry.is_file(follow_symlinks=False):
+                continue
+            elif not wanted(path):
+                others.add(path)
+            else:
+                stat = entry.stat(follow_symlinks=False)
+                found[path] = f"{stat.st_mtime_ns}:{stat.st_size}"
+    return found, others
+
+
+def read_steadily(full: str, path: str, limit: int) -> tuple[str, bytes]:
+    """The bytes of a file with their stamp; a file that changes meanwhile is read again."""
+    for _ in range(4):
+        before = os.stat(full)
+        if before.st_size > limit and not is_data(path):
+            size = f"{before.st_size / 1e6:,.0f} MB"
+            raise Unreadable(f"too large ({size}; index.max_file_mb is {limit >> 20})")
+        with open(full, "rb") as file:
+            data = file.read(HEAD if is_data(path) else -1)
+        after = os.stat(full)
+        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size):
+            return f"{after.st_mtime_ns}:{after.st_size}", data
+    raise Unreadable("it kept changing while it was read")
+
+
+def _stamp(full: str) -> str:
+    try:
+        stat = os.stat(full)
+    except OSError:
+        return ""
+    return f"{stat.st_mtime_ns}:{stat.st_size}"
+
+
+def _time_of(stamp: str) -> str:
+    return iso(int(stamp.split(":", maxsplit=1)[0]) / 1e9)
+
+
+def _day(day: str) -> str:
+    return f"{day}T00:00:00.000Z" if day else ""
+
+
+def _moment(said: str) -> str:
+    """A date of the frontmatter in UTC; without a zone it is taken as UTC, never as local."""
+    from datetime import UTC, datetime
+
+    try:
+        when = datetime.fromisoformat(said.strip())
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        return iso(when.timestamp())
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _with_note(
+    chunks: tuple[Chunk, ...], ref: str, title: str, tags: tuple[str, ...], note: str
+) -> tuple[Chunk, ...]:
+    """The manifest's words on a resource as its first chunk."""
+    lines = [title, note, "tags: " + ", ".join(tags) if tags else ""]
+    first = Chunk(ref, 0, "\n".join(line for line in lines if line), start_line=1, end_line=1)
+    return (first, *(chunk._replace(n=chunk.n + 1) for chunk in chunks))
+
+
+def _to_json(extract: Extract) -> str:
+    return json.dumps(
+        [[list(part) for part in extract.parts], extract.title, extract.metadata], default=str
+    )
+
+
+def _from_json(text: str) -> Extract:
+    parts, title, metadata = json.loads(text)
+    return Extract(tuple(Part(*part) for part in parts), title, metadata)

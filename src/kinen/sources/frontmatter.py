@@ -1,0 +1,142 @@
+"""Frontmatter: YAML between two `---` at the very top of a file, as people really write it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.configfile import check_depth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+MAX_SIZE = 256_000
+MAX_VALUES = 20_000
+
+_INT = r"^[-+]?(?:0|[1-9][0-9]{0,18})$"
+_FLOAT = r"^[-+]?[0-9]+\.[0-9]+$"
+_MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][-+0-9:.Zz ]+$"
+
+
+class Frontmatter(NamedTuple):
+    """The values of a frontmatter, and where it ends."""
+
+    end: int = 0
+    """The line of the closing `---`, 0 when there is no frontmatter."""
+    values: dict[str, Any] = {}  # noqa: RUF012 - a default that nothing changes
+    problem: str = ""
+    """Why it could not be read; its lines are then text like any other."""
+
+
+def read_frontmatter(lines: Sequence[str]) -> Frontmatter:
+    """The frontmatter of a file's lines; never raises, whatever stands there."""
+    end = _end(lines)
+    if not end:
+        return Frontmatter()
+    try:
+        values = load_yaml("\n".join(lines[1 : end - 1]))
+    except Exception as error:  # PyYAML's constructors raise whatever they meet
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return Frontmatter(end, {}, f"frontmatter: {reason}")
+    if values is None:
+        return Frontmatter(end)
+    # prose between two thematic breaks looks the same until it is read
+    return Frontmatter(end, values) if isinstance(values, dict) else Frontmatter()
+
+
+def text_of(value: Any) -> str:
+    """A scalar as text; nothing for a list or mapping."""
+    return "" if value is None or isinstance(value, (dict, list)) else str(value).strip()
+
+
+def tags_of(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tags of a frontmatter, written as a list or in one line, without their `#`."""
+    items = _items(values, ("tags", "tag"), r"[,\s]+")
+    return unique(item.lstrip("#") for item in items)
+
+
+def aliases_of(values: Mapping[str, Any]) -> tuple[str, ...]:
+    return unique(_items(values, ("aliases", "alias"), r"[,\n]"))
+
+
+def summary_of(values: Mapping[str, Any]) -> str:
+    return text_of(values.get("summary")) or text_of(values.get("description"))
+
+
+def unique(items: Iterable[str]) -> tuple[str, ...]:
+    """The items that say something, each once, in order."""
+    return tuple(dict.fromkeys(item for item in items if item))
+
+
+def _items(values: Mapping[str, Any], keys: Iterable[str], separator: str) -> list[str]:
+    found: list[Any] = []
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, list):
+            found += value
+        else:
+            found += re.split(separator, text_of(value))
+    return [text_of(item) for item in found]
+
+
+def _end(lines: Sequence[str]) -> int:
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    return next((n for n, line in enumerate(lines[1:], 2) if line.rstrip() == "---"), 0)
+
+
+def load_yaml(raw: str) -> Any:
+    """YAML of unknown origin as plain values; raises whatever is wrong with it."""
+    if not raw.strip():
+        return None
+    if len(raw) > MAX_SIZE:
+        raise ValueError("too large")
+    import yaml
+
+    check_depth(raw)
+    return _plain(yaml.load(raw, _loader()), [MAX_VALUES])  # noqa: S506 - it is a safe loader
+
+
+@cache
+def _loader() -> Any:
+    """A safe loader with YAML 1.2's scalars: `no`, `14:30` and `0123` are text, so are dates."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader: Any = type("Loader", (base,), {"yaml_implicit_resolvers": {}})
+    for name, pattern, first in (
+        ("bool", "^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
+        ("null", "^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+        ("int", _INT, "-+0123456789"),
+        ("float", _FLOAT, "-+0123456789"),
+        ("timestamp", _MOMENT, "0123456789"),
+        ("merge", "^<<$", "<"),
+    ):
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(pattern), first)
+    loader.add_constructor("tag:yaml.org,2002:timestamp", _iso)
+    return loader
+
+
+def _iso(loader: Any, node: Any) -> str:
+    try:
+        return str(loader.construct_yaml_timestamp(node).isoformat())
+    except (ValueError, AttributeError):  # 30 February stays as it is written
+        return str(node.value)
+
+
+def _plain(value: Any, left: list[int]) -> Any:
+    """A value as JSON has it and of bounded size: a few YAML aliases can spell a billion items."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise ValueError("too many values")
+    if isinstance(value, dict):
+        return {str(key): _plain(item, left) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_plain(item, left) for item in value]
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

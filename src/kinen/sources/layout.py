@@ -1,0 +1,81 @@
+"""What a path in a space is: its kind and session, and whether it is read at all."""
+
+from __future__ import annotations
+
+import re
+
+from kinen.extract import DOCUMENTS
+
+SESSION = re.compile(r"(?:^|/)sessions/(\d{8}-\d{2}-[^/]+)/")
+_DATED = re.compile(r"^(\d{4})-?(\d{2})-?(\d{2})")
+_MEMORIES = re.compile(r"^\.memories/(?:(\d{4}-\d{2}-\d{2})|plans|briefs)/[^/]+\.(?:md|json)$")
+MANIFEST = "resources/.resources.yml"
+DATA = re.compile(r"(?:^|/)resources/data/")
+
+# In the folders of a space any text is knowledge; these are not text.
+_BINARY = frozenset(
+    """.png .jpg .jpeg .gif .webp .svg .ico .bmp .tiff .heic .avif .mp3 .mp4 .wav .ogg .flac
+    .mov .avi .mkv .webm .zip .gz .bz2 .xz .zst .7z .rar .tar .tgz .exe .dll .so .dylib .bin
+    .dmg .iso .woff .woff2 .ttf .otf .eot .pyc .class .jar .o .a .wasm .onnx .safetensors
+    .pt .npy .npz .doc .docx .xls .xlsx .ppt .pptx .odt .ods .odp .psd .ai .sketch .fig .db
+    .sqlite .parquet .canvas .base""".split()
+)
+
+
+def session_of(path: str) -> str:
+    found = SESSION.search(path)
+    return found[1] if found else ""
+
+
+def kind_of(path: str) -> str:
+    """The kind that a file's place in the space gives it."""
+    memories = _MEMORIES.match(path)
+    if memories:
+        return "checkpoint" if memories[1] else "plan"
+    session = SESSION.search(path)
+    inside = path[session.end() :] if session else path
+    folder = inside.split("/", 1)[0] if "/" in inside else ""
+    if session and folder == "rounds":
+        return "round"
+    return {"artifacts": "artifact", "resources": "resource"}.get(folder, "note")
+
+
+def wanted(path: str) -> bool:
+    """Is this file one that kinen reads?"""
+    suffix = _suffix(path)
+    if path.startswith(".memories/"):
+        return _MEMORIES.match(path) is not None
+    if path.rsplit("/", 1)[-1].startswith("."):
+        return False
+    if suffix in DOCUMENTS or DATA.search(path):
+        return True
+    owned = SESSION.search(path) is not None or path.startswith(("resources/", "artifacts/"))
+    return owned and suffix not in _BINARY
+
+
+def is_markdown(path: str) -> bool:
+    return _suffix(path) in {".md", ".markdown", ".mdx"}
+
+
+def is_data(path: str) -> bool:
+    return DATA.search(path) is not None and _suffix(path) not in {
+        ".md",
+        ".markdown",
+        ".txt",
+        ".pdf",
+    }
+
+
+def date_in(path: str) -> str:
+    """The date that a session folder or a file's name begins with, as ISO, or nothing."""
+    for name in (session_of(path), path.rsplit("/", 1)[-1]):
+        found = _DATED.match(name)
+        if found and "01" <= found[2] <= "12" and "01" <= found[3] <= "31":
+            return f"{found[1]}-{found[2]}-{found[3]}"
+    return ""
+
+
+def _suffix(path: str) -> str:
+    name = path.rsplit("/", 1)[-1]
+    dot = name.rfind(".")
+    return name[dot:].lower() if dot > 0 else ""

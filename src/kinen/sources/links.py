@@ -1,0 +1,151 @@
+"""Where links lead, found as Obsidian finds it: by path, by name, by folder, by alias."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from posixpath import dirname, normpath
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from kinen.model import Link
+
+ATTACHMENT = "*"
+"""Where a link leads that ends at a file or folder which is no record, such as an image."""
+
+_NOTE = re.compile(r"\.(?:md|markdown)$")
+_SESSION = re.compile(r"(?:.*/)?sessions/[^/]+/")
+_INDEXES = ("init.md", "index.md", "session-summary.md", "readme.md")
+
+
+class Names:
+    """Everything in a space that a link can lead to."""
+
+    def __init__(
+        self, notes: Iterable[tuple[str, str, Collection[str]]], files: Iterable[str] = ()
+    ) -> None:
+        self._targets: dict[str, str] = {}
+        self._notes, self._others, self._folders = _Paths(), _Paths(), _Paths()
+        self._aliases: defaultdict[str, set[str]] = defaultdict(set)
+        for ref, path, aliases in notes:
+            for alias in aliases:
+                self._aliases[_folded(alias.strip())].add(ref)
+            if path:
+                self._targets[path] = ref
+                self._notes.add(path)
+        for path in files:
+            if path not in self._targets:
+                self._targets[path] = ATTACHMENT
+                self._others.add(path)
+        for folder in {folder for path in self._targets for folder in _folders_above(path)}:
+            self._folders.add(folder)
+
+    def resolve(self, link: Link, from_path: str) -> str:
+        """The ref that a link in a file leads to, `ATTACHMENT`, or nothing if it is broken."""
+        target = link.target
+        if not target:
+            return self._targets.get(from_path, "")
+        path = "" if target.endswith("/") else self._find_file(target, from_path, wiki=link.wiki)
+        if path:
+            return self._targets[path]
+        return self._find_folder(target, from_path, wiki=link.wiki) or self._find_alias(target)
+
+    def _find_file(self, target: str, from_path: str, *, wiki: bool) -> str:
+        return self._notes.find(target, from_path, wiki=wiki) or self._others.find(
+            target, from_path, wiki=wiki
+        )
+
+    def _find_folder(self, target: str, from_path: str, *, wiki: bool) -> str:
+        folder = self._folders.find(target, from_path, wiki=wiki)
+        if not folder:
+            return ""
+        for index in _INDEXES:
+            path = self._notes.at(f"{folder}/{index}")
+            if path:
+                return self._targets[path]
+        # the name of a note that does not exist may well be that of a folder
+        return ATTACHMENT if target.endswith("/") or not wiki else ""
+
+    def _find_alias(self, target: str) -> str:
+        refs = self._aliases.get(_folded(target.strip()), ())
+        return next(iter(refs)) if len(refs) == 1 else ""
+
+
+class _Paths:
+    """Paths by their own and by their last name, whatever their case and Unicode form."""
+
+    def __init__(self) -> None:
+        self._whole: defaultdict[str, list[str]] = defaultdict(list)
+        self._named: defaultdict[str, list[str]] = defaultdict(list)
+
+    def add(self, path: str) -> None:
+        key = _folded(path)
+        for name in {key, _NOTE.sub("", key)}:
+            self._whole[name].append(path)
+            self._named[name.rpartition("/")[2]].append(path)
+
+    def find(self, target: str, from_path: str, *, wiki: bool) -> str:
+        """The path that a target means in a file, if there is one."""
+        exact = (self.at(path) for path in _readings(target, from_path, wiki=wiki))
+        path = next(filter(None, exact), "")
+        if path or target.startswith(("./", "../")):
+            return path
+        return self._ending(target.strip("/ "), from_path)
+
+    def at(self, path: str) -> str:
+        """What is at a path; where names differ in case only, the one written like it."""
+        found = self._whole.get(_folded(path), ())
+        return min(found, key=lambda other: (not _alike(other, path), other), default="")
+
+    def _ending(self, target: str, from_path: str) -> str:
+        """The path that ends in a target: nearest to the file it is asked from, then shortest."""
+        key = "/" + _folded(normpath(target))
+        found = self._named.get(key.rpartition("/")[2], ())
+        if "/" in key[1:]:
+            found = [
+                p for p in found if _NOTE.sub("", f"/{_folded(p)}").endswith(_NOTE.sub("", key))
+            ]
+        return min(found, key=lambda path: _distance(path, target, from_path), default="")
+
+
+def _readings(target: str, from_path: str, *, wiki: bool) -> Iterator[str]:
+    """A target as a path of the space: from its root, from the file's folder, or either way."""
+    rooted = normpath(target.lstrip("/ "))
+    beside = normpath(f"{dirname(from_path)}/{target}".lstrip("/"))
+    if target.startswith("/"):
+        yield rooted
+    elif target.startswith(("./", "../")):
+        yield beside
+    else:
+        yield from (rooted, beside) if wiki else (beside, rooted)
+
+
+def _distance(path: str, target: str, from_path: str) -> tuple[bool, bool, bool, bool, int, str]:
+    here = dirname(from_path)
+    session = _SESSION.match(from_path)
+    return (
+        dirname(path) != here,
+        not path.startswith(f"{here}/"),
+        not (session and path.startswith(session[0])),
+        not _alike(path, target),
+        len(path),
+        path,
+    )
+
+
+def _alike(path: str, written: str) -> bool:
+    """Whether a path ends as written, case included."""
+    path, written = normalize("NFC", path), normalize("NFC", written)
+    return path.endswith(written) or _NOTE.sub("", path).endswith(written)
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := dirname(path):
+        yield path
+
+
+def _folded(text: str) -> str:
+    return text.lower() if text.isascii() else normalize("NFC", text.casefold())

@@ -1,0 +1,361 @@
+"""Markdown as data: frontmatter, blocks with their lines and headings, links and tags.
+
+Blocks come from markdown-it's block parser. Its inline parser is the slow half and runs only over
+text that may hold a link or a tag, with just the rules that decide what is code, markup or link.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import image, link
+
+from kinen.model import Link
+from kinen.sources.frontmatter import (
+    aliases_of,
+    read_frontmatter,
+    summary_of,
+    tags_of,
+    text_of,
+    unique,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+    _Rule = Callable[[StateInline, bool], bool]
+    _Span = tuple[str, int, int, int, str, tuple[int, ...]]
+
+MAX_INLINE = 20_000
+"""Characters that go through the inline parser at once."""
+MAX_NESTING = 4
+"""Brackets within brackets that may still be links: every level costs time on hostile text."""
+
+_KINDS = {
+    "heading_open": "heading",
+    "paragraph_open": "paragraph",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "table_open": "table",
+    "fence": "fence",
+    "code_block": "fence",
+    "blockquote_open": "quote",
+    "html_block": "html",
+    "hr": "rule",
+}
+_WIKI = re.compile(r"!?\[\[([^\[\]\n]+)\]\](?!\()")
+_ALIAS = re.compile(r"\\?\|")
+_TAG = re.compile(r"#([\w/-]+)")
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_WORTHWHILE = re.compile(r"\[\[[^\[\]\n]|\]\(|(?<!\S)#\w")
+_MARKUP = re.compile(r"[\[\]*_`<\\&~]")
+
+
+class Block(NamedTuple):
+    """A top-level block, its exact source lines (from 1, inclusive), and the headings above it."""
+
+    kind: str
+    text: str
+    start_line: int
+    end_line: int
+    path: tuple[str, ...] = ()
+    """The headings it stands under, outermost first; a heading's own text is the last."""
+    level: int = 0
+    """Of a heading: 1 to 6."""
+    parts: tuple[int, ...] = ()
+    """The lines where its own children begin: items of a list, paragraphs of a quote."""
+
+
+class Parsed(NamedTuple):
+    """Everything that is read off one markdown text."""
+
+    lines: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    links: tuple[Link, ...]
+    title: str
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    summary: str
+    frontmatter: dict[str, Any]
+    frontmatter_end: int
+    """The line of the closing `---`, 0 when there is no frontmatter."""
+    problem: str
+    """Why the frontmatter could not be read; its lines are then a block like any other."""
+
+
+def parse(text: str) -> Parsed:
+    """Read a markdown text; whatever is wrong with it, something sensible comes back."""
+    lines = split_lines(text)
+    end, values, problem = read_frontmatter(lines)
+    env: dict[str, Any] = {}
+    tokens = _tokens("\n" * end + "\n".join(lines[end:]), env)
+    blocks = tuple(_blocks(tokens, lines, 0 if problem else end))
+    found = _Found()
+    _read_frontmatter_links(lines[1:end], found)
+    for token in tokens:
+        if token.type == "inline" and token.map:
+            _read_inline(token.content, token.map[0] + 1, env, found)
+    return Parsed(
+        lines=lines,
+        blocks=blocks,
+        links=tuple(found.links),
+        title=text_of(values.get("title")) or _first_title(blocks),
+        aliases=aliases_of(values),
+        tags=unique((*tags_of(values), *found.tags)),
+        summary=summary_of(values),
+        frontmatter=values,
+        frontmatter_end=end,
+        problem=problem,
+    )
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text as editors count them, without byte order mark and NULs."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return tuple(text.removeprefix("\ufeff").replace("\0", "\ufffd").split("\n"))
+
+
+# Blocks
+
+
+class _Parser(MarkdownIt):
+    """markdown-it that leaves link targets as they are written."""
+
+    def normalizeLink(self, url: str) -> str:  # noqa: N802 - markdown-it's name
+        return url
+
+    def validateLink(self, url: str) -> bool:  # noqa: ARG002, N802 - markdown-it's name
+        return True
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    parser = _Parser("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+@cache
+def _link_parser() -> MarkdownIt:
+    parser = _Parser("commonmark", {"maxNesting": MAX_NESTING})
+    rules = parser.inline.ruler
+    rules.enableOnly(["text", "escape", "backticks", "link", "image", "autolink", "html_inline"])
+    rules.before("link", "wiki", _wiki_rule)
+    rules.before("link", "tag", _tag_rule)
+    rules.at("link", _recorded(link))
+    rules.at("image", _recorded(image, embedded=True))
+    parser.inline.ruler2.enableOnly([])
+    return parser
+
+
+@cache
+def _word_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark")
+
+
+def _tokens(source: str, env: dict[str, Any]) -> list[Token]:
+    try:
+        return _block_parser().parse(source, env)
+    except (IndexError, RuntimeError):  # what the parser cannot take is indexed as plain lines
+        return []
+
+
+def _blocks(tokens: Iterable[Token], lines: Sequence[str], end: int) -> Iterator[Block]:
+    """The top-level blocks in order, and the lines that no token covers as paragraphs."""
+    headings: list[tuple[int, str]] = []
+    last = end
+    for kind, first, stop, level, title, parts in _spans(tokens):
+        start, until = max(first, last), _trimmed(lines, stop)
+        if until <= start:
+            continue
+        path = tuple(text for _, text in headings)
+        yield from _gaps(lines, last, start, path)
+        if kind == "heading":
+            headings = [*(pair for pair in headings if pair[0] < level), (level, title)]
+            path = tuple(text for _, text in headings)
+        text = "\n".join(lines[start:until])
+        yield Block(kind, text, start + 1, until, path, level, parts)
+        last = until
+    yield from _gaps(lines, last, len(lines), tuple(text for _, text in headings))
+
+
+def _spans(tokens: Iterable[Token]) -> Iterator[_Span]:
+    """Kind, first line, line after the last, level, title and parts of each top-level block."""
+    tokens = iter(tokens)
+    for token in tokens:
+        kind = _KINDS.get(token.type)
+        if kind is None or token.map is None:
+            continue
+        level, title = 0, ""
+        parts: tuple[int, ...] = ()
+        if kind == "heading":
+            level, title = int(token.tag[1:]), _plain_inline(next(tokens).content)
+        elif token.nesting:
+            children = tuple(_children(tokens))
+            parts = children if kind in ("list", "quote") else ()
+        yield kind, token.map[0], token.map[1], level, title, parts
+
+
+def _children(tokens: Iterable[Token]) -> Iterator[int]:
+    for token in tokens:
+        if token.level == 0:
+            return
+        if token.level == 1 and token.map:
+            yield token.map[0] + 1
+
+
+def _gaps(lines: Sequence[str], start: int, stop: int, path: tuple[str, ...]) -> Iterator[Block]:
+    """Lines between blocks that are not blank: link reference definitions, for one."""
+    for n in range(start, stop + 1):
+        if n == stop or not lines[n].strip():
+            if n > start:
+                yield Block("paragraph", "\n".join(lines[start:n]), start + 1, n, path)
+            start = n + 1
+
+
+def _trimmed(lines: Sequence[str], stop: int) -> int:
+    stop = min(stop, len(lines))
+    while stop and not lines[stop - 1].strip():
+        stop -= 1
+    return stop
+
+
+def _first_title(blocks: Iterable[Block]) -> str:
+    return next((b.path[-1] for b in blocks if b.kind == "heading" and b.level == 1), "")
+
+
+def _plain_inline(content: str) -> str:
+    """The words of a heading without their markup."""
+    if not _MARKUP.search(content) or len(content) > MAX_INLINE:
+        return " ".join(content.split())
+    content = _WIKI.sub(lambda m: _ALIAS.split(m[1], maxsplit=1)[-1], content)
+    tokens = _word_parser().parseInline(content)[0].children or []
+    words = (" " if t.type.endswith("break") else t.content for t in tokens)
+    return " ".join("".join(words).split())
+
+
+# Links and tags
+
+
+class _Found:
+    """What the inline rules have met so far, and where the text at hand begins."""
+
+    __slots__ = ("breaks", "line", "links", "tags")
+
+    def __init__(self) -> None:
+        self.links: list[Link] = []
+        self.tags: list[str] = []
+        self.line = 0
+        self.breaks: list[int] = []
+
+    def line_at(self, position: int) -> int:
+        return self.line + bisect_left(self.breaks, position)
+
+
+def _read_inline(content: str, line: int, env: dict[str, Any], found: _Found) -> None:
+    for piece in _bounded(content):
+        if _WORTHWHILE.search(piece) or ("references" in env and "[" in piece):
+            found.line = line
+            found.breaks = [match.start() for match in re.finditer("\n", piece)]
+            _run_rules(piece, env, found)
+        line += piece.count("\n")
+
+
+def _run_rules(piece: str, env: dict[str, Any], found: _Found) -> None:
+    parser, env["found"] = _link_parser(), found
+    try:
+        parser.inline.parse(piece, parser, env, [])
+    except (IndexError, RuntimeError):
+        return  # what was found before the parser gave up counts
+
+
+def _bounded(content: str) -> Iterator[str]:
+    """The text in pieces that the inline parser gets through quickly whatever they hold."""
+    start = 0
+    while len(content) - start > MAX_INLINE:
+        stop = max(content.rfind(mark, start, start + MAX_INLINE) for mark in ("\n", " "))
+        stop = start + MAX_INLINE if stop <= start else stop
+        yield content[start:stop]
+        start = stop
+    yield content[start:]
+
+
+def _wiki_rule(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] not in "![":
+        return False
+    match = _WIKI.match(state.src, state.pos, state.posMax)
+    if not match:
+        return False
+    found: _Found | None = state.env.get("found")
+    if found and not silent:
+        found.links += filter(None, [_wiki_link(match, found.line_at(state.pos))])
+    state.pos = match.end()
+    return True
+
+
+def _wiki_link(match: re.Match[str], line: int) -> Link | None:
+    target, *alias = _ALIAS.split(match[1], maxsplit=1)
+    name, _, heading = target.partition("#")
+    name = name.strip()
+    if "://" in name or name.startswith("mailto:") or not (name or heading):
+        return None
+    text = alias[0].strip() if alias else ""
+    return Link(name, text, heading.strip(), line, match[0].startswith("!"))
+
+
+def _tag_rule(state: StateInline, silent: bool) -> bool:
+    position = state.pos
+    if state.src[position] != "#" or (position and not state.src[position - 1].isspace()):
+        return False
+    match = _TAG.match(state.src, position, state.posMax)
+    if not match or not match[1].strip("0123456789/-"):
+        return False
+    found: _Found | None = state.env.get("found")
+    if found and not silent:
+        found.tags.append(match[1].strip("/"))
+    state.pos = match.end()
+    return True
+
+
+def _recorded(rule: _Rule, *, embedded: bool = False) -> _Rule:
+    """A rule of markdown-it that also notes where its link leads."""
+
+    def recorded(state: StateInline, silent: bool) -> bool:
+        start, before = state.pos, len(state.tokens)
+        found: _Found | None = state.env.get("found")
+        if embedded:
+            state.env["found"] = None  # an image's text is parsed apart and links to nothing
+        matched = rule(state, silent)
+        state.env["found"] = found
+        if matched and found and not silent:
+            found.links += _path_links(state.tokens[before:], found.line_at(start), embedded)
+        return matched
+
+    return recorded
+
+
+def _path_links(tokens: Sequence[Token], line: int, embedded: bool) -> Iterator[Link]:
+    """The link that these tokens open, unless it leads out of the space or nowhere."""
+    kind, attribute = ("image", "src") if embedded else ("link_open", "href")
+    at = next(n for n, token in enumerate(tokens) if token.type == kind)
+    written = str(tokens[at].attrs.get(attribute, ""))
+    path, _, heading = written.partition("#")
+    path = unquote(path.partition("?")[0]).strip()
+    if path and not _ABSOLUTE.match(written):
+        text = "".join(token.content for token in tokens[at:])
+        yield Link(path, text, unquote(heading), line, embedded, wiki=False)
+
+
+def _read_frontmatter_links(lines: Iterable[str], found: _Found) -> None:
+    for n, line in enumerate(lines, 2):
+        if "[[" in line and not line.lstrip().startswith("#"):
+            found.links += filter(None, (_wiki_link(m, n) for m in _WIKI.finditer(line)))
