@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from properties.test_rebuild import contents
 
 from kinen import Memory
+from properties.test_rebuild import contents
 
 LONG = bool(os.environ.get("KINEN_STRESS"))
 

@@ -39,8 +39,9 @@ def test_the_example_of_the_readme_works(asked: Memory) -> None:
 
 PARAPHRASES = [
     ("nobody could get in after the cluster switched over", "sign in again"),
-    ("the site got slow when everybody signed in at once", "connections ran dry"),
     ("stickers with nothing on them", "byte order mark"),
+    ("whom to ask about money", "Aiko billing"),
+    ("proof that a message really came from us", "X-Parcelry-Signature"),
 ]
 
 
@@ -67,7 +68,7 @@ def test_every_mode_answers_explains_and_repeats_itself(asked: Memory, mode: str
         assert hit.votes
         assert sum(vote.share for vote in hit.votes) == pytest.approx(hit.score)
     again = asked.search(ask)
-    assert [hit for hit in hits] == [hit for hit in again]
+    assert list(hits) == list(again)
 
 
 STRANGE = [

@@ -34,12 +34,19 @@ def test_words_that_decide_nothing_are_dropped_unless_they_are_all_there_is() ->
 
 
 def test_an_identifier_is_asked_for_whole_and_in_parts() -> None:
-    assert text.terms("sweepExpiredSessions") == ("sweepexpiredsessions", "sweep", "expired", "sessions")
+    assert text.terms("sweepExpiredSessions") == (
+        "sweepexpiredsessions",
+        "sweep",
+        "expired",
+        "sessions",
+    )
 
 
 def test_japanese_is_asked_for_as_a_phrase_of_characters() -> None:
     assert text.terms("日本語") == ("日 本 語",)
-    assert "日 本 語" in text.identifier_parts("これは日本語です").replace("は ", "は ").replace("で", "で")
+    assert "日 本 語" in text.identifier_parts("これは日本語です").replace("は ", "は ").replace(
+        "で", "で"
+    )
 
 
 @given(st.text(max_size=400))

@@ -9,8 +9,8 @@ with Memory.open("path/to/space") as memory:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# As typing.TYPE_CHECKING, without its 4 ms.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.errors import KinenError
     from kinen.memory import Memory
@@ -32,11 +32,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Public names are loaded when they are used: `import kinen` itself costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module 'kinen' has no attribute {name!r}")
     from importlib import import_module
 
     home = {"Memory": "memory", "KinenError": "errors"}.get(name, "model")
-    return getattr(import_module(f"kinen.{home}"), name)
+    found: object = getattr(import_module(f"kinen.{home}"), name)
+    return found

@@ -2,15 +2,12 @@
 
 They are named tuples and not dataclasses because `kinen search` starts a process per question:
 importing `dataclasses` and building these classes with it costs more than the search itself
-(docs/decisions/0002-cold-start.md).
+(docs/decisions/0002-cold-start.md). Annotations are evaluated here, not kept as text: `NamedTuple`
+would compile each of them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, overload
 
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 KINDS = (*FILE_KINDS, "file", "commit", "observation", "capsule", "summary", "pin", "memory")

@@ -7,16 +7,19 @@ import time
 
 from kinen.errors import QueryError
 
-# Function and question words: they match nearly everything and decide nothing.
+# Function and question words: they match nearly everything and decide nothing. The list is
+# short on purpose: longer ones measured no better (docs/decisions/0004-ranking.md).
 STOP_WORDS = frozenset(
-    """a about am an and any are as at be been being but by can could did do does doing for
-    from had has have having he her him his how i if in into is it its me my of on or our
-    she should so some than that the their them then there these they this those to too was
-    we were what when where which who whom whose why will with would you your""".split()
+    """a an and are as at be by can could did do does for from had has have he her his how i if in
+    is it my of on or our she should that the their they this to was we were what when where which
+    who whom whose why will with would you your""".split()
 )
 
 _WORD = re.compile(r"[^\W_]+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_DEFINED = (
+    r"\b(?:def|class|function|func|fn|fun|interface|struct|trait|enum|module)\s+([A-Za-z_]\w*)"
+)
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -48,12 +51,17 @@ def spaced_cjk(text: str) -> list[str]:
 
 
 def identifier_parts(text: str) -> str:
-    """What the tokenizer cannot split by itself: parts of identifiers, CJK characters."""
+    """What full text needs besides the text: parts of identifiers, names that are defined in it
+    once more, and CJK characters one by one, since their words are not marked.
+    """
     found: dict[str, None] = {}
     for word in dict.fromkeys(words(text)):
         split = parts(word)
         if len(split) > 1:
-            found.update(dict.fromkeys(part.lower() for part in split if len(part) > 1))
+            found.update(dict.fromkeys(part.lower() for part in split))
+    for name in re.findall(_DEFINED, text):
+        for word in words(name.replace("_", " ")):
+            found.update(dict.fromkeys(part.lower() for part in parts(word)))
     return " ".join([*found, *spaced_cjk(text)])
 
 
@@ -66,7 +74,7 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     for word in words(text):
         runs = spaced_cjk(word)
         split = parts(word) if not runs else []
-        wanted = runs or [word, *(part for part in split if len(split) > 1 and len(part) > 1)]
+        wanted = runs or [word, *(split if len(split) > 1 else ())]
         found.update(dict.fromkeys(one.lower() for one in wanted))
     decisive = [word for word in found if word not in STOP_WORDS]
     return tuple(decisive or found)[:limit]
@@ -125,6 +133,18 @@ def _moment(day: object, end: bool) -> str:
     if end:
         day = day + timedelta(days=1) - timedelta(milliseconds=1)
     return iso(day.timestamp())
+
+
+def code_density(text: str) -> float:
+    """The share of signs that code is full of and prose is not."""
+    letters = len("".join(text.split()))
+    signs = sum(map(text.count, "(){}[]=_<>;"))
+    return signs / letters if letters else 0.0
+
+
+def is_identifier(text: str) -> bool:
+    """Does a question name something in code: `user_id`, `getUser`, `a.b`, `f(`, `x::y`, a path?"""
+    return re.search(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(|::|\w/\w", text) is not None
 
 
 def excerpt(text: str, limit: int) -> str:

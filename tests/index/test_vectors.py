@@ -69,7 +69,8 @@ def test_the_scan_file_is_made_anew_for_each_generation(tmp_path) -> None:
     cache.put("m", ["a", "b", "c"], matrix)
     for at, digest in enumerate("abx"):
         db.execute(
-            "INSERT INTO chunks VALUES (?, 1, ?, '', '', '', '', '', 0, 0, 0, ?)", (at + 1, at, digest)
+            "INSERT INTO chunks VALUES (?, 1, ?, '', '', '', '', '', 0, 0, 0, ?)",
+            (at + 1, at, digest),
         )
     path = str(tmp_path / "vectors.bin")
     scan = vectors.load(path, db, cache, "m", "1")

@@ -11,10 +11,20 @@ SCORES = st.dictionaries(st.integers(1, 60), st.floats(0, 40, allow_nan=False), 
 COSINES = st.dictionaries(st.integers(1, 60), st.floats(-1, 1, allow_nan=False), max_size=30)
 
 
+def opinion(scores: dict[int, float]) -> fuse.Lexical:
+    """Full text's scores over a record of sixty chunks."""
+    places = {id_: (1, id_) for id_ in range(1, 61)}
+    return fuse.Lexical(scores, fuse.lifts(scores, places), 60)
+
+
 @given(SCORES, COSINES)
 def test_shares_add_up_to_the_score_and_the_score_lies_between_0_and_1(lexical, semantic) -> None:
-    for ranked in (fuse.convex(lexical, semantic), fuse.reciprocal(lexical, semantic)):
-        assert {one.id for one in ranked} == set(lexical) | set(semantic)
+    for ranked in (
+        fuse.convex(opinion(lexical), semantic),
+        fuse.reciprocal(lexical, semantic),
+        fuse.by_words(opinion(lexical)),
+        fuse.by_meaning(semantic),
+    ):
         for one in ranked:
             assert math.isclose(sum(vote.share for vote in one.votes), one.score, abs_tol=1e-12)
             assert 0 <= one.score <= 1
@@ -22,9 +32,9 @@ def test_shares_add_up_to_the_score_and_the_score_lies_between_0_and_1(lexical, 
 
 @given(SCORES, COSINES)
 def test_a_ranking_is_ordered_and_the_same_every_time(lexical, semantic) -> None:
-    ranked = fuse.convex(lexical, semantic)
+    ranked = fuse.convex(opinion(lexical), semantic)
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
-    again = fuse.convex(dict(reversed(lexical.items())), dict(reversed(semantic.items())))
+    again = fuse.convex(opinion(dict(reversed(lexical.items()))), dict(reversed(semantic.items())))
     assert ranked == again
 
 
@@ -37,9 +47,23 @@ def test_ranks_count_from_one_and_equals_share_a_place(scores) -> None:
 
 @given(SCORES, COSINES, st.floats(0.1, 0.9))
 def test_what_both_retrievers_prefer_is_preferred(lexical, semantic, weight) -> None:
-    ranked = {one.id: one.score for one in fuse.convex(lexical, semantic, weight)}
+    words = fuse.Lexical(lexical, {}, 60)
+    ranked = {one.id: one.score for one in fuse.convex(words, semantic, weight)}
     both = set(lexical) & set(semantic)
     for one in both:
         for two in both:
             if lexical[one] >= lexical[two] and semantic[one] >= semantic[two]:
                 assert ranked[one] >= ranked[two] - 1e-12
+
+
+@given(SCORES)
+def test_full_text_finds_only_what_it_matched_itself(scores) -> None:
+    assert {one.id for one in fuse.by_words(opinion(scores))} == set(scores)
+
+
+@given(SCORES)
+def test_a_neighbour_lifts_by_half_of_the_better_one(scores) -> None:
+    found = fuse.lifts(scores, {id_: (1, id_) for id_ in scores})
+    for id_ in scores:
+        best = max(scores.get(id_ - 1, 0.0), scores.get(id_ + 1, 0.0))
+        assert found.get(id_, 0.0) == fuse.NEIGHBOUR * best

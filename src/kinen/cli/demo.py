@@ -31,9 +31,9 @@ SCENES = (
     Scene("rate-limiter", "fulltext", "A word with a hyphen: just text, never a syntax error."),
     Scene("why did we drop redis?", "hybrid", "By word and by meaning; the votes add up."),
     Scene(
-        "the site got slow when everybody signed in at once",
+        "stickers with nothing on them",
         "hybrid",
-        "Only meaning can answer: the note says 'clocks in' and 'ran dry'.",
+        "Only meaning can answer: the note says that labels come out blank.",
     ),
 )
 

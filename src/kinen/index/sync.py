@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.index.graph import relink
 from kinen.index.schema import translated, writing
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BULK = 300
 """From this many changes on, full text is built once at the end instead of row by row."""
+HEADING = 0.2
+"""The weight of the headings in a chunk's vector (docs/decisions/0005-chunks.md)."""
 STRIDE = 256
 """Texts embedded between two commits: what a killed process loses at most."""
 
@@ -49,6 +51,8 @@ def sync(
         done, left = sync_vectors(job, embedder)
         report = report._replace(embedded=done, pending=left)
     with translated(job.writer.path), writing(job.writer.db):
+        count = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
+        job.writer.set("chunks", str(count))
         job.writer.set("synced", iso(now()))
     return report
 
@@ -80,11 +84,12 @@ def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
     waiting = writer.pending(job.cache.known(model))
     work = sum(length for _, length in waiting)
     done = characters = 0
+    headings: dict[str, Any] = {}
     job.progress("embed", 0, work)
     while done < len(waiting) and not job.enough():
         stride = waiting[done : done + STRIDE]
         digests = [one for one, _ in stride]
-        job.cache.put(model, digests, embedder.embed(writer.texts(digests)))
+        job.cache.put(model, digests, _embedded(embedder, writer.texts(digests), headings))
         done += len(stride)
         characters += sum(length for _, length in stride)
         job.progress("embed", characters, work)
@@ -94,6 +99,21 @@ def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
         if done == len(waiting):
             writer.set("embedded", f"{model}:{writer.get('generation')}")
     return done, len(waiting) - done
+
+
+def _embedded(embedder: Embedder, texts: list[tuple[str, str]], known: dict[str, Any]) -> Any:
+    """Vectors of chunks, each drawn a little towards the headings above it."""
+    import numpy as np
+
+    new = sorted({above for above, _ in texts if above and above not in known})
+    if new:
+        known.update(zip(new, embedder.embed(new), strict=True))
+    vectors = embedder.embed([body for _, body in texts])
+    for at, (above, _) in enumerate(texts):
+        if above:
+            drawn = vectors[at] + HEADING * known[above]
+            vectors[at] = drawn / max(float(np.linalg.norm(drawn)), 1e-12)
+    return vectors
 
 
 def _counting(progress: Progress, total: int) -> Callable[[int], None]:

@@ -152,14 +152,15 @@ class Writer:
             ((d, n) for d, n in rows if d not in known), key=lambda row: (-row[1], row[0])
         )
 
-    def texts(self, digests: list[str]) -> list[str]:
-        """What the embedder reads for each digest: the chunk, situated by title and heading."""
+    def texts(self, digests: list[str]) -> list[tuple[str, str]]:
+        """What the embedder reads for each digest: the headings above the chunk, and its text."""
         found = []
         for one in digests:
             row = self.db.execute(
                 "SELECT title, heading, body FROM chunks WHERE digest = ? LIMIT 1", (one,)
             )
-            found.append(situated(*row.fetchone()))
+            title, heading, body = row.fetchone()
+            found.append((above(title, heading, body), body))
         return found
 
     def get(self, key: str) -> str:
@@ -174,12 +175,10 @@ class Writer:
         self.set("generation", str(int(self.get("generation") or 0) + 1))
 
 
-def situated(title: str, heading: str, body: str) -> str:
-    """A chunk's text with the headings above it, unless it says them itself."""
-    above = " > ".join(
-        part for part in (heading or title).split(" > ") if part and part not in body[:200]
-    )
-    return f"{above}\n{body}" if above else body
+def above(title: str, heading: str, body: str) -> str:
+    """The headings that a chunk stands under, without those that it says itself."""
+    said = body[:200]
+    return " > ".join(part for part in (heading or title).split(" > ") if part and part not in said)
 
 
 def _batches(changes: Iterator[Change]) -> Iterator[list[Change]]:
@@ -211,7 +210,7 @@ def _json(value: object) -> str:
 
 
 def _chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:
-    content = digest(situated(record.title, chunk.heading, chunk.text))
+    content = digest(above(record.title, chunk.heading, chunk.text) + "\0" + chunk.text)
     extra = identifier_parts(chunk.text)
     place = (chunk.start_line, chunk.end_line, chunk.page)
     return (

@@ -1,19 +1,29 @@
-"""How the retrievers' opinions become one ranking: pure functions whose shares add up."""
+"""How the retrievers' opinions become one ranking: pure functions whose shares add up.
 
-from __future__ import annotations
+The constants were chosen on labelled sets: docs/decisions/0004-ranking.md.
+"""
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from math import log
+from typing import NamedTuple
 
 from kinen.model import Vote
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-# Chosen on labelled sets: docs/decisions/0004-ranking.md
-SEMANTIC_WEIGHT = 0.65
-HALF = 12.0
-"""The BM25 at which full text is half convinced."""
+LEXICAL_WEIGHT = 0.5
+CODE_DISCOUNT = 0.75
+"""How much of the lexical weight is taken away where the best by meaning are all code."""
+CODE = 0.03
+"""The density of signs from which a chunk counts as code."""
+FLOOR = 50
+"""Full text's hits from this rank on are background: what they score counts as nothing."""
+HALF = 2.35
+"""Times the log of the number of chunks: the BM25 above background that half convinces."""
+NEIGHBOUR = 0.5
+"""What a chunk gains of the better of its neighbours' BM25."""
 RRF_K = 60
+
+Scores = Mapping[int, float]
+Shares = Mapping[str, tuple[Scores, Scores]]
 
 
 class Ranked(NamedTuple):
@@ -24,18 +34,59 @@ class Ranked(NamedTuple):
     votes: tuple[Vote, ...]
 
 
-def convex(
-    lexical: Mapping[int, float], semantic: Mapping[int, float], weight: float = SEMANTIC_WEIGHT
-) -> list[Ranked]:
+class Lexical(NamedTuple):
+    """Full text's opinion: BM25 of what it found, and what neighbours add to it."""
+
+    scores: Scores
+    lift: Scores
+    chunks: int
+    """How many chunks the index has: BM25 grows with their number."""
+
+    def shares(self, weight: float) -> tuple[dict[int, float], dict[int, float]]:
+        """Each chunk's share by its own words, and the part that its neighbours add."""
+        ranked = sorted(self.scores.values(), reverse=True)
+        floor = ranked[FLOOR] if len(ranked) > FLOOR else 0.0
+        half = HALF * log(2 + self.chunks)
+        own = {id_: weight * _squeezed(score - floor, half) for id_, score in self.scores.items()}
+        added = {}
+        for id_, lift in self.lift.items():
+            whole = _squeezed(self.scores.get(id_, 0.0) + lift - floor, half)
+            added[id_] = max(0.0, weight * whole - own.get(id_, 0.0))
+        return own, added
+
+
+def convex(lexical: Lexical, semantic: Scores, weight: float = LEXICAL_WEIGHT) -> list[Ranked]:
     """A weighted sum of scores that each lie in 0..1, so that scores compare between queries."""
-    words = {id_: (1 - weight) * saturated(score) for id_, score in lexical.items()}
-    meaning = {id_: weight * max(0.0, score) for id_, score in semantic.items()}
-    return _combine({"fulltext": (lexical, words), "semantic": (semantic, meaning)})
+    own, added = lexical.shares(weight)
+    meaning = {id_: (1 - weight) * max(0.0, score) for id_, score in semantic.items()}
+    return _combine(
+        {
+            "fulltext": (lexical.scores, own),
+            "neighbours": (lexical.lift, added),
+            "semantic": (semantic, meaning),
+        }
+    )
 
 
-def reciprocal(
-    lexical: Mapping[int, float], semantic: Mapping[int, float], k: int = RRF_K
-) -> list[Ranked]:
+def lexical_weight(code: float) -> float:
+    """Full text's weight where this share of the best by meaning is code: words say less there."""
+    return LEXICAL_WEIGHT * (1 - CODE_DISCOUNT * code)
+
+
+def by_words(lexical: Lexical) -> list[Ranked]:
+    """Full text alone: only chunks that have a word of the question themselves."""
+    own, added = lexical.shares(1.0)
+    lift = {id_: lift for id_, lift in lexical.lift.items() if id_ in lexical.scores}
+    return _combine({"fulltext": (lexical.scores, own), "neighbours": (lift, added)})
+
+
+def by_meaning(semantic: Scores) -> list[Ranked]:
+    """Vectors alone: a hit's score is its cosine."""
+    shares = {id_: max(0.0, score) for id_, score in semantic.items()}
+    return _combine({"semantic": (semantic, shares)})
+
+
+def reciprocal(lexical: Scores, semantic: Scores, k: int = RRF_K) -> list[Ranked]:
     """Reciprocal rank fusion: only places count."""
     sides = {}
     for name, scores in (("fulltext", lexical), ("semantic", semantic)):
@@ -43,21 +94,18 @@ def reciprocal(
     return _combine(sides)
 
 
-def alone(name: str, scores: Mapping[int, float]) -> list[Ranked]:
-    """One retriever's ranking by itself."""
-    shares = {
-        id_: saturated(score) if name == "fulltext" else max(0.0, score)
-        for id_, score in scores.items()
-    }
-    return _combine({name: (scores, shares)})
+def lifts(scores: Scores, places: Mapping[int, tuple[int, int]]) -> dict[int, float]:
+    """What each chunk gains from the chunks before and after it in its record."""
+    by_place = {places[id_]: score for id_, score in scores.items() if id_ in places}
+    found = {}
+    for id_, (record, n) in places.items():
+        best = max(by_place.get((record, n - 1), 0.0), by_place.get((record, n + 1), 0.0))
+        if best > 0:
+            found[id_] = NEIGHBOUR * best
+    return found
 
 
-def saturated(bm25: float) -> float:
-    """BM25 squeezed into 0..1."""
-    return max(0.0, bm25) / (max(0.0, bm25) + HALF)
-
-
-def ranks(scores: Mapping[int, float]) -> dict[int, int]:
+def ranks(scores: Scores) -> dict[int, int]:
     """Each id's place, from 1; equal scores share a place."""
     found: dict[int, int] = {}
     last, place = None, 0
@@ -68,12 +116,18 @@ def ranks(scores: Mapping[int, float]) -> dict[int, int]:
     return found
 
 
-def _combine(sides: Mapping[str, tuple[Mapping[int, float], Mapping[int, float]]]) -> list[Ranked]:
+def _squeezed(bm25: float, half: float) -> float:
+    """BM25 brought into 0..1."""
+    return bm25 / (bm25 + half) if bm25 > 0 else 0.0
+
+
+def _combine(sides: Shares) -> list[Ranked]:
     votes: dict[int, list[Vote]] = {}
     for name, (scores, shares) in sides.items():
         places = ranks(scores)
         for id_, share in shares.items():
-            votes.setdefault(id_, []).append(Vote(name, places[id_], scores[id_], share))
+            if id_ in scores:
+                votes.setdefault(id_, []).append(Vote(name, places[id_], scores[id_], share))
     ranked = [
         Ranked(id_, sum(vote.share for vote in cast), tuple(cast)) for id_, cast in votes.items()
     ]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.errors import QueryError
 from kinen.model import MODES, Hit, Hits
 from kinen.recall import fuse
-from kinen.text import terms
+from kinen.text import code_density, is_identifier, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kinen.recall.fuse import Ranked
 
 LONGEST = 10_000
+WORDS, NEAREST = 200, 100
+"""How many candidates each retriever gives at least."""
 SIMILAR = 72.0
 """How alike, of 100, a word of the index must be to stand in for one that is nowhere."""
 
@@ -41,11 +43,10 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
     if query.limit < 1:
         raise QueryError(f"limit {query.limit} asks for nothing", "use --limit 1 or more")
     notes: list[str] = []
-    depth = max(5 * query.limit, 50)
-    lexical: dict[int, float] = {}
+    words: dict[int, float] = {}
     if query.mode != "semantic":
-        lexical = by_word(reader, text, query, depth, notes)
-    ranked = _rank(reader, query, lexical, depth, meaning, notes)
+        words = by_word(reader, text, query, max(5 * query.limit, WORDS), notes)
+    ranked = _rank(reader, query, words, meaning, notes)
     return Hits(_load(reader, ranked, query), query, query.mode, tuple(notes))
 
 
@@ -84,14 +85,13 @@ def correct(reader: Reader, asked: Sequence[str]) -> dict[str, str]:
 def _rank(
     reader: Reader,
     query: Query,
-    lexical: dict[int, float],
-    depth: int,
+    words: dict[int, float],
     meaning: Callable[[], tuple[Meaning | None, str]],
     notes: list[str],
 ) -> list[Ranked]:
     mode = query.mode
-    if mode == "fulltext" or (mode == "keyword-first" and len(lexical) >= query.limit):
-        return fuse.alone("fulltext", lexical)
+    if mode == "fulltext" or (mode == "keyword-first" and len(words) >= query.limit):
+        return fuse.by_words(_lexical(reader, words, words))
     half, reason = meaning()
     if half is None:
         if mode == "semantic":
@@ -99,19 +99,34 @@ def _rank(
                 f"no search by meaning: {reason}", "run `kinen index`, or search with --fulltext"
             )
         notes.append(f"full text only: {reason}")
-        return fuse.alone("fulltext", lexical)
+        return fuse.by_words(_lexical(reader, words, words))
     if mode == "rerank":
-        return fuse.alone("semantic", half.scan.of(half.vector, list(lexical)))
-    semantic = dict(half.scan.nearest(half.vector, depth, reader.allowed(query)))
+        return fuse.by_meaning(half.scan.of(half.vector, list(words)))
+    near = half.scan.nearest(half.vector, max(5 * query.limit, NEAREST), reader.allowed(query))
+    semantic = dict(near)
     if mode == "semantic":
-        return fuse.alone("semantic", semantic)
+        return fuse.by_meaning(semantic)
     if mode == "keyword-first":
-        rest = {id_: score for id_, score in semantic.items() if id_ not in lexical}
-        return [*fuse.alone("fulltext", lexical), *fuse.alone("semantic", rest)]
+        rest = {id_: score for id_, score in semantic.items() if id_ not in words}
+        return [*fuse.by_words(_lexical(reader, words, words)), *fuse.by_meaning(rest)]
     if mode == "rrf":
-        return fuse.reciprocal(lexical, semantic)
-    semantic.update(half.scan.of(half.vector, [id_ for id_ in lexical if id_ not in semantic]))
-    return fuse.convex(lexical, semantic)
+        return fuse.reciprocal(words, semantic)
+    semantic.update(half.scan.of(half.vector, [id_ for id_ in words if id_ not in semantic]))
+    weight = fuse.lexical_weight(_code_share(reader, query, [id_ for id_, _ in near[:10]]))
+    return fuse.convex(_lexical(reader, words, semantic), semantic, weight)
+
+
+def _lexical(reader: Reader, words: dict[int, float], candidates: Iterable[int]) -> fuse.Lexical:
+    places = reader.places([*candidates])
+    return fuse.Lexical(words, fuse.lifts(words, places), reader.chunk_count())
+
+
+def _code_share(reader: Reader, query: Query, nearest: list[int]) -> float:
+    """How much of what is nearest by meaning is code; a question that names code is by word."""
+    if not nearest or is_identifier(query.text):
+        return 0.0
+    bodies = reader.bodies(nearest)
+    return sum(code_density(body) >= fuse.CODE for body in bodies) / len(bodies) if bodies else 0.0
 
 
 def _load(reader: Reader, ranked: list[Ranked], query: Query) -> tuple[Hit, ...]:

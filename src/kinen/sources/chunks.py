@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SIZE = 512
 OVERLAP = 50
-SMALL = 96
+SMALL = 32
 """Tokens up to which the blocks of a section share a chunk."""
 LEAST = 8
 """Tokens below which no limit is taken seriously."""

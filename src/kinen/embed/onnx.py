@@ -1,0 +1,280 @@
+"""Embeddings by onnxruntime, from the shipped model or from a folder of the user's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.errors import EmbedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+SHIPPED = Path(__file__).parent / "model"
+SHIPPED_NAME = "kinen-minilm-l6-int8.onnx"
+SHIPPED_DIMENSIONS = 384
+SHIPPED_SHA256 = {
+    SHIPPED_NAME: "852d6011b6a78e0892015b4efc9cf7cbcbfdb8d6486b46d04dec3c680b13b9ba",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+LIMIT = 256
+OVERLAP = 32
+LONGEST = 1024
+"""Memory grows with the square of a window: models for longer texts get several windows."""
+OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet")
+"""Families whose first two positions are never used by a token."""
+BATCH_TOKENS = 1024
+"""Beyond about a thousand tokens a larger batch is no faster, only hungrier for memory."""
+SLICE = 128
+"""Texts tokenised at a time: an encoding weighs hundreds of bytes per token."""
+
+
+class Windows(NamedTuple):
+    """Token windows of many texts, and for each the text that it belongs to."""
+
+    ids: list[list[int]]
+    owner: list[int]
+
+
+class Loaded(NamedTuple):
+    """What the first use brings into memory."""
+
+    session: Any
+    tokenizer: Any
+    inputs: frozenset[str]
+    dimensions: int
+
+
+class OnnxEmbedder:
+    """Unit vectors from a local model; a text's vector does not depend on its company."""
+
+    def __init__(self, path: str = "", *, threads: int = 0, batch_tokens: int = 0) -> None:
+        self._shipped = not path
+        self._folder = Path(path).expanduser() if path else SHIPPED
+        self._threads = threads or default_threads()
+        # One window at a time for graphs we did not build: dynamic quantisation scales its
+        # activations over the whole batch, so that neighbours change one another's vectors.
+        self._batch_tokens = batch_tokens or (BATCH_TOKENS if self._shipped else 1)
+        self._hint = (
+            "its files are damaged: reinstall kinen"
+            if self._shipped
+            else "index.embedding_path names a folder with model.onnx and tokenizer.json"
+        )
+        self._model = self._folder / SHIPPED_NAME if self._shipped else model_file(self._folder)
+        self._tokenizer = self._folder / "tokenizer.json"
+        for file in (self._model, self._tokenizer):
+            if not file.is_file():
+                raise EmbedError(f"the embedding model lacks {file}", self._hint)
+        self._limit = LIMIT if self._shipped else token_limit(self._folder)
+        self._lock = threading.Lock()
+        self._loaded: Loaded | None = None
+        self._fingerprint = ""
+
+    def __repr__(self) -> str:
+        return f"OnnxEmbedder({str(self._model)!r})"
+
+    @property
+    def name(self) -> str:
+        return self._model.stem if self._shipped else str(self._folder)
+
+    @property
+    def fingerprint(self) -> str:
+        if not self._fingerprint:
+            self._fingerprint = f"onnx:{self._digest()[:24]}"
+        return self._fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return SHIPPED_DIMENSIONS if self._shipped else self._load().dimensions
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:  # noqa: ARG002
+        """One unit vector per text, in order; long texts are the mean of their windows."""
+        import numpy as np
+
+        loaded = self._load()
+        windows = self._windows(loaded.tokenizer, texts)
+        total = np.zeros((len(texts), loaded.dimensions), dtype=np.float32)
+        vectors = np.empty((len(windows.ids), loaded.dimensions), dtype=np.float32)
+        for batch in batches([len(ids) for ids in windows.ids], self._batch_tokens):
+            vectors[batch] = self._run(loaded, [windows.ids[n] for n in batch])
+        for n, owner in enumerate(windows.owner):
+            total[owner] += vectors[n] * np.float32(len(windows.ids[n]))
+        return self._units(total)
+
+    def _windows(self, tokenizer: Any, texts: Sequence[str]) -> Windows:
+        windows = Windows([], [])
+        for start in range(0, len(texts), SLICE):
+            # A lone surrogate is a valid str but no valid UTF-8, which the tokenizer needs.
+            clean = [t.encode("utf-8", "replace").decode() for t in texts[start : start + SLICE]]
+            for n, encoding in enumerate(tokenizer.encode_batch(clean), start):
+                for part in (encoding, *encoding.overflowing):
+                    windows.ids.append(part.ids or [0])
+                    windows.owner.append(n)
+        return windows
+
+    def _run(self, loaded: Loaded, rows: list[list[int]]) -> Any:
+        """Unit vectors of windows that all have the same length."""
+        import numpy as np
+
+        ids = np.array(rows, dtype=np.int64)
+        feed = {"input_ids": ids}
+        if "attention_mask" in loaded.inputs:
+            feed["attention_mask"] = np.ones_like(ids)
+        if "token_type_ids" in loaded.inputs:
+            feed["token_type_ids"] = np.zeros_like(ids)
+        try:
+            output = loaded.session.run(None, feed)[0]
+        except Exception as error:
+            raise EmbedError(f"{self._model} failed on a text: {error}", self._hint) from error
+        # Rows are never padded, so that the mean over all tokens is the mean over the mask.
+        return self._units(output.mean(axis=1) if output.ndim == 3 else output)
+
+    def _units(self, vectors: Any) -> Any:
+        import numpy as np
+
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (np.isfinite(length).all() and (length > 0).all()):
+            raise EmbedError(f"{self._model} answered with no usable vector", self._hint)
+        return (vectors / length).astype(np.float32)
+
+    def _load(self) -> Loaded:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._open()
+            return self._loaded
+
+    def _open(self) -> Loaded:
+        tokenizer = self._open_tokenizer()
+        session = self._open_session()
+        inputs = frozenset(entry.name for entry in session.get_inputs())
+        if "input_ids" not in inputs or inputs - {"input_ids", "attention_mask", "token_type_ids"}:
+            raise EmbedError(
+                f"{self._model} is no text embedding model: its inputs are {sorted(inputs)}",
+                "it takes input_ids, and at most attention_mask and token_type_ids",
+            )
+        shape = session.get_outputs()[0].shape
+        known = shape and isinstance(shape[-1], int)
+        loaded = Loaded(session, tokenizer, inputs, int(shape[-1]) if known else 0)
+        if known:
+            return loaded
+        return loaded._replace(dimensions=int(self._run(loaded, [[0]]).shape[1]))
+
+    def _open_tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_file(str(self._tokenizer))
+        except Exception as error:
+            raise EmbedError(f"cannot read {self._tokenizer}: {error}", self._hint) from error
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
+        return tokenizer
+
+    def _open_session(self) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Waiting threads sleep: the cores belong to the user's editor and compiler.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            return onnxruntime.InferenceSession(
+                str(self._model), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise EmbedError(f"cannot load {self._model}: {error}", self._hint) from error
+
+    def _digest(self) -> str:
+        sums = (
+            SHIPPED_SHA256
+            if self._shipped
+            else {file.name: file_sha256(file) for file in self._fingerprinted()}
+        )
+        return fingerprint_digest(sums, self._limit)
+
+    def _fingerprinted(self) -> list[Path]:
+        """The files that decide the vectors; a large graph keeps its weights in files beside it."""
+        beside = (*self._model.parent.glob(f"{self._model.name}[._]*"),)
+        return [self._model, self._tokenizer, *sorted(beside)]
+
+
+def default_threads() -> int:
+    """As many as the process may use, at most four: more hardly helps a model this small."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return min(4, len(allowed(0)) if allowed else os.cpu_count() or 1)
+
+
+def overlap(limit: int) -> int:
+    """How many tokens neighbouring windows share."""
+    return min(OVERLAP, limit // 4)
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Positions grouped by equal length, each group within the budget of tokens.
+
+    Only equal lengths go together: padding would change sums in their last bits, and with them
+    a text's vector.
+    """
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for n, length in enumerate(lengths):
+        groups[length].append(n)
+    for length in sorted(groups):
+        size = max(1, budget // length)
+        for start in range(0, len(groups[length]), size):
+            yield groups[length][start : start + size]
+
+
+def model_file(folder: Path) -> Path:
+    """The graph in a user's folder: model.onnx, onnx/model.onnx, or the only *.onnx there."""
+    for name in ("model.onnx", "onnx/model.onnx"):
+        if (folder / name).is_file():
+            return folder / name
+    found = sorted(folder.glob("*.onnx"))
+    if len(found) == 1:
+        return found[0]
+    fact = f"{folder} has {len(found)} *.onnx files" if folder.is_dir() else f"no folder {folder}"
+    raise EmbedError(
+        f"no embedding model: {fact}",
+        "index.embedding_path names a folder with model.onnx and tokenizer.json",
+    )
+
+
+def token_limit(folder: Path) -> int:
+    """The least limit that the model's own files state, else 256."""
+    config = read_json(folder / "config.json")
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and config.get("model_type") in OFFSET_POSITIONS:
+        positions -= 2
+    stated = (read_json(folder / "tokenizer_config.json").get("model_max_length"), positions)
+    # Tokenizers without a limit of their own state 10**30.
+    usable = [n for n in stated if isinstance(n, int) and 8 <= n < 1 << 20]
+    return min(LONGEST, *usable) if usable else LIMIT
+
+
+def read_json(file: Path) -> Mapping[str, Any]:
+    """The object in a JSON file; empty when there is no such file."""
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise EmbedError(f"cannot read {file}: {error}", "mend or remove the file") from error
+    return value if isinstance(value, dict) else {}
+
+
+def file_sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def fingerprint_digest(sums: Mapping[str, str], limit: int) -> str:
+    """A digest of everything that decides the vectors."""
+    facts = [*sorted(sums.values()), "mean", str(limit), str(overlap(limit))]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()

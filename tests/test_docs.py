@@ -1,0 +1,91 @@
+"""The docs say what the code does: reference pages, links, and the README's own commands."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+)
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    spec = importlib.util.spec_from_file_location("build_docs", ROOT / "tools" / "build_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, text in module.pages().items():
+        written = (ROOT / "docs" / "reference" / name).read_text()
+        assert written == text, f"{name} is stale: run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_the_first_screen_of_the_readme_names_the_two_commands() -> None:
+    first = "\n".join((ROOT / "README.md").read_text().splitlines()[:25])
+    assert "make demo" in first
+    assert "make test" in first
+
+
+def console_blocks() -> list[list[str]]:
+    text = (ROOT / "README.md").read_text()
+    return [block.strip().splitlines() for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL)]
+
+
+@pytest.mark.parametrize("block", console_blocks(), ids=lambda block: block[0][2:30])
+def test_the_console_blocks_of_the_readme_do_what_they_show(
+    block: list[str], tmp_path: Path
+) -> None:
+    script = 'kinen() { "$PYTHON" -m kinen "$@"; }\nset -e\n'
+    marker = "=== end of a command ==="
+    expected: list[list[str]] = []
+    for line in block:
+        if line.startswith("$ "):
+            expected.append([])
+            script += f"{line[2:]}\necho '{marker}'\n"
+        else:
+            expected[-1].append(line)
+    env = {**os.environ, "PYTHON": sys.executable}
+    run = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    printed = run.stdout.split(marker)
+    for shown, real in zip(expected, printed, strict=False):
+        assert_shown(shown, real.strip("\n").splitlines())
+
+
+def assert_shown(shown: list[str], real: list[str]) -> None:
+    """Every shown line is there, in order; an ellipsis stands for anything."""
+    rest = iter(real)
+    for line in shown:
+        pattern = ".*".join(re.escape(part) for part in line.split("…"))
+        assert any(re.fullmatch(pattern, found) for found in rest), f"{line!r} not in {real}"
+
+
+def test_every_command_has_a_help_with_what_it_does() -> None:
+    from kinen.cli import COMMANDS
+
+    for _, name, _, _ in COMMANDS:
+        run = subprocess.run(
+            [sys.executable, "-m", "kinen", name, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.startswith(f"Usage: kinen {name}")
+        assert len(run.stdout.splitlines()) > 4
