@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: demo test lint bench docs stress model-check clean
+.PHONY: demo test lint package bench docs stress clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -22,6 +22,15 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+package:
+	@rm -rf .package && mkdir .package
+	$(PYTHON) -m venv .package/venv
+	.package/venv/bin/python -m pip install --quiet --disable-pip-version-check .
+	@cd .package && mkdir notes && printf '# Tea\n\nThe kettle whistles.\n' > notes/tea.md && cd notes && mkdir .kinen \
+	  && HOME=$$PWD/../home KINEN_HOME=$$PWD/../home/kinen http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
+	  ../venv/bin/kinen search --semantic 'boiling water' && echo 'package: installs into an empty environment and searches offline'
+	@rm -rf .package
 
 docs: $(STAMP)
 	$(BIN)/python tools/build_docs.py

@@ -6,10 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHELL = dict(os.environ)
 for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", "XDG_"))]:

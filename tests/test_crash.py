@@ -23,7 +23,8 @@ def fill(space: Path, documents: int = 400) -> None:
     rng = random.Random(3)
     for n in range(documents):
         words = " ".join(rng.choices(["alpha", "beta", "gamma", "delta", "tokens"], k=60))
-        page = f"# Note {n}\n\n{words}\n\n## Part\n\nSee [[note-{rng.randrange(documents)}]]. {words}\n"
+        link = f"[[note-{rng.randrange(documents)}]]"
+        page = f"# Note {n}\n\n{words}\n\n## Part\n\nSee {link}. {words}\n"
         (space / f"note-{n}.md").write_text(page)
 
 

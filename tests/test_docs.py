@@ -43,7 +43,9 @@ def test_the_first_screen_of_the_readme_names_the_two_commands() -> None:
 
 def console_blocks() -> list[list[str]]:
     text = (ROOT / "README.md").read_text()
-    return [block.strip().splitlines() for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL)]
+    return [
+        block.strip().splitlines() for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    ]
 
 
 @pytest.mark.parametrize("block", console_blocks(), ids=lambda block: block[0][2:30])

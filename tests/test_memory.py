@@ -290,3 +290,15 @@ def test_every_error_a_user_can_cause_is_a_kinen_error(tmp_path: Path) -> None:
         Memory.open(tmp_path / "nowhere")
     with pytest.raises(KinenError):
         Memory.open("/")
+
+
+def test_a_file_of_two_gigabytes_is_skipped_unread_and_data_is_described(space: Path) -> None:
+    for path in ("huge.md", "resources/data/huge.csv"):
+        full = space / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        full.write_text("name,size\nkettle,3\n")
+        os.truncate(full, 2 << 30)
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+        assert "too large" in dict(memory.skipped())["huge.md"]
+        assert memory.search(Query("kettle", mode="fulltext"))[0].record.path.endswith("huge.csv")

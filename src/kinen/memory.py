@@ -195,7 +195,7 @@ class Memory:
             report = self.sync(seconds=FIRST_SEARCH_SECONDS, wait=0.2)
         except Busy:
             return ["the first indexing is still under way: more will be found later"]
-        return [f"first search here: indexed {report.added:,} documents"]
+        return [f"first search here: indexed {report.added:,} documents", *report.notes]
 
     def _stale(self, hits: Hits) -> bool:
         """Did a file that was found change or vanish since it was indexed?"""

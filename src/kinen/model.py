@@ -216,6 +216,8 @@ class Report(NamedTuple):
     """Chunks that still wait for a vector."""
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    failure: str = ""
+    """Why embedding stopped; full text is complete all the same."""
 
 
 class Status(NamedTuple):

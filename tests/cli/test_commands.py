@@ -300,3 +300,19 @@ def test_overview_lists_every_command_and_version_is_told(kinen) -> None:
 
 def test_an_unknown_command_suggests_the_nearest(kinen) -> None:
     assert "did you mean `kinen search`?" in kinen("serach").err
+
+
+def test_a_service_that_is_down_costs_vectors_and_nothing_else(space: Path, kinen, write) -> None:
+    write("a.md", "# Tea\n\nThe kettle is on.\n")
+    down = {
+        "KINEN_INDEX_EMBEDDING_PROVIDER": "ollama",
+        "KINEN_INDEX_EMBEDDING_ENDPOINT": "http://127.0.0.1:1",
+    }
+    first = kinen("search", "kettle", **down)
+    assert first.code == 0
+    assert "full text only" in first.err
+    index = kinen("index", **down)
+    assert index.code == 2
+    assert "embedding stopped" in index.err
+    assert kinen("status", **down).code == 0
+    assert kinen("doctor", **down).code == 1

@@ -6,7 +6,7 @@ import click
 
 from kinen import render
 from kinen.cli.progress import bar
-from kinen.cli.run import colours, note
+from kinen.cli.run import ERROR, colours, fail, note
 
 _SPACE = click.option("--space", "-s", help="work on this space instead")
 _JSON = click.option("--json", "as_json", is_flag=True, help="for scripts")
@@ -90,11 +90,11 @@ def run(space: str | None, *, as_json: bool, rebuild: bool, embed: bool, session
     if as_json:
         shown = {**report._asdict(), "counts": render.counts_json(counts)}
         print(render.to_json(shown))
-        return 0
+        return ERROR if report.failure else 0
     print(render.report_text(report))
     print(f"{counts.documents:,} documents, {counts.chunks:,} chunks, {counts.vectors:,} vectors")
     for remark in report.notes:
         note(remark)
     if counts.skipped:
         note(f"{counts.skipped:,} files could not be read: `kinen index status` says why")
-    return 0
+    return fail(f"embedding stopped: {report.failure}") if report.failure else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,7 +29,7 @@ LONGEST_DELAY = 30.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class HttpEmbedder:
+class HttpEmbedder(ABC):
     """What both services share: batches, retries, and distrust of the answers."""
 
     provider = ""
@@ -95,13 +96,13 @@ class HttpEmbedder:
     def _headers(self) -> dict[str, str]:
         return {}
 
+    @abstractmethod
     def _unpacked(self, body: Any, count: int) -> list[Any]:
         """The vectors in an answer, in the order of the texts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _refused(self, status: int, body: str) -> EmbedError:
         """What a refusal means for the user."""
-        raise NotImplementedError
 
     def _unreachable_hint(self) -> str:
         return f"is the service at {self.endpoint} running? see index.embedding_endpoint"

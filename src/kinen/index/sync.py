@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.errors import EmbedError
 from kinen.index.graph import relink
 from kinen.index.schema import translated, writing
 from kinen.model import Report
@@ -48,13 +49,22 @@ def sync(
     report = sync_text(job, sources)
     relink(job.writer, "links:" + digest("\n".join(sorted(attachments()))), resolver)
     if embedder is not None:
-        done, left = sync_vectors(job, embedder)
-        report = report._replace(embedded=done, pending=left)
+        report = _with_vectors(job, embedder, report)
     with translated(job.writer.path), writing(job.writer.db):
         count = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
         job.writer.set("chunks", str(count))
         job.writer.set("synced", iso(now()))
     return report
+
+
+def _with_vectors(job: Job, embedder: Embedder, report: Report) -> Report:
+    """Embed; a provider that fails costs its vectors, never the full text."""
+    try:
+        done, left = sync_vectors(job, embedder)
+    except EmbedError as error:
+        chunks = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
+        return report._replace(pending=chunks, failure=str(error))
+    return report._replace(embedded=done, pending=left)
 
 
 def sync_text(job: Job, sources: Iterable[Source]) -> Report:
@@ -86,19 +96,26 @@ def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
     done = characters = 0
     headings: dict[str, Any] = {}
     job.progress("embed", 0, work)
-    while done < len(waiting) and not job.enough():
-        stride = waiting[done : done + STRIDE]
-        digests = [one for one, _ in stride]
-        job.cache.put(model, digests, _embedded(embedder, writer.texts(digests), headings))
-        done += len(stride)
-        characters += sum(length for _, length in stride)
-        job.progress("embed", characters, work)
+    try:
+        while done < len(waiting) and not job.enough():
+            stride = waiting[done : done + STRIDE]
+            digests = [one for one, _ in stride]
+            job.cache.put(model, digests, _embedded(embedder, writer.texts(digests), headings))
+            done += len(stride)
+            characters += sum(length for _, length in stride)
+            job.progress("embed", characters, work)
+    finally:
+        _settle(writer, model, done, complete=done == len(waiting))
+    return done, len(waiting) - done
+
+
+def _settle(writer: Writer, model: str, done: int, *, complete: bool) -> None:
+    """New vectors make a new generation; remember when there is nothing left to embed."""
     with translated(writer.path), writing(writer.db):
         if done:
             writer.bump()
-        if done == len(waiting):
+        if complete:
             writer.set("embedded", f"{model}:{writer.get('generation')}")
-    return done, len(waiting) - done
 
 
 def _embedded(embedder: Embedder, texts: list[tuple[str, str]], known: dict[str, Any]) -> Any:

@@ -1,0 +1,38 @@
+"""Writes a benchmark's figures with the commit they were measured on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def save(name: str, results: dict[str, Any]) -> Path:
+    """`results/<name>-<commit>.json`; a tree with changes is marked as such."""
+    commit = _git("rev-parse", "--short=10", "HEAD") or "unknown"
+    dirty = bool(_git("status", "--porcelain", "--", "src"))
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}-{commit}{'-dirty' if dirty else ''}.json"
+    about = {
+        "commit": commit,
+        "dirty": dirty,
+        "python": sys.version.split()[0],
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "system": platform.system(),
+    }
+    path.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+    print(f"\nwrote {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
+    return path
+
+
+def _git(*words: str) -> str:
+    run = subprocess.run(
+        ["git", *words], capture_output=True, text=True, check=False, cwd=RESULTS.parent
+    )
+    return run.stdout.strip()

@@ -1,0 +1,124 @@
+"""Writes docs/reference from the code itself; `--check` only compares."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kinen import config
+from kinen.cli import COMMANDS, overview
+from kinen.cli.root import root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+NOTE = "<!-- written by `make docs`; change the code instead -->\n"
+
+
+def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            yield from commands(below, f"{path} {name}")
+
+
+def cli_page() -> str:
+    lines = ["# Commands", "", NOTE, "```", overview(), "```"]
+    for _, name, _, _ in COMMANDS:
+        top = root.get_command(click.Context(root), name)
+        assert top is not None
+        for path, command in commands(top, f"kinen {name}"):
+            context = click.Context(
+                command, info_name=path, terminal_width=90, max_content_width=90
+            )
+            lines += ["", f"{'#' * min(len(path.split()), 4)} {path}", ""]
+            lines += ["```", command.get_help(context).rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def config_page() -> str:
+    lines = ["# Configuration", "", NOTE]
+    lines += [
+        "Every key has a variable. Keys marked † are ignored in a space's own file until",
+        "`kinen trust`.",
+        "",
+    ]
+    lines += ["| key | default | variable | what it is |", "|---|---|---|---|"]
+    for key, row in config.ROWS.items():
+        mark = " †" if row.dangerous else ""
+        default = f"`{row.default}`" if row.default not in ("", ()) else ""
+        choices = f" ({', '.join(row.choices)})" if row.choices else ""
+        lines.append(f"| `{key}`{mark} | {default} | `{row.variable}` | {row.help}{choices} |")
+    return "\n".join(lines) + "\n"
+
+
+def json_page() -> str:
+    example = """{
+  "query": "why did we drop redis?",
+  "mode": "hybrid",
+  "results": [
+    {
+      "chunk": {"content": "…", "start_line": 12, "end_line": 14, "page": null,
+                "heading": "ADR 7 > Context"},
+      "source": {"ref": "artifact:artifacts/adr-007.md", "path": "artifacts/adr-007.md",
+                 "type": "artifact", "title": "ADR 7", "at": "2025-12-08T00:00:00.000Z",
+                 "session": "", "tags": ["type/adr"], "metadata": {"date": "2025-12-08"}},
+      "context": {"before": [], "after": []},
+      "score": 0.61,
+      "match_type": "hybrid",
+      "votes": [
+        {"retriever": "fulltext", "rank": 1, "score": 9.3, "share": 0.27},
+        {"retriever": "semantic", "rank": 2, "score": 0.52, "share": 0.34}
+      ]
+    }
+  ],
+  "notes": []
+}"""
+    return "\n".join(
+        [
+            "# JSON",
+            "",
+            NOTE,
+            "`kinen search --json`. The shares of a hit's votes add up to its score.",
+            "`match_type` is `hybrid` when both retrievers voted for it. `source.space` is there",
+            "when several spaces were searched.",
+            "",
+            "```json",
+            example,
+            "```",
+            "",
+            'Lists come as `{"<plural noun>": [...]}`: `resources`, `spaces`, `edges`, `findings`.',
+            "",
+        ]
+    )
+
+
+def pages() -> dict[str, str]:
+    return {"cli.md": cli_page(), "config.md": config_page(), "json.md": json_page()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fail if a page is not up to date")
+    check = parser.parse_args().check
+    stale = []
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        path = REFERENCE / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if not check:
+                path.write_text(text)
+    print(f"{'stale' if check else 'wrote'}: {', '.join(stale) or 'nothing'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
