@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 LONGEST = 10_000
 WORDS, NEAREST = 200, 100
 """How many candidates each retriever gives at least."""
-SIMILAR = 72.0
+SIMILAR = 80.0
 """How alike, of 100, a word of the index must be to stand in for one that is nowhere."""
+SHORTEST = 5
+"""Shorter words are too like too many others."""
 
 
 class Meaning(NamedTuple):
@@ -73,7 +75,7 @@ def correct(reader: Reader, asked: Sequence[str]) -> dict[str, str]:
     counts = dict(reader.vocabulary())
     corrected: dict[str, str] = {}
     for word, stem in stems.items():
-        if stem in counts or len(stem) < 3:
+        if stem in counts or len(word) < SHORTEST:
             continue
         near = process.extract(stem, list(counts), scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=5)
         if near:
