@@ -232,13 +232,13 @@ def test_unreadable_files_are_named_with_the_reason_and_tried_again(
 ) -> None:
     (space / "x.pdf").write_bytes(b"%PDF-1.4 nonsense")
     (space / "b.md").write_bytes(b"\x00\x01\x02" * 100)
-    write("empty.md", "")
+    write("empty.txt", "")
     write("fine.md", "text")
     with Memory.open(space, settings={"index.max_file_mb": 1}) as memory:
         (space / "big.md").write_text("word " * 300_000)
         memory.sync(embed=False)
         reasons = dict(memory.skipped())
-        assert set(reasons) == {"x.pdf", "b.md", "empty.md", "big.md"}
+        assert set(reasons) == {"x.pdf", "b.md", "empty.txt", "big.md"}
         assert "too large" in reasons["big.md"]
         assert memory.status().counts.documents == 1
         assert memory.sync(embed=False).skipped == 0
@@ -302,3 +302,25 @@ def test_a_file_of_two_gigabytes_is_skipped_unread_and_data_is_described(space: 
         memory.sync(embed=False)
         assert "too large" in dict(memory.skipped())["huge.md"]
         assert memory.search(Query("kettle", mode="fulltext"))[0].record.path.endswith("huge.csv")
+
+
+def test_an_empty_note_and_an_unreadable_file_are_still_there_to_be_linked_to(
+    space: Path, write: Write
+) -> None:
+    write("a.md", "See [[Empty]], [[paper.pdf]] and [[nowhere]].")
+    write("Empty.md", "")
+    (space / "paper.pdf").write_bytes(b"%PDF- no")
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+        assert [edge.written for edge in memory.broken()] == ["nowhere"]
+        assert memory.search(Query("empty", mode="fulltext"))[0].record.path == "Empty.md"
+
+
+def test_more_hits_than_fifty_stay_in_the_order_of_their_score(space: Path, write: Write) -> None:
+    for n in range(80):
+        write(f"{n}.md", "kettle " + "tea " * n)
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+        hits = memory.search(Query("kettle", mode="fulltext", limit=80))
+        assert [hit.record.path for hit in hits] == [f"{n}.md" for n in range(80)]
+        assert len({hit.score for hit in hits}) == 80

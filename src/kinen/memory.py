@@ -121,7 +121,7 @@ class Memory:
                 [files],
                 self._embedder if embed else None,
                 lambda: files.attachments,
-                lambda names: Names(names, files.attachments).resolve,
+                lambda names: Names(names, files.files).resolve,
             )
 
     def _files(self, session: str) -> Any:

@@ -15,7 +15,7 @@ CODE_DISCOUNT = 0.75
 CODE = 0.03
 """The density of signs from which a chunk counts as code."""
 FLOOR = 50
-"""Full text's hits from this rank on are background: what they score counts as nothing."""
+"""In a fusion, full text's hits from this rank on are background and count as nothing."""
 HALF = 2.35
 """Times the log of the number of chunks: the BM25 above background that half convinces."""
 NEIGHBOUR = 0.5
@@ -42,10 +42,14 @@ class Lexical(NamedTuple):
     chunks: int
     """How many chunks the index has: BM25 grows with their number."""
 
-    def shares(self, weight: float) -> tuple[dict[int, float], dict[int, float]]:
-        """Each chunk's share by its own words, and the part that its neighbours add."""
+    @property
+    def background(self) -> float:
+        """What everything scores that has one of the words."""
         ranked = sorted(self.scores.values(), reverse=True)
-        floor = ranked[FLOOR] if len(ranked) > FLOOR else 0.0
+        return ranked[FLOOR] if len(ranked) > FLOOR else 0.0
+
+    def shares(self, weight: float, floor: float) -> tuple[dict[int, float], dict[int, float]]:
+        """Each chunk's share by its own words above the floor, and what its neighbours add."""
         half = HALF * log(2 + self.chunks)
         own = {id_: weight * _squeezed(score - floor, half) for id_, score in self.scores.items()}
         added = {}
@@ -57,7 +61,7 @@ class Lexical(NamedTuple):
 
 def convex(lexical: Lexical, semantic: Scores, weight: float = LEXICAL_WEIGHT) -> list[Ranked]:
     """A weighted sum of scores that each lie in 0..1, so that scores compare between queries."""
-    own, added = lexical.shares(weight)
+    own, added = lexical.shares(weight, lexical.background)
     meaning = {id_: (1 - weight) * max(0.0, score) for id_, score in semantic.items()}
     return _combine(
         {
@@ -75,7 +79,7 @@ def lexical_weight(code: float) -> float:
 
 def by_words(lexical: Lexical) -> list[Ranked]:
     """Full text alone: only chunks that have a word of the question themselves."""
-    own, added = lexical.shares(1.0)
+    own, added = lexical.shares(1.0, 0.0)
     lift = {id_: lift for id_, lift in lexical.lift.items() if id_ in lexical.scores}
     return _combine({"fulltext": (lexical.scores, own), "neighbours": (lift, added)})
 

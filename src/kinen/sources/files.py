@@ -51,6 +51,9 @@ class Files:
         self.root = root
         self.only = only
         self.attachments: set[str] = set()
+        """Files that links may lead to though they are never records."""
+        self.files: set[str] = set()
+        """Every file that was seen, readable or not."""
         self._size, self._overlap, self._max = size, overlap, max_bytes
         self._texts: MutableMapping[str, str] = {} if texts is None else texts
         self._manifest = Manifest()
@@ -59,6 +62,7 @@ class Files:
         """Compare size and time of every file with what is known; read only what differs."""
         ignore = Ignore(Path(self.root))
         found, self.attachments = walk(self.root, ignore)
+        self.files = self.attachments | found.keys()
         self._manifest = Manifest.read(self.root)
         rules = State(
             f"{self._size}:{self._overlap}:{self._max}:{self._manifest.digest}", ignore.digest
@@ -150,7 +154,8 @@ class Files:
         if note:
             chunks = _with_note(chunks, ref, title, tags, note)
         if not chunks:
-            raise Unreadable("empty file")
+            # An empty note is still there to be linked to, and known by its name.
+            chunks = (Chunk(ref, 0, title, start_line=1, end_line=1),)
         said = next((str(metadata[key]) for key in _DATES if metadata.get(key)), "")
         when = _moment(said) or _day(date_in(path))
         record = Record(ref, kind, title, path, when or at, session_of(path), tags, metadata)
