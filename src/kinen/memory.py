@@ -102,7 +102,9 @@ class Memory:
 
         with sync_lock(self._file("sync.lock"), wait):
             report = self._healed(work, notes)
-            write_about(self._file("meta.json"), self.status())
+            about = self._file("meta.json")
+            if any(report[:4]) or report.embedded or not os.path.exists(about):
+                write_about(about, self.status())
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
 
     def _sync(

@@ -56,6 +56,8 @@ def identifier_parts(text: str) -> str:
     """
     found: dict[str, None] = {}
     for word in dict.fromkeys(words(text)):
+        if word[1:].islower() and word.isalpha():
+            continue  # nearly every word, told apart without a call
         split = parts(word)
         if len(split) > 1:
             found.update(dict.fromkeys(part.lower() for part in split))

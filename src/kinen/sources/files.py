@@ -25,7 +25,7 @@ from kinen.sources.manifest import Manifest
 from kinen.text import digest, iso
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, MutableMapping
+    from collections.abc import Container, Iterator, Mapping, MutableMapping
 
 RULES = ""
 """The key under which a source remembers its ignore rules and manifest."""
@@ -61,7 +61,8 @@ class Files:
     def delta(self, known: Mapping[str, State]) -> Delta:
         """Compare size and time of every file with what is known; read only what differs."""
         ignore = Ignore(Path(self.root))
-        found, self.attachments = walk(self.root, ignore)
+        found, self.attachments = walk(self.root, ignore, known)
+        found.pop(MANIFEST, None)
         self.files = self.attachments | found.keys()
         self._manifest = Manifest.read(self.root)
         rules = State(
@@ -180,7 +181,7 @@ class Files:
 _NEVER = State("", "")
 
 
-def walk(root: str, ignore: Ignore) -> tuple[dict[str, str], set[str]]:
+def walk(root: str, ignore: Ignore, known: Container[str] = ()) -> tuple[dict[str, str], set[str]]:
     """Stamps of the files that kinen reads, and the other files that links may lead to."""
     found: dict[str, str] = {}
     others: set[str] = set()
@@ -200,7 +201,7 @@ def walk(root: str, ignore: Ignore) -> tuple[dict[str, str], set[str]]:
                     waiting.append((path + "/", entry.path))
             elif not entry.is_file(follow_symlinks=False):
                 continue
-            elif not wanted(path):
+            elif path not in known and not wanted(path):
                 others.add(path)
             else:
                 stat = entry.stat(follow_symlinks=False)
