@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kinen.model import Query
 
 # title, heading, path, body, extra; chosen by measurement (docs/decisions/0004-ranking.md)
-WEIGHTS = (3.0, 2.0, 1.0, 1.0, 1.0)
+WEIGHTS = (1.0, 0.5, 0.5, 1.0, 1.5)
 
 # Sorting by the function is a third faster than by FTS5's hidden column `rank`.
 _RANK = f"bm25(search, {', '.join(map(str, WEIGHTS))})"

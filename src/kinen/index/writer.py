@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from kinen.model import Change, Chunk, Document, Link, Record
 
+_LAYOUT = ("", "sessions", "rounds", "artifacts", "resources")
 BATCH = 200
 """Changes per transaction: large enough to be fast, small enough that others get a turn."""
 
@@ -209,6 +210,14 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
+def _path_words(record: Record) -> str:
+    """What a path says besides the title: no suffix, no folder that only states the kind."""
+    folders, _, name = record.path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    said = [part for part in folders.split("/") if part not in _LAYOUT]
+    return " ".join(said if stem == record.title else [*said, stem])
+
+
 def _chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:
     content = digest(above(record.title, chunk.heading, chunk.text) + "\0" + chunk.text)
     extra = identifier_parts(chunk.text)
@@ -218,7 +227,7 @@ def _chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, .
         chunk.n,
         record.title,
         chunk.heading,
-        record.path,
+        _path_words(record),
         chunk.text,
         extra,
         *place,

@@ -14,7 +14,7 @@ CODE_DISCOUNT = 0.75
 """How much of the lexical weight is taken away where the best by meaning are all code."""
 CODE = 0.03
 """The density of signs from which a chunk counts as code."""
-FLOOR = 50
+FLOOR = 20
 """In a fusion, full text's hits from this rank on are background and count as nothing."""
 HALF = 2.35
 """Times the log of the number of chunks: the BM25 above background that half convinces."""
