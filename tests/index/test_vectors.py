@@ -98,3 +98,28 @@ def test_a_torn_scan_file_is_never_read(tmp_path) -> None:
     assert vectors.load(str(path), db, cache, "m", "1") is not None
     assert path.stat().st_size == vectors.HEADER + 8 + 4 * DIMS
     cache.close(), db.close()
+
+
+def test_a_large_index_gets_codes_in_its_scan_file(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT", 100)
+    db = open_database(str(tmp_path / "index.db"), TABLES, SCHEMA)
+    cache = Cache(str(tmp_path / "cache.db"))
+    matrix = unit(np.random.default_rng(8), 400)
+    cache.put("m", [str(at) for at in range(400)], matrix)
+    for at in range(400):
+        db.execute(
+            "INSERT INTO chunks VALUES (?, 1, ?, '', '', '', '', '', 0, 0, 0, ?)",
+            (at + 1, at, str(at)),
+        )
+    scan = vectors.load(str(tmp_path / "vectors.bin"), db, cache, "m", "1")
+    assert scan is not None
+    assert scan.codes.shape == (400, DIMS // 8)
+    assert (scan.codes == np.packbits(scan.matrix > 0, axis=1)).all()
+    found = scan.nearest(matrix[7], 5)
+    assert found == scan._replace(codes=None).nearest(matrix[7], 5)
+    assert found[0][0] == 8
+    allowed = list(range(1, 400, 2))
+    assert {id_ for id_, _ in scan.nearest(matrix[7], 5, allowed)} <= set(allowed)
+    cache.close(), db.close()

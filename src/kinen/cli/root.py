@@ -57,4 +57,4 @@ def run(words: list[str]) -> int:
     return guarded(call)
 
 
-root = Root("kinen")
+root = Root("kinen", context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 HEADER = 4096
 EXACT = 120_000
 """Up to here every vector is compared; above, 1-bit codes choose what is compared."""
-RESCORED = 1000
+RESCORED = 50
+"""One vector in this many is compared exactly (docs/decisions/0003-index.md)."""
+LEAST = 1000
 _STRIPE = 16_384
 
 
@@ -45,7 +47,8 @@ class Scan(NamedTuple):
             else np.flatnonzero(np.isin(self.ids, allowed, assume_unique=True))
         )
         if self.codes is not None and (rows is None or len(rows) > EXACT):
-            rows = self._by_code(vector, max(RESCORED, k), rows)
+            among = len(self.ids) if rows is None else len(rows)
+            rows = self._by_code(vector, max(LEAST, k, among // RESCORED), rows)
         scores = self.cosines(vector) if rows is None else self.matrix[rows] @ vector
         best = _top(scores, k)
         places = best if rows is None else rows[best]
