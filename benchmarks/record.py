@@ -15,8 +15,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def save(name: str, results: dict[str, Any]) -> Path:
     """`results/<name>-<commit>.json`; a tree with changes is marked as such."""
-    commit = _git("rev-parse", "--short=10", "HEAD") or "unknown"
-    dirty = bool(_git("status", "--porcelain", "--", "src"))
+    commit, dirty = MEASURED
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}-{commit}{'-dirty' if dirty else ''}.json"
     about = {
@@ -36,3 +35,10 @@ def _git(*words: str) -> str:
         ["git", *words], capture_output=True, text=True, check=False, cwd=RESULTS.parent
     )
     return run.stdout.strip()
+
+
+# As of the start: the code that is measured, whatever is committed meanwhile.
+MEASURED = (
+    _git("rev-parse", "--short=10", "HEAD") or "unknown",
+    bool(_git("status", "--porcelain", "--", "src")),
+)

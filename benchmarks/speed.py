@@ -88,6 +88,8 @@ def process(words: list[str], **options: Any) -> None:
 
 
 KINEN = str(Path(sys.executable).with_name("kinen"))
+# Installed programs run from compiled files; a shell that forbids those measures something else.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def help_row(_: Path, __: int) -> list[Row]:
