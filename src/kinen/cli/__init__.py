@@ -68,6 +68,10 @@ def main(argv: list[str] | None = None) -> None:
         # The reader of our output has gone, as `head` does: not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    if argv is None:
+        # Everything is closed and flushed; taking the interpreter down costs 8 ms of a search.
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 
@@ -82,6 +86,9 @@ def _run(words: list[str]) -> int:
         print(f"kinen {__version__}")
         return 0
     if not completing and words[0] == "search":
+        import gc
+
+        gc.disable()  # the process ends before there is garbage to speak of
         from kinen.cli.options import read
         from kinen.cli.search import OPTIONS, search
 
