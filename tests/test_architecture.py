@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "kinen"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 # What each part may import, besides itself. Layer 0 is open to all.
-BASE = {"model", "ports", "errors", "text", "config", "configfile", "registry", "space"}
+BASE = {"model", "ports", "errors", "text", "config", "configfile", "gitdir", "registry", "space"}
 ALLOWED = {
     "journal": BASE,
     "extract": BASE,

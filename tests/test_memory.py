@@ -324,3 +324,11 @@ def test_more_hits_than_fifty_stay_in_the_order_of_their_score(space: Path, writ
         hits = memory.search(Query("kettle", mode="fulltext", limit=80))
         assert [hit.record.path for hit in hits] == [f"{n}.md" for n in range(80)]
         assert len({hit.score for hit in hits}) == 80
+
+
+def test_a_plain_folder_named_by_its_path_is_a_space(tmp_path: Path) -> None:
+    (tmp_path / "plain" / "deep").mkdir(parents=True)
+    (tmp_path / "plain" / "deep" / "tea.md").write_text("The kettle is on.")
+    with Memory.open(tmp_path / "plain") as memory:
+        assert memory.sync(embed=False).added == 1
+        assert memory.search("kettle")[0].record.path == "deep/tea.md"

@@ -15,6 +15,7 @@ import pytest
 from kinen import config, registry
 from kinen import space as spaces
 from kinen.errors import ConfigError, SpaceError, StoreError
+from kinen.gitdir import normalise_origin
 from kinen.space import Space
 
 URL = "git@example.org:team/tool.git"
@@ -166,7 +167,7 @@ def test_a_submodule_is_its_own_space(tmp_path: Path) -> None:
     git(app, "submodule", "--quiet", "add", str(library), "vendor/library")
     found = spaces.find(app / "vendor" / "library")
     assert found.root == str((app / "vendor" / "library").resolve())
-    assert found.origin == spaces.normalise_origin(str(library))
+    assert found.origin == normalise_origin(str(library))
     assert found.id != spaces.find(app).id
 
 
@@ -308,7 +309,7 @@ def test_git_variables_of_a_hook_do_not_mislead(
 def test_a_git_config_is_read_as_git_reads_it(text: str, tmp_path: Path) -> None:
     top = repository(tmp_path / "repo", commit="")
     (top / ".git" / "config").write_bytes(text.encode())
-    assert spaces.normalise_origin(git(top, "remote", "get-url", "origin")) == (
+    assert normalise_origin(git(top, "remote", "get-url", "origin")) == (
         "https://example.org/team/tool"
     )
     assert spaces.find(top).origin == "https://example.org/team/tool"

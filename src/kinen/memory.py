@@ -57,7 +57,8 @@ class Memory:
         start = None if path is None else os.fspath(path)
         if start is not None and not os.path.isdir(start):
             raise SpaceError(f"no folder {start}", "give the folder of a space")
-        found = spaces.find(start, name=space, home=data, env=os.environ)
+        named = start is not None and space is None
+        found = spaces.find(start, name=space, home=data, anyway=named)
         return cls(found, configuration.load(data, found.root, os.environ, settings or {}))
 
     def close(self) -> None:

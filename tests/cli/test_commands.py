@@ -316,3 +316,13 @@ def test_a_service_that_is_down_costs_vectors_and_nothing_else(space: Path, kine
     assert "embedding stopped" in index.err
     assert kinen("status", **down).code == 0
     assert kinen("doctor", **down).code == 1
+
+
+def test_a_folder_of_markdown_is_searched_without_any_set_up(tmp_path: Path, kinen) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    found = kinen("search", "kettle", cwd=notes)
+    assert found.code == 0
+    assert found.out.startswith("tea.md:3")
+    assert kinen("space", "current", cwd=notes).out.startswith("notes  ")
