@@ -138,9 +138,9 @@ def _moment(day: object, end: bool) -> str:
 
 
 def code_density(text: str) -> float:
-    """The share of signs that code is full of and prose is not."""
+    """The share of signs that code is full of, and prose and markdown are not."""
     letters = len("".join(text.split()))
-    signs = sum(map(text.count, "(){}[]=_<>;"))
+    signs = sum(map(text.count, "(){}=_;"))
     return signs / letters if letters else 0.0
 
 

@@ -243,7 +243,8 @@ def test_damaged_settings_of_a_users_model_are_named(tmp_path: Path) -> None:
 
 def token_states_model(folder: Path, *, inputs: tuple[str, ...], dimensions: int | str) -> Path:
     """A graph whose output is one state per token: the token's row of a small table."""
-    onnx = pytest.importorskip("onnx")
+    import onnx
+
     helper, kind = onnx.helper, onnx.TensorProto
     table = np.random.default_rng(1).normal(size=(30522, 8)).astype(np.float32)
     nodes = [helper.make_node("Gather", ["table", "input_ids"], ["states"])]

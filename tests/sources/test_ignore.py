@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from kinen.sources.ignore import Ignore
 if TYPE_CHECKING:
     from pathlib import Path
 
-GIT = shutil.which("git")
 CASES = 30
 NAMES = ("a", "b", "ab", "a.b", "b.a", "a b", "A1", "-")
 WORDS = (
@@ -220,7 +218,6 @@ lines = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map("".join)
 rule_files = st.lists(lines, max_size=5).map("\n".join)
 
 
-@pytest.mark.skipif(GIT is None, reason="needs git")
 @given(st.lists(st.tuples(rule_files, rule_files), min_size=CASES, max_size=CASES))
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 def test_verdicts_are_those_of_git(
