@@ -7,12 +7,14 @@ import time
 
 from kinen.errors import QueryError
 
-# Function and question words: they match nearly everything and decide nothing. The list is
-# short on purpose: longer ones measured no better (docs/decisions/0004-ranking.md).
+# Function and question words: they match nearly everything and decide nothing; in a space of
+# thirty notes they even look rare (docs/decisions/0004-ranking.md).
 STOP_WORDS = frozenset(
-    """a an and are as at be by can could did do does for from had has have he her his how i if in
-    is it my of on or our she should that the their they this to was we were what when where which
-    who whom whose why will with would you your""".split()
+    """a about am an and any are as at be been being but by can could did do does for from had has
+    have he her here him his how i if in into is it its just me my no not of on or our
+    really she should so some than that the their them then there these they this those to
+    too us very was we were what when where which who whom whose why will with would you
+    your""".split()
 )
 
 _WORD = re.compile(r"[^\W_]+")
