@@ -40,7 +40,7 @@ bench: $(STAMP)
 	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
-	KINEN_STRESS=1 $(BIN)/python -m pytest tests/properties tests/index
+	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/properties/test_rebuild.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -14,9 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SHELL = dict(os.environ)
 for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", "XDG_"))]:
-    del os.environ[_name]
+    if _name != "KINEN_STRESS":
+        del os.environ[_name]
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
 
