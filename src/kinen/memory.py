@@ -94,7 +94,6 @@ class Memory:
         until = float("inf") if seconds is None else began + seconds
         tell = progress or _silent
         notes: list[str] = []
-        self._make_folder()
         if not self.space.roots:
             self.space = spaces.register(self.space)
 
@@ -328,7 +327,6 @@ class Memory:
         if self._index is None:
             from kinen.index.reader import Reader
 
-            self._make_folder()
             self._index = Reader(self._file("index.db"))
         return self._index
 
@@ -367,10 +365,8 @@ class Memory:
         return self._loaded[1]
 
     def _file(self, name: str) -> str:
-        return os.path.join(self.space.data, name)
-
-    def _make_folder(self) -> None:
         os.makedirs(self.space.data, mode=0o700, exist_ok=True)
+        return os.path.join(self.space.data, name)
 
     def _inside(self, path: str) -> str:
         """A path relative to the space; one that leads outside is refused."""

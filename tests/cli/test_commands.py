@@ -326,3 +326,16 @@ def test_a_folder_of_markdown_is_searched_without_any_set_up(tmp_path: Path, kin
     assert found.code == 0
     assert found.out.startswith("tea.md:3")
     assert kinen("space", "current", cwd=notes).out.startswith("notes  ")
+
+
+@pytest.mark.parametrize(
+    "words", [("status",), ("index", "status"), ("doctor",), ("graph", "broken")]
+)
+def test_a_space_that_was_never_indexed_can_be_looked_at(
+    tmp_path: Path, kinen, words: tuple[str, ...]
+) -> None:
+    root = tmp_path / "fresh"
+    assert kinen("init", str(root), cwd=tmp_path).code == 0
+    looked = kinen(*words, cwd=root)
+    assert looked.code in (0, 1), looked.err
+    assert looked.err == ""
