@@ -9,9 +9,8 @@ import click
 from kinen import config as configuration
 from kinen import render
 from kinen import space as spaces
+from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
-
-_SPACE = click.option("--space", "-s", help="another space than the one of this folder")
 
 
 def command() -> click.Command:
@@ -24,8 +23,8 @@ def config() -> None:
 
 
 @config.command()
-@_SPACE
-@click.option("--json", "as_json", is_flag=True, help="for scripts")
+@in_space
+@for_scripts
 def show(space: str | None, as_json: bool) -> int:
     """Every option with its value and where it was set."""
     loaded = configuration.load(configuration.default_home(), _root(space))
@@ -43,7 +42,7 @@ def show(space: str | None, as_json: bool) -> int:
 
 @config.command()
 @click.argument("key")
-@_SPACE
+@in_space
 def get(key: str, space: str | None) -> int:
     """The value of one option."""
     loaded = configuration.load(configuration.default_home(), _root(space))
@@ -55,7 +54,7 @@ def get(key: str, space: str | None) -> int:
 @click.argument("key")
 @click.argument("value")
 @click.option("--user", is_flag=True, help="in your own file, for all spaces")
-@_SPACE
+@in_space
 def set_(key: str, value: str, user: bool, space: str | None) -> int:
     """Set an option in the space's .kinen/config.yml, or with --user in yours.
 
@@ -76,7 +75,7 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
 
 
 @config.command()
-@_SPACE
+@in_space
 def path(space: str | None) -> int:
     """Where the files are: yours, then the space's."""
     root = _root(space)

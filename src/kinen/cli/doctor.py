@@ -11,6 +11,7 @@ import click
 
 from kinen import config, render
 from kinen import space as spaces
+from kinen.cli.flags import for_scripts
 from kinen.cli.run import colours
 from kinen.errors import KinenError
 
@@ -32,7 +33,7 @@ def command() -> click.Command:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="for scripts")
+@for_scripts
 def doctor(as_json: bool) -> int:
     """Look at everything kinen needs; exit 1 if something is wrong."""
     found = list(examine())

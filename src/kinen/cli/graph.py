@@ -5,10 +5,8 @@ from __future__ import annotations
 import click
 
 from kinen import render
+from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours
-
-_SPACE = click.option("--space", "-s", help="another space than the one of this folder")
-_JSON = click.option("--json", "as_json", is_flag=True, help="for scripts")
 
 
 def command() -> click.Command:
@@ -25,8 +23,8 @@ def graph() -> None:
 @click.option(
     "--depth", default=1, show_default=True, type=click.IntRange(1, 6), help="steps to go"
 )
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 def show(path: str, depth: int, space: str | None, as_json: bool) -> int:
     """What a note links to, what links to it, and so on to a depth."""
     from kinen.memory import Memory
@@ -42,8 +40,8 @@ def show(path: str, depth: int, space: str | None, as_json: bool) -> int:
 
 
 @graph.command()
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 def broken(space: str | None, as_json: bool) -> int:
     """Links that lead nowhere, `path:line` first. Exit 1 when there is none."""
     from kinen.memory import Memory
@@ -66,7 +64,7 @@ def broken(space: str | None, as_json: bool) -> int:
     default="dot",
     show_default=True,
 )
-@_SPACE
+@in_space
 def export(form: str, space: str | None) -> int:
     """All links as Graphviz, Mermaid or JSON: `kinen graph export | dot -Tsvg > graph.svg`."""
     from kinen.memory import Memory

@@ -5,11 +5,9 @@ from __future__ import annotations
 import click
 
 from kinen import render
+from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.progress import bar
 from kinen.cli.run import ERROR, colours, fail, note
-
-_SPACE = click.option("--space", "-s", help="work on this space instead")
-_JSON = click.option("--json", "as_json", is_flag=True, help="for scripts")
 
 
 def command() -> click.Command:
@@ -19,8 +17,8 @@ def command() -> click.Command:
 @click.group(invoke_without_command=True)
 @click.option("--rebuild", is_flag=True, help="forget the index and build it from the files")
 @click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 @click.pass_context
 def index(
     ctx: click.Context, rebuild: bool, no_embed: bool, space: str | None, as_json: bool
@@ -40,8 +38,8 @@ def index(
 
 
 @index.command()
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 def status(space: str | None, as_json: bool) -> int:
     """What is in the index, and which files could not be read, each with its reason."""
     from kinen.memory import Memory
@@ -73,8 +71,8 @@ def status(space: str | None, as_json: bool) -> int:
 @index.command()
 @click.option("--session", default="", help="only the files of this session")
 @click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 def rebuild(session: str, no_embed: bool, space: str | None, as_json: bool) -> int:
     """Build the index again from the files; vectors of unchanged text are reused."""
     return run(space, as_json=as_json, rebuild=True, embed=not no_embed, session=session)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import click
 
 from kinen import render
+from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours
-
-_SPACE = click.option("--space", "-s", help="another space than the one of this folder")
-_JSON = click.option("--json", "as_json", is_flag=True, help="for scripts")
 
 
 def command() -> click.Command:
@@ -27,8 +25,8 @@ def resources() -> None:
 )
 @click.option("--tag", "tags", multiple=True, help="a tag; again for each further one")
 @click.option("--note", "remark", default="", help="a word on what it is for; searchable")
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 def add(
     file: str, folder: str, tags: tuple[str, ...], remark: str, space: str | None, as_json: bool
 ) -> int:
@@ -48,8 +46,8 @@ def add(
 
 
 @resources.command("list")
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 def list_(space: str | None, as_json: bool) -> int:
     """The resources of the space, with their tags."""
     from kinen.memory import Memory
@@ -66,8 +64,8 @@ def list_(space: str | None, as_json: bool) -> int:
 @resources.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--limit", "-n", default=10, show_default=True, type=click.IntRange(1))
-@_SPACE
-@_JSON
+@in_space
+@for_scripts
 def search(query: tuple[str, ...], limit: int, space: str | None, as_json: bool) -> int:
     """Search the resources alone; `kinen search --type resources` has every option."""
     from kinen.memory import Memory

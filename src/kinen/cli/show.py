@@ -7,6 +7,7 @@ import re
 import click
 
 from kinen import render
+from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
 
 
@@ -16,8 +17,8 @@ def command() -> click.Command:
 
 @click.command()
 @click.argument("name", metavar="REF|PATH[:LINE]")
-@click.option("--space", "-s", help="another space than the one of this folder")
-@click.option("--json", "as_json", is_flag=True, help="for scripts")
+@in_space
+@for_scripts
 def show(name: str, space: str | None, as_json: bool) -> int:
     """Show what is remembered of a record, or the chunk at a line of it.
 

@@ -8,12 +8,11 @@ import click
 
 from kinen import config, render
 from kinen import space as spaces
+from kinen.cli.flags import for_scripts
 from kinen.cli.run import FOUND, NOTHING, colours
 
 if TYPE_CHECKING:
     from kinen.space import Space
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="for scripts")
 
 
 def command() -> click.Command:
@@ -26,7 +25,7 @@ def space() -> None:
 
 
 @space.command("list")
-@_JSON
+@for_scripts
 def list_(as_json: bool) -> int:
     """Every registered space with its folder."""
     found = spaces.registered(config.default_home())
@@ -41,7 +40,7 @@ def list_(as_json: bool) -> int:
 
 
 @space.command()
-@_JSON
+@for_scripts
 def current(as_json: bool) -> int:
     """The space that this folder belongs to."""
     found = spaces.find()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kinen import render
+from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
 
 
@@ -13,8 +14,8 @@ def command() -> click.Command:
 
 
 @click.command()
-@click.option("--space", "-s", help="another space than the one of this folder")
-@click.option("--json", "as_json", is_flag=True, help="for scripts")
+@in_space
+@for_scripts
 def status(space: str | None, as_json: bool) -> int:
     """What this space remembers, with which model, and what needs attention."""
     from kinen.memory import Memory

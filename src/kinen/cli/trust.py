@@ -8,6 +8,7 @@ import click
 
 from kinen import config
 from kinen import space as spaces
+from kinen.cli.flags import in_space
 
 
 def command() -> click.Command:
@@ -16,7 +17,7 @@ def command() -> click.Command:
 
 @click.command()
 @click.option("--revoke", is_flag=True, help="take the trust back")
-@click.option("--space", "-s", help="another space than the one of this folder")
+@in_space
 def trust(revoke: bool, space: str | None) -> int:
     """Trust this space's .kinen/config.yml as it is now.
 
