@@ -43,16 +43,9 @@ def overview() -> str:
             lines += [f"{section}:"] if not group else ["", f"{section}:"]
             group = section
         lines.append(f"  {name:<11} {text}")
-    lines += [
-        "",
-        _EXAMPLES,
-        "Options:",
-        "  --space NAME   work on another space than the one of this folder",
-    ]
-    lines += [
-        "  --version      show the version",
-        "  --help         show this, or a command's own help",
-    ]
+    lines += ["", _EXAMPLES, "Options:", "  --version      show the version"]
+    lines += ["  --help         show this, or a command's own help"]
+    lines += ["", "Most commands take --space NAME to work on another space than this folder's."]
     return "\n".join(lines)
 
 
