@@ -13,7 +13,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "kinen"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 # What each part may import, besides itself. Layer 0 is open to all.
-BASE = {"model", "ports", "errors", "text", "config", "configfile", "gitdir", "registry", "space"}
+BASE = {
+    *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
+    "configkeys",
+    *("gitdir", "registry", "space", "route", "vocabulary"),
+    "secret_shapes",
+}
 ALLOWED = {
     "journal": BASE,
     "extract": BASE,
@@ -24,9 +29,11 @@ ALLOWED = {
     "memory": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
     "render": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
 }
+ALLOWED["jot"] = BASE | {"journal"}
+ALLOWED["memory"] |= {"jot"}
 SURFACES = ("cli", "mcp", "web", "tui", "agents", "daemon")
 for _surface in SURFACES:
-    ALLOWED[_surface] = BASE | {"memory", "render"}
+    ALLOWED[_surface] = BASE | {"memory", "render", "jot"}
 for _base in BASE:
     ALLOWED[_base] = BASE
 ALLOWED["__init__"] = {"memory", "model", "errors"}

@@ -12,7 +12,7 @@ import pytest
 
 from kinen import config, configfile
 from kinen import space as spaces
-from kinen.config import RESERVED, ROWS, Config, Row
+from kinen.configkeys import RESERVED, ROWS, SECTIONS, Config, Row
 from kinen.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def test_each_layer_wins_over_the_one_before(
 def test_every_row_is_a_field_with_a_default_of_its_kind_and_every_field_a_row() -> None:
     fields = {
         f"{section}.{key}"
-        for section in ("space", "index", "search")
+        for section in SECTIONS
         for key in getattr(Config(), section)._fields
     }
     assert set(ROWS) == fields
@@ -249,8 +249,8 @@ def test_a_pasted_key_is_refused_and_never_repeated(data: Path, home: Path, user
         ("bool", "0", False),
         ("float", "0.7", 0.7),
         ("int", "1", 1),
-        ("list", ["a", "b"], ("a", "b")),
-        ("list", "a, b,", ("a", "b")),
+        ("globs", ["a", "b"], ("a", "b")),
+        ("globs", "a, b,", ("a", "b")),
         ("text", " x ", "x"),
     ],
 )

@@ -95,3 +95,23 @@ def test_an_excerpt_is_one_line_within_its_limit(long: str, limit: int) -> None:
     shown = text.excerpt(long, limit)
     assert len(shown) <= limit
     assert "\n" not in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "tokens"),
+    [
+        ("", 0),
+        ("the quick brown fox", 4),
+        ("日本語", 3),
+        ("a.b", 4),
+        ("\u00a0\u3000\n", 0),
+    ],
+)
+def test_tokens_are_estimated(typed: str, tokens: int) -> None:
+    assert abs(text.estimate(typed) - tokens) <= 1
+
+
+@given(st.text(), st.text(), st.sampled_from(["\n", " ", "\n\n  "]))
+def test_an_estimate_is_never_more_than_the_sum_of_its_pieces(one: str, two: str, gap: str) -> None:
+    assert text.weight(one + gap + two) == text.weight(one) + text.weight(two)
+    assert text.estimate(one + gap + two) <= text.estimate(one) + text.estimate(two)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from kinen import configfile, registry
+from kinen import configfile, registry, route
+from kinen.configkeys import RESERVED, ROWS, SECTIONS, Config, Row, SpaceSection
 from kinen.errors import ConfigError
-from kinen.model import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,148 +15,14 @@ if TYPE_CHECKING:
     Raw = str | list[str]
     Path = str | os.PathLike[str]
 
+user_folder, user_file, default_home = route.user_folder, route.user_file, route.default_home
 trust, revoke, trusted = configfile.trust, configfile.revoke, configfile.trusted
 write_atomic = registry.write_atomic
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
-class SpaceSection(NamedTuple):
-    id: str = ""
-    name: str = ""
-    default: str = ""
-
-
-class IndexSection(NamedTuple):
-    embedding_provider: str = "onnx"
-    embedding_model: str = ""
-    embedding_endpoint: str = ""
-    embedding_key_env: str = "OPENAI_API_KEY"
-    embedding_path: str = ""
-    embedding_timeout: int = 30
-    chunk_size: int = 512
-    chunk_overlap: int = 50
-    max_file_mb: int = 64
-
-
-class SearchSection(NamedTuple):
-    default_mode: str = "hybrid"
-    default_limit: int = 10
-    context_chunks: int = 0
-
-
-class Config(NamedTuple):
-    """Every setting, with where it came from and what was ignored for want of trust."""
-
-    space: SpaceSection = SpaceSection()
-    index: IndexSection = IndexSection()  # type: ignore[assignment]  # hides tuple.index
-    search: SearchSection = SearchSection()
-    ignored: tuple[str, ...] = ()
-    sources: Mapping[str, str] = {}
-
-
-class Row(NamedTuple):
-    """What there is to know of one key; its default stands in the section's tuple."""
-
-    section: str
-    key: str
-    kind: str
-    help: str
-    low: float = 0
-    high: float = 0
-    choices: tuple[str, ...] = ()
-    dangerous: bool = False
-    """From a space file only when trusted: it chooses an endpoint or reads outside the space."""
-    safe: tuple[str, ...] = ()
-    """Values of a dangerous key that are harmless."""
-
-    @property
-    def dotted(self) -> str:
-        return f"{self.section}.{self.key}"
-
-    @property
-    def variable(self) -> str:
-        return f"KINEN_{self.section}_{self.key}".upper()
-
-    @property
-    def default(self) -> Any:
-        return getattr(getattr(Config(), self.section), self.key)
-
-
-ROWS = {
-    row.dotted: row
-    for row in (
-        Row("space", "id", "name", "identity of the space, the same in every clone"),
-        Row("space", "name", "name", "what --space calls it"),
-        Row("space", "default", "name", "space to use where there is none", dangerous=True),
-        Row(
-            "index",
-            "embedding_provider",
-            "choice",
-            "who embeds: the shipped model, a service, or nobody",
-            choices=("onnx", "ollama", "openai", "none"),
-            dangerous=True,
-            safe=("onnx", "none"),
-        ),
-        Row("index", "embedding_model", "text", "model of the provider", dangerous=True),
-        Row("index", "embedding_endpoint", "url", "address of the provider", dangerous=True),
-        Row("index", "embedding_key_env", "variable", "variable with its key", dangerous=True),
-        Row("index", "embedding_path", "path", "folder of another ONNX model", dangerous=True),
-        Row("index", "embedding_timeout", "int", "seconds to wait for it", 1, 3600),
-        Row("index", "chunk_size", "int", "most tokens in a chunk", 32, 8192),
-        Row("index", "chunk_overlap", "int", "tokens shared by neighbours", 0, 4096),
-        Row("index", "max_file_mb", "int", "larger files are skipped", 1, 4096),
-        Row("search", "default_mode", "choice", "how hits are found", choices=MODES),
-        Row("search", "default_limit", "int", "how many hits", 1, 1000),
-        Row("search", "context_chunks", "int", "chunks shown around a hit", 0, 50),
-    )
-}
-# Known names that nothing reads yet: files that have them load.
-RESERVED = (
-    *("index.path", "privacy.exclude"),
-    *("consolidation.on_session_close", "consolidation.extract_decisions"),
-    *("consolidation.confidence_threshold", "daemon.auto_start", "daemon.idle_shutdown_minutes"),
-    *("daemon.watch_debounce_ms", "git.strip_prefixes", "git.stop_tags", "git.exclude"),
-    *("git.snapshot_frequency", "distill.order", "distill.timeout", "distill.cache_hours"),
-)
-
-
-def user_folder(env: Mapping[str, str]) -> str:
-    return env.get("USERPROFILE" if os.name == "nt" else "HOME") or os.path.expanduser("~")
-
-
-def _platform_folder(env: Mapping[str, str], variable: str, *otherwise: str) -> str:
-    chosen = env.get(variable, "")
-    return chosen if os.path.isabs(chosen) else os.path.join(user_folder(env), *otherwise)
-
-
-def user_file(env: Mapping[str, str] | None = None) -> str:
-    """The user's own config file, whether it exists or not."""
-    env = os.environ if env is None else env
-    if env.get("KINEN_CONFIG"):
-        return os.path.abspath(env["KINEN_CONFIG"])
-    if os.name == "nt":
-        folder = _platform_folder(env, "APPDATA", "AppData", "Roaming")
-    else:
-        folder = _platform_folder(env, "XDG_CONFIG_HOME", ".config")
-    return os.path.join(folder, "kinen", "config.yml")
-
-
 def space_file(root: Path) -> str:
     return os.path.join(root, ".kinen", "config.yml")
-
-
-def default_home(env: Mapping[str, str] | None = None) -> str:
-    """Where kinen keeps its data: KINEN_HOME, else the platform's data folder."""
-    env = os.environ if env is None else env
-    if env.get("KINEN_HOME"):
-        return os.path.abspath(env["KINEN_HOME"])
-    if os.name == "nt":
-        folder = _platform_folder(env, "LOCALAPPDATA", "AppData", "Local")
-    elif sys.platform == "darwin":
-        folder = os.path.join(user_folder(env), "Library", "Application Support")
-    else:
-        folder = _platform_folder(env, "XDG_DATA_HOME", ".local", "share")
-    return os.path.join(folder, "kinen")
 
 
 def load(
@@ -173,7 +38,11 @@ def load(
     ignored: list[str] = []
 
     def put(dotted: str, raw: Raw, source: str, base: str = "") -> None:
-        values[dotted] = _parse(ROWS[dotted], raw, source, base)
+        value = _parse(ROWS[dotted], raw, source, base)
+        if ROWS[dotted].kind == "globs":
+            # Each layer adds: a file that came by `git clone` must not open what was closed.
+            value = tuple(dict.fromkeys((*values.get(dotted, ROWS[dotted].default), *value)))
+        values[dotted] = value
         sources[dotted] = source
 
     user = user_file(env)
@@ -201,24 +70,27 @@ def load(
 
 
 def _build(values: dict[str, Any], ignored: tuple[str, ...], sources: dict[str, str]) -> Config:
-    def section(name: str) -> dict[str, Any]:
-        keys = ((dotted.partition("."), value) for dotted, value in values.items())
-        return {key: value for (first, _, key), value in keys if first == name}
-
-    index = IndexSection(**section("index"))
-    if index.chunk_overlap >= index.chunk_size:
+    made: dict[str, Any] = {}
+    for name in SECTIONS:
+        own = {
+            row.key: values[key]
+            for key, row in ROWS.items()
+            if row.section == name and key in values
+        }
+        made[name] = getattr(Config(), name)._replace(**own)
+    config = Config(**made, ignored=ignored, sources=sources)
+    overlap, size = config.index.chunk_overlap, config.index.chunk_size
+    if overlap >= size:
         where = sources.get("index.chunk_overlap") or sources["index.chunk_size"]
-        fact = f"{index.chunk_overlap} in chunks of {index.chunk_size}"
         hint = "index.chunk_overlap must be below index.chunk_size"
-        raise ConfigError(f"chunks cannot overlap by {fact} ({where})", hint)
-    space, search = SpaceSection(**section("space")), SearchSection(**section("search"))
-    return Config(space, index, search, ignored, sources)
+        raise ConfigError(f"chunks cannot overlap by {overlap} in chunks of {size} ({where})", hint)
+    return config
 
 
 def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     known = {row.variable: dotted for dotted, row in ROWS.items()}
     reserved = {f"KINEN_{dotted}".replace(".", "_").upper() for dotted in RESERVED}
-    sections = tuple(f"KINEN_{name.upper()}_" for name in ("space", "index", "search"))
+    sections = tuple(f"KINEN_{name.upper()}_" for name in SECTIONS)
     for variable in sorted(name for name in env if name.startswith("KINEN_")):
         if variable in known:
             if env[variable]:
@@ -268,7 +140,7 @@ def _nearest(word: str, words: Any) -> str:
 def _parse(row: Row, raw: Raw, source: str, base: str = "") -> Any:
     """The value that a text stands for, whether it came from a file, a variable or a flag."""
     wanted = ""
-    if row.kind == "list":
+    if row.kind == "globs":
         return tuple(raw if isinstance(raw, list) else filter(None, map(str.strip, raw.split(","))))
     if isinstance(raw, list):
         raise ConfigError(f"{row.dotted} cannot be a list ({source})", "give one value")
@@ -380,7 +252,7 @@ def template(name: str, identity: str = "") -> str:
     if identity:
         given = configfile.written(identity)
         lines.append(f"  id: {given}  # keep it: it ties the memory to this folder")
-    for section in ("index", "search"):
+    for section in SECTIONS[1:]:
         lines += ["", f"# {section}:"]
         rows = (row for row in ROWS.values() if row.section == section and not row.dangerous)
         lines += [f"#   {row.key}: {configfile.written(row.default)}  # {row.help}" for row in rows]

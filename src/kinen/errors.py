@@ -7,6 +7,7 @@ KinenError                 base: a fact (the message) and what to do about it (t
 ├── EmbedError             the embedding provider failed or answered nonsense
 ├── StoreError             a database is from the future, corrupt, or the disk is full
 │   └── Busy               another process has it; it will be free again
+├── Excluded               it names a path that is never captured
 ├── QueryError             the question cannot be asked: bad mode, time, filter
 └── NotFound               no record, path or chunk of that name
 """
@@ -48,6 +49,10 @@ class StoreError(KinenError):
 
 class Busy(StoreError):
     """Another process has it; it will be free again."""
+
+
+class Excluded(KinenError):
+    """It names a path that is never captured."""
 
 
 class QueryError(KinenError):

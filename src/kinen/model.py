@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, overload
 
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
-KINDS = (*FILE_KINDS, "file", "commit", "observation", "capsule", "summary", "pin", "memory")
+JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
+KINDS = (*FILE_KINDS, "file", "commit", *JOURNAL_KINDS)
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
 EDGE_TYPES = ("links", "touches", "renames", "part_of", "summarizes", "pins", "derived_from")
 
@@ -28,6 +29,7 @@ class Record(NamedTuple):
     session: str = ""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] | None = None
+    """Of the journal's records also `repo agent user event parent`, which queries filter by."""
 
 
 class Chunk(NamedTuple):
@@ -79,6 +81,8 @@ class Document(NamedTuple):
     aliases: tuple[str, ...] = ()
     dated: bool = True
     """False when nothing in it says when it happened, and `at` is the file's own time."""
+    segment: str = ""
+    """What it is embedded and shown with: the stretch of a session that it is part of."""
 
 
 class Part(NamedTuple):
@@ -115,7 +119,8 @@ class Change(NamedTuple):
     """
 
     key: str
-    state: State
+    state: State | None
+    """What to remember of the key; None where the source does not tell keys apart by it."""
     document: Document | None = None
     removed: bool = False
     at: str = ""
@@ -127,6 +132,8 @@ class Delta(NamedTuple):
 
     total: int
     changes: Iterator[Change]
+    anew: bool = False
+    """Whether all that the index knows of the source is void."""
 
 
 class Vote(NamedTuple):
@@ -166,6 +173,15 @@ class Query(NamedTuple):
     min_score: float = 0.0
     vector: Any = None
     """The question's embedding, if the caller has it already."""
+    events: tuple[str, ...] = ()
+    """Kinds of observation: message, command, error, ..."""
+    repo: str = ""
+    agent: str = ""
+    user: str = ""
+    recency: float = 0.0
+    """The weight of what is newer; a recall has one, a plain search none."""
+    budget: int = 0
+    """Most tokens of a recall; 0 leaves it to the configuration."""
 
 
 class Hits:

@@ -69,7 +69,7 @@ def test_the_scan_file_is_made_anew_for_each_generation(tmp_path) -> None:
     cache.put("m", ["a", "b", "c"], matrix)
     for at, digest in enumerate("abx"):
         db.execute(
-            "INSERT INTO chunks VALUES (?, 1, ?, '', '', '', '', '', 0, 0, 0, ?)",
+            "INSERT INTO chunks VALUES (?, 1, ?, '', '', '', '', '', 0, 0, 0, ?, '', 0)",
             (at + 1, at, digest),
         )
     path = str(tmp_path / "vectors.bin")
@@ -91,7 +91,7 @@ def test_a_torn_scan_file_is_never_read(tmp_path) -> None:
     db = open_database(str(tmp_path / "index.db"), TABLES, SCHEMA)
     cache = Cache(str(tmp_path / "cache.db"))
     cache.put("m", ["a"], unit(np.random.default_rng(6), 1))
-    db.execute("INSERT INTO chunks VALUES (1, 1, 0, '', '', '', '', '', 0, 0, 0, 'a')")
+    db.execute("INSERT INTO chunks VALUES (1, 1, 0, '', '', '', '', '', 0, 0, 0, 'a', '', 0)")
     path = tmp_path / "vectors.bin"
     assert vectors.load(str(path), db, cache, "m", "1") is not None
     path.write_bytes(path.read_bytes()[:-7])
@@ -110,7 +110,7 @@ def test_a_large_index_gets_codes_in_its_scan_file(
     cache.put("m", [str(at) for at in range(400)], matrix)
     for at in range(400):
         db.execute(
-            "INSERT INTO chunks VALUES (?, 1, ?, '', '', '', '', '', 0, 0, 0, ?)",
+            "INSERT INTO chunks VALUES (?, 1, ?, '', '', '', '', '', 0, 0, 0, ?, '', 0)",
             (at + 1, at, str(at)),
         )
     scan = vectors.load(str(tmp_path / "vectors.bin"), db, cache, "m", "1")

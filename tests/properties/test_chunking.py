@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinen.model import Chunk, Part
-from kinen.sources.chunks import chunk_markdown, chunk_parts, estimate
+from kinen.sources.chunks import chunk_markdown, chunk_parts
 from kinen.sources.markdown import parse, split_lines
+from kinen.text import estimate
 
 samples = """
 the index of memory, tokens. getUserName rate_limiter 2025-12-03 日本語の文章。 한국어 🎉 → naïve
@@ -143,9 +144,3 @@ def test_blocks_are_their_lines_and_leave_none_out(text: str) -> None:
 def test_links_stand_on_their_lines(text: str) -> None:
     parsed = parse("[[first]]\n\n" + text + "\n\n[[last]]\n")
     assert all(link.target in parsed.lines[link.line - 1] for link in parsed.links if link.wiki)
-
-
-@unhurried
-@given(st.text(), st.text())
-def test_an_estimate_is_never_more_than_the_sum_of_its_lines(one: str, other: str) -> None:
-    assert estimate(f"{one}\n{other}") <= estimate(one) + estimate(other)

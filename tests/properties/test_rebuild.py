@@ -50,10 +50,12 @@ def contents(memory: Memory) -> dict[str, list[object]]:
     """Everything an index says, without the row numbers that say nothing."""
     db = memory._reader.db
     ask = {
-        "records": "SELECT ref, kind, title, path, at, session, tags, metadata, aliases"
-        " FROM records",
+        "records": "SELECT ref, kind, title, path, at, session, tags, metadata, aliases, repo,"
+        " agent, user, event, parent FROM records",
         "chunks": "SELECT r.ref, c.n, c.title, c.heading, c.body, c.extra, c.start_line,"
-        " c.end_line, c.page, c.digest FROM chunks c JOIN records r ON r.id = c.record",
+        " c.end_line, c.page, c.digest, c.segment, IFNULL(a.ref, '') FROM chunks c"
+        " JOIN records r ON r.id = c.record LEFT JOIN chunks f ON f.id = c.anchor"
+        " LEFT JOIN records a ON a.id = f.record",
         "links": "SELECT r.ref, l.n, l.written, l.target FROM links l"
         " JOIN records r ON r.id = l.record",
         "tags": "SELECT t.tag, r.ref FROM tags t JOIN records r ON r.id = t.record",

@@ -5,8 +5,9 @@ from itertools import pairwise
 import pytest
 
 from kinen.model import Chunk, Part
-from kinen.sources.chunks import chunk_markdown, chunk_parts, estimate
+from kinen.sources.chunks import chunk_markdown, chunk_parts
 from kinen.sources.markdown import parse
+from kinen.text import estimate
 
 PROSE = "The index is derived from the files, and a rebuild costs time but never knowledge. "
 
@@ -180,20 +181,6 @@ def test_code_is_cut_between_its_outermost_parts() -> None:
     code = "\n\n\n".join(part.format(n=n) for n in range(30))
     found = chunk_parts([Part(code, line=1)], "r", size=128, overlap=0)
     assert all(chunk.text.startswith("class ") for chunk in found)
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("", 0),
-        ("the quick brown fox", 4),
-        ("日本語", 3),
-        ("a.b", 4),
-        ("\u00a0\u3000\n", 0),
-    ],
-)
-def test_tokens_are_estimated(text: str, tokens: int) -> None:
-    assert abs(estimate(text) - tokens) <= 1
 
 
 def test_the_same_text_gives_the_same_chunks() -> None:

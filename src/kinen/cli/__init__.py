@@ -7,8 +7,18 @@ import sys
 
 COMMANDS = (
     ("Ask", "search", "kinen.cli.search", "find things by word and by meaning"),
+    ("Ask", "recall", "kinen.cli.recall", "what an agent should know, in a token budget"),
+    ("Ask", "list", "kinen.cli.listing", "observations, capsules, summaries, pins, memories"),
     ("Ask", "show", "kinen.cli.show", "show a record, a file or a place in it"),
     ("Ask", "graph", "kinen.cli.graph", "links between notes: around one, broken ones, drawings"),
+    ("Tell", "log", "kinen.cli.log", "keep something that happened"),
+    ("Tell", "capsule", "kinen.cli.capsule", "open, close and show a session or a step"),
+    ("Tell", "pin", "kinen.cli.pin", "have every recall begin with something"),
+    ("Tell", "unpin", "kinen.cli.pin:undo", "take a pin away"),
+    ("Tell", "redact", "kinen.cli.erase", "empty an entry for good, keeping its place"),
+    ("Tell", "forget", "kinen.cli.erase:forgetting", "leave only a tombstone; hide a file"),
+    ("Keep", "export", "kinen.cli.bundle", "write the journal as one file"),
+    ("Keep", "import", "kinen.cli.bundle:importing", "take in such a file, or Kindling's"),
     ("Keep", "index", "kinen.cli.index", "bring the index up to date; its status; rebuild it"),
     ("Keep", "resources", "kinen.cli.resources", "add, list and search papers, docs and data"),
     ("Keep", "status", "kinen.cli.status", "what this space remembers, and with which model"),
@@ -68,6 +78,34 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(code)
 
 
+def _quick(words: list[str]) -> int | None:
+    """Run a plain line of a command that must start fast; None when click had better look at it."""
+    import gc
+
+    gc.disable()  # the process ends before there is garbage to speak of
+    from kinen.cli.options import read
+
+    if words[0] == "search":
+        from kinen.cli import search as command
+
+        run, most = command.search, 1 << 20
+    else:
+        from kinen.cli import log as command  # type: ignore[no-redef]
+
+        run, most = command.log, 1  # type: ignore[attr-defined]
+    plain = read(words[1:], command.OPTIONS)
+    if not plain or not 0 < len(plain[0]) <= most:
+        return None
+    try:
+        return run(" ".join(plain[0]), **plain[1])
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        from kinen.cli.run import explained
+
+        return explained(error)
+
+
 def _run(words: list[str]) -> int:
     completing = "_KINEN_COMPLETE" in os.environ
     if not completing and words in ([], ["--help"], ["-h"], ["help"]):
@@ -78,18 +116,10 @@ def _run(words: list[str]) -> int:
 
         print(f"kinen {__version__}")
         return 0
-    if not completing and words[0] == "search":
-        import gc
-
-        gc.disable()  # the process ends before there is garbage to speak of
-        from kinen.cli.options import read
-        from kinen.cli.search import OPTIONS, search
-
-        plain = read(words[1:], OPTIONS)
-        if plain and plain[0]:
-            from kinen.cli.run import guarded
-
-            return guarded(lambda: search(" ".join(plain[0]), **plain[1]))
+    if not completing and words[0] in ("search", "log"):
+        code = _quick(words)
+        if code is not None:
+            return code
     from kinen.cli.root import run
 
     return run(words)

@@ -45,7 +45,7 @@ def command() -> click.Command:
 @click.command()
 @click.option("--keep", is_flag=True, help="keep the folder and say where it is")
 def demo(keep: bool) -> int:
-    """Build a small space in a temporary folder, index it, ask three questions, explain."""
+    """Build a small space, ask it three questions, and keep and recall a session of an agent."""
     from kinen.memory import Memory
 
     folder = tempfile.mkdtemp(prefix="kinen-demo-")
@@ -60,6 +60,7 @@ def demo(keep: bool) -> int:
             for scene in SCENES:
                 _ask(memory, scene, style)
             _links(memory, style)
+            _session(memory, style)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -94,3 +95,35 @@ def _links(memory: Memory, style: Style) -> None:
     record = memory.record("artifacts/adr-007-session-store.md")
     print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
     print(render.links_text(record.ref, memory.links(record.ref), style))
+
+
+DEEDS = (
+    ("message", "Labels of Monday's batch are blank again. Find out why and fix it."),
+    ("command", "$ pytest -q tests/labels\n1 failed: template starts with a byte order mark"),
+    ("error", "UnicodeDecodeError in labels/render.py: unexpected byte order mark"),
+    ("file_diff", "Tool: Edit\nFile: labels/render.py\n- encoding='utf-8'\n+ encoding='utf-8-sig'"),
+    ("command", "$ DEPLOY_TOKEN=" + "d4Kq7Zt9Xw2Lm5Rb" + " ./deploy labels\ndone"),
+    ("message", "Fixed: templates are read as utf-8-sig. Ask Mira to reprint Monday's batch."),
+)
+
+
+def _session(memory: Memory, style: Style) -> None:
+    """What an agent does is kept, its secrets masked, summed up and given back."""
+    from kinen.model import Query
+    from kinen.render.entries import recall_text
+
+    scope = {"session": "demo", "agent": "claude"}
+    capsule = memory.open_capsule("fix the blank labels", scope=scope)
+    for kind, text in DEEDS:
+        files = ["labels/render.py"] if kind == "file_diff" else []
+        kept = memory.observe(text, kind=kind, scope=scope, files=files)
+        if kept.masked:
+            print(f"\n{style('bold', '$ kinen log - --kind command')}")
+            print(style("dim", "  A secret is masked before it reaches the disk."))
+            print(f"  {kept.content.splitlines()[0]}")
+    memory.close_capsule(capsule.ref)
+    memory.pin(kept.ref, "reprint before Friday")
+    asked = "why are the labels blank"
+    print(f"\n{style('bold', f'$ kinen recall --budget 500 {asked}')}")
+    print(style("dim", "  Pins, the session's summary, then what was found, inside a budget."))
+    print(recall_text(memory.recall(Query(asked, budget=500))))

@@ -18,6 +18,8 @@ from kinen.errors import KinenError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kinen.memory import Memory
+
 
 class Finding(NamedTuple):
     """One thing that was looked at."""
@@ -101,6 +103,7 @@ def _memory(root: str) -> Iterator[Finding]:
         with Memory.open(root) as memory:
             problem = memory.check()
             state = memory.status()
+            yield from _journal(memory)
     except KinenError as error:
         yield Finding("index", False, error.message, error.hint)
         return
@@ -116,6 +119,24 @@ def _memory(root: str) -> Iterator[Finding]:
     yield _model(memory, state.pending, state.provider)
     if state.untrusted:
         yield Finding("trust", False, f"ignored keys: {', '.join(state.untrusted)}", "kinen trust")
+
+
+def _journal(memory: Memory) -> Iterator[Finding]:
+    """The journal is the one thing that cannot be built again."""
+    state = memory.journal_state()
+    if not state.exists:
+        return
+    if state.problem:
+        mend = f"copy {state.path} away, then `kinen export` what can still be read"
+        yield Finding("journal", False, state.problem, mend)
+        return
+    yield Finding("journal", True, f"{state.observations:,} observations in {state.path}")
+    if state.waiting:
+        said = f"{state.waiting:,} observations wait in the spool"
+        yield Finding("spool", False, said, "kinen list observations")
+    if state.unreadable:
+        said = f"{len(state.unreadable):,} spooled files cannot be read: {state.unreadable[0]}"
+        yield Finding("spool", False, said, "look at them, then remove them")
 
 
 def _model(memory: object, pending: int, provider: str) -> Finding:

@@ -4,19 +4,28 @@ click costs more to import than a full-text search takes. The same rows make the
 which handles everything else: help, completion, and every mistake.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-class Option(NamedTuple):
+class Option:
     """One option of a command."""
 
-    names: tuple[str, ...]
-    key: str
-    help: str
-    type: type = str
-    default: Any = None
-    many: bool = False
-    choices: tuple[str, ...] = ()
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        key: str,
+        help: str,  # noqa: A002
+        type: type = str,  # noqa: A002
+        default: Any = None,
+        many: bool = False,
+        choices: tuple[str, ...] = (),
+    ) -> None:
+        self.names, self.key, self.help, self.type = names, key, help, type
+        self.default, self.many, self.choices = default, many, choices
 
     @property
     def flag(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_WHAT = {"read": "reading", "embed": "embedding"}
+_WHAT = {"read": "reading", "embed": "embedding", "import": "importing"}
 
 
 @contextlib.contextmanager
@@ -39,7 +39,7 @@ def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
 
         def tell(phase: str, done: int, total: int) -> None:
             if phase not in tasks:
-                tasks[phase] = progress.add_task(_WHAT[phase], total=total)
-            progress.update(tasks[phase], completed=done, total=total)
+                tasks[phase] = progress.add_task(_WHAT[phase], total=total or None)
+            progress.update(tasks[phase], completed=done, total=total or None)
 
         yield tell

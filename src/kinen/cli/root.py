@@ -20,7 +20,8 @@ class Root(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         for _, known, module, _ in COMMANDS:
             if known == name:
-                made: click.Command = import_module(module).command()
+                path, _, function = module.partition(":")
+                made: click.Command = getattr(import_module(path), function or "command")()
                 return made
         return None
 

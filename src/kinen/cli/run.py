@@ -20,19 +20,24 @@ def guarded(command: Callable[[], int]) -> int:
     """Run a command; whatever a user can cause becomes one line that says what to do."""
     try:
         return command()
-    except KinenError as error:
-        return fail(str(error))
     except BrokenPipeError:
         raise
-    except OSError as error:
-        return fail(f"{error.filename or 'the system'}: {error.strerror or error}")
-    except RecursionError:
-        return fail("the input is nested too deeply")
     except Exception as error:
-        if os.environ.get("KINEN_DEBUG"):
-            raise
-        name = type(error).__name__
-        return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows where")
+        return explained(error)
+
+
+def explained(error: Exception) -> int:
+    """One line on standard error for what went wrong, and the exit code."""
+    if isinstance(error, KinenError):
+        return fail(str(error))
+    if isinstance(error, OSError):
+        return fail(f"{error.filename or 'the system'}: {error.strerror or error}")
+    if isinstance(error, RecursionError):
+        return fail("the input is nested too deeply")
+    if os.environ.get("KINEN_DEBUG"):
+        raise error
+    name = type(error).__name__
+    return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows where")
 
 
 def fail(message: str) -> int:

@@ -11,6 +11,7 @@ from kinen.cli.run import FOUND, NOTHING, colours, note
 from kinen.errors import QueryError
 from kinen.model import KINDS, MODES, Query
 from kinen.text import now, parse_time
+from kinen.vocabulary import EVENTS
 
 if TYPE_CHECKING:
     import click
@@ -22,6 +23,9 @@ OPTIONS = (
     Option(("--fulltext",), "fulltext", "by word only", bool),
     Option(("--mode", "-m"), "mode", "how to retrieve and fuse", str, "", choices=MODES),
     Option(("--type", "-t"), "types", "rounds, artifacts, resources, notes, ... or all", many=True),
+    Option(("--kind",), "events", "kind of observation: error, command, message, ...", many=True),
+    Option(("--agent",), "agent", "by this agent (part of its name will do)", str, ""),
+    Option(("--repo",), "repo", "in this repository (part of its name will do)", str, ""),
     Option(("--session",), "session", "in this session (part of its name will do)", str, ""),
     Option(("--tag",), "tags", "with this tag; again for each further one", many=True),
     Option(("--path", "-p"), "paths", "below this folder, or matching this glob", many=True),
@@ -93,7 +97,17 @@ def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
         until=parse_time(options["until"], at, end=True) if options["until"] else "",
         context=context,
         min_score=options["min_score"],
+        events=events_of(options["events"]),
+        agent=options["agent"],
+        repo=options["repo"],
     )
+
+
+def events_of(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    for kind in kinds:
+        if kind not in EVENTS:
+            raise QueryError(f"no kind of observation {kind!r}", "use " + ", ".join(EVENTS))
+    return kinds
 
 
 def kinds_of(types: tuple[str, ...]) -> tuple[str, ...]:

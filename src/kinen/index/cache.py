@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from kinen.index.schema import CACHE_TABLES, SCHEMA, integrity, open_database, translated, writing
+from kinen.database import integrity, scrub, translated, writing
+from kinen.index.schema import CACHE_TABLES, SCHEMA, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,6 +49,14 @@ class Cache:
             ).fetchone()
             if row:
                 yield digest, row[0]
+
+    def forget(self, digests: Iterable[str]) -> None:
+        """Drop the vectors of contents for good, freed pages and log included."""
+        with translated(self.path), writing(self._db):
+            self._db.executemany(
+                "DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests]
+            )
+        scrub(self._db, self.path)
 
     def prune(self, keep: set[str]) -> int:
         """Drop the vectors of contents that are gone from every record, whatever their model."""

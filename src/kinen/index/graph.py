@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from kinen.index.schema import translated, writing
+from kinen.database import translated, writing
 from kinen.model import Edge, Link
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ATTACHMENT = "*"
 """Where a link leads that ends at a file which is no record, such as an image."""
 
+_PARENTAL = {"observation": "part_of", "summary": "summarizes", "pin": "pins"}
 _EDGE = (
     "SELECT r.ref, l.target, 'links', l.written, l.text, l.line"
     " FROM links l JOIN records r ON r.id = l.record"
@@ -53,11 +54,20 @@ def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Reso
 
 
 def outgoing(db: sqlite3.Connection, ref: str) -> list[Edge]:
-    return _edges(db, " WHERE r.ref = ? AND l.target != '*'", (ref,))
+    return [*_edges(db, " WHERE r.ref = ? AND l.target != '*'", (ref,)), *_parents(db, "ref", ref)]
 
 
 def incoming(db: sqlite3.Connection, ref: str) -> list[Edge]:
-    return _edges(db, " WHERE l.target = ?", (ref,))
+    return [*_edges(db, " WHERE l.target = ?", (ref,)), *_parents(db, "parent", ref)]
+
+
+def _parents(db: sqlite3.Connection, column: str, ref: str) -> list[Edge]:
+    """What the journal's records are part of, summarize or pin."""
+    rows = db.execute(
+        f"SELECT ref, parent, kind FROM records WHERE {column} = ? AND parent != '' ORDER BY ref",
+        (ref,),
+    )
+    return [Edge(source, target, _PARENTAL[kind]) for source, target, kind in rows]
 
 
 def broken(db: sqlite3.Connection) -> list[Edge]:

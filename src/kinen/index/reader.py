@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kinen.index.schema import SCHEMA, TABLES, TOKENIZE, integrity, open_database, translated
+from kinen.database import integrity, translated
+from kinen.index.schema import SCHEMA, TABLES, TOKENIZE, open_database
 from kinen.model import Chunk, Counts, Record
 from kinen.text import words
 
@@ -50,14 +51,61 @@ class Reader:
         with translated(self.path):
             return self.db.execute(sql, (expression(terms), *values, k)).fetchall()
 
-    def allowed(self, query: Query) -> list[int] | None:
-        """The ids of the chunks that pass the query's filters; None when it has none."""
+    def allowed(self, query: Query) -> dict[int, int] | None:
+        """The units that pass the query's filters, each with its first chunk that does.
+
+        None when it has no filter. A unit is a segment, known by its anchor, or a chunk alone.
+        """
         where, values = conditions(query)
         if not where:
             return None
-        return [
-            row[0] for row in self.db.execute(f"SELECT c.id{_FROM}{where} ORDER BY c.id", values)
-        ]
+        unit = "CASE c.anchor WHEN 0 THEN c.id ELSE c.anchor END"
+        return dict(
+            self.db.execute(
+                f"SELECT {unit} AS unit, MIN(c.id){_FROM}{where} GROUP BY unit ORDER BY unit",
+                values,
+            )
+        )
+
+    def anchors(self, ids: Sequence[int]) -> dict[int, int]:
+        """The anchor of each chunk that is embedded together with others before it."""
+        marks = ", ".join("?" * len(ids))
+        rows = self.db.execute(
+            f"SELECT id, anchor FROM chunks WHERE id IN ({marks}) AND anchor != 0", tuple(ids)
+        )
+        return dict(rows.fetchall())
+
+    def segment(self, ref: str) -> list[Chunk]:
+        """The chunks that an observation is shown with, in order; none if it stands alone."""
+        rows = self.db.execute(
+            f"SELECT r.ref, {_CHUNK}{_FROM} WHERE c.segment != '' AND c.segment ="
+            " (SELECT o.segment FROM chunks o JOIN records s ON s.id = o.record WHERE s.ref = ?)"
+            " ORDER BY r.at, r.ref",
+            (ref,),
+        )
+        return [Chunk(*row) for row in rows]
+
+    def newest(self, query: Query, k: int) -> list[int]:
+        """The first chunks of the newest records that pass the filters, newest first."""
+        where, values = conditions(query)
+        where = f"{where} AND" if where else " WHERE"
+        rows = self.db.execute(
+            f"SELECT c.id{_FROM}{where} c.n = 0 AND r.at != '' ORDER BY r.at DESC, r.ref LIMIT ?",
+            (*values, k),
+        )
+        return [row[0] for row in rows]
+
+    def ages(self, ids: Sequence[int]) -> dict[int, str]:
+        """When the record of each chunk happened."""
+        marks = ", ".join("?" * len(ids))
+        rows = self.db.execute(
+            f"SELECT c.id, r.at{_FROM} WHERE c.id IN ({marks}) AND r.at != ''", tuple(ids)
+        )
+        return dict(rows.fetchall())
+
+    def latest(self) -> str:
+        """When the newest record happened."""
+        return str(self.db.execute("SELECT IFNULL(MAX(at), '') FROM records").fetchone()[0])
 
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         marks = ", ".join("?" * len(ids))
@@ -125,6 +173,12 @@ class Reader:
             if row:
                 found[path] = str(row[0])
         return found
+
+    def stamp(self, source: str, key: str) -> str:
+        """What the index remembers of one key of a source."""
+        sql = "SELECT stamp FROM states WHERE source = ? AND key = ?"
+        row = self.db.execute(sql, (source, key)).fetchone()
+        return str(row[0]) if row else ""
 
     def counts(self, vectors: int = 0) -> Counts:
         one = self._count
@@ -221,6 +275,14 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     if query.paths:
         clauses.append("(" + " OR ".join("r.path GLOB ?" for _ in query.paths) + ")")
         values += [_glob(path) for path in query.paths]
+    if query.events:
+        clauses.append(f"r.event IN ({', '.join('?' * len(query.events))})")
+        values += query.events
+    for name in ("repo", "agent", "user"):
+        value = getattr(query, name)
+        if value:
+            clauses.append(f"instr(lower(r.{name}), lower(?)) > 0")
+            values.append(value)
     if query.since:
         clauses.append("r.at >= ?")
         values.append(query.since)

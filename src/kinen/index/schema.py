@@ -9,17 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from typing import TYPE_CHECKING
 
-from kinen.errors import Busy, StoreError
+from kinen.database import BUSY_MS, integrity, remove_database, statements, translated, writing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-SCHEMA = 1
-BUSY_MS = 10_000
+SCHEMA = 2
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
+# Chunks of one segment are embedded and shown together: `anchor` is the id of its first chunk, 0 in
+# that one and in every chunk that stands alone.
 TABLES = (
     """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -30,7 +27,10 @@ CREATE TABLE records(
   id INTEGER PRIMARY KEY, ref TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, title TEXT NOT NULL,
   path TEXT NOT NULL, at TEXT NOT NULL, session TEXT NOT NULL, tags TEXT NOT NULL,
   metadata TEXT NOT NULL, aliases TEXT NOT NULL, dated INTEGER NOT NULL,
-  source TEXT NOT NULL, key TEXT NOT NULL);
+  source TEXT NOT NULL, key TEXT NOT NULL, repo TEXT NOT NULL, agent TEXT NOT NULL,
+  user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL);
+CREATE INDEX records_parent ON records(parent) WHERE parent != '';
+CREATE INDEX records_at ON records(at);
 CREATE INDEX records_key ON records(source, key);
 CREATE INDEX records_path ON records(path);
 CREATE TABLE tags(
@@ -40,7 +40,8 @@ CREATE TABLE chunks(
   id INTEGER PRIMARY KEY, record INTEGER NOT NULL, n INTEGER NOT NULL, title TEXT NOT NULL,
   heading TEXT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL, extra TEXT NOT NULL,
   start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, page INTEGER NOT NULL,
-  digest TEXT NOT NULL);
+  digest TEXT NOT NULL, segment TEXT NOT NULL, anchor INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX chunks_segment ON chunks(segment) WHERE segment != '';
 CREATE UNIQUE INDEX chunks_record ON chunks(record, n);
 CREATE INDEX chunks_digest ON chunks(digest);
 CREATE TABLE links(
@@ -125,25 +126,6 @@ def _names(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     ).fetchall()
 
 
-def statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one; `executescript` would commit the transaction."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
-
-
-def integrity(db: sqlite3.Connection) -> str:
-    """What is wrong with a database, or nothing."""
-    try:
-        found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
-        return str(error)
-    return "" if found == "ok" else str(found)
-
-
 def discard_damaged(*paths: str) -> list[str]:
     """Delete the derived databases that are damaged, and name them."""
     found = []
@@ -159,49 +141,3 @@ def discard_damaged(*paths: str) -> list[str]:
             remove_database(path)
             found.append(path)
     return found
-
-
-def remove_database(path: str) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path + suffix)
-
-
-@contextlib.contextmanager
-def writing(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """A write transaction: IMMEDIATE, so that it waits its turn instead of failing halfway."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-    else:
-        db.execute("COMMIT")
-
-
-@contextlib.contextmanager
-def translated(path: str) -> Iterator[None]:
-    """SQLite's complaints in words that say what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        text = str(error).lower()
-        if "full" in text:
-            raise StoreError(
-                "the disk is full", f"free some space where {path} lives, then run it again"
-            ) from error
-        if "locked" in text or "busy" in text:
-            raise Busy(
-                f"{path} is in use by another process", "wait for it, then run it again"
-            ) from error
-        if "unable to open" in text or "readonly" in text or "read-only" in text:
-            raise StoreError(
-                f"cannot write {path}", "check the folder's permissions, or set KINEN_HOME"
-            ) from error
-        if isinstance(error, sqlite3.OperationalError | sqlite3.DatabaseError):
-            raise StoreError(
-                f"{path}: {error}", "run `kinen index --rebuild`; your files are untouched"
-            ) from error
-        raise

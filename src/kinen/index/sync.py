@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.database import translated, writing
 from kinen.errors import EmbedError
 from kinen.index.graph import relink
-from kinen.index.schema import translated, writing
 from kinen.model import Report
 from kinen.text import digest, iso, now
 
@@ -51,8 +51,7 @@ def sync(
     if embedder is not None:
         report = _with_vectors(job, embedder, report)
     with translated(job.writer.path), writing(job.writer.db):
-        count = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
-        job.writer.set("chunks", str(count))
+        job.writer.count_chunks()
         job.writer.set("synced", iso(now()))
     return report
 
@@ -77,11 +76,11 @@ def sync_text(job: Job, sources: Iterable[Source]) -> Report:
         done = job.writer.apply(
             source.name,
             delta.changes,
-            set(known),
+            anew=delta.anew,
             bulk=delta.total > max(BULK, len(known) // 4),
             done=_counting(job.progress, delta.total),
         )
-        left = sum(map(bool, known)) - done.changed - done.removed - done.skipped
+        left = job.writer.count(source.name) - done.added - done.changed
         total = _add(total, done._replace(unchanged=max(0, left)))
     return total
 

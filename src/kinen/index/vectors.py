@@ -140,7 +140,7 @@ def _size(n: int, dims: int, coded: bool) -> int:
 def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str]) -> None:
     import numpy as np
 
-    chunks = db.execute("SELECT id, digest FROM chunks ORDER BY id").fetchall()
+    chunks = db.execute("SELECT id, digest FROM chunks WHERE anchor = 0 ORDER BY id").fetchall()
     wanted = {digest for _, digest in chunks}
     place: dict[str, int] = {}
     blobs: list[bytes] = []

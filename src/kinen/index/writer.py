@@ -7,24 +7,17 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING
 
+from kinen.database import scrub, statements, translated, writing
 from kinen.errors import Busy
-from kinen.index.schema import (
-    SCHEMA,
-    TABLES,
-    TRIGGERS,
-    drop_all,
-    open_database,
-    statements,
-    translated,
-    writing,
-)
-from kinen.model import Report, State
+from kinen.index.schema import SCHEMA, TABLES, TRIGGERS, drop_all, open_database
+from kinen.model import JOURNAL_KINDS, Report, State
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from kinen.model import Change, Chunk, Document, Link, Record
+    from kinen.ports import Source
 
 _LAYOUT = ("", "sessions", "rounds", "artifacts", "resources")
 BATCH = 200
@@ -59,8 +52,8 @@ class Writer:
         self,
         source: str,
         changes: Iterator[Change],
-        known: set[str],
         *,
+        anew: bool,
         bulk: bool,
         done: Callable[[int], None],
     ) -> Report:
@@ -68,62 +61,122 @@ class Writer:
         tally = {"added": 0, "changed": 0, "removed": 0, "skipped": 0, "touched": 0}
         seen = 0
         with translated(self.path):
+            if anew:
+                with writing(self.db):
+                    self.void(source)
             if bulk:
                 self._triggers(on=False)
             for batch in _batches(changes):
                 with writing(self.db):
-                    for change in batch:
-                        tally[self._change(source, change, known)] += 1
-                    self.bump()
-                    self.set("linked", "")
+                    self._batch(source, batch, tally)
                 seen += len(batch)
                 done(seen)
             self._triggers(on=True)
         return Report(tally["added"], tally["changed"], tally["removed"], tally["skipped"])
 
-    def _change(self, source: str, change: Change, known: set[str]) -> str:
+    def follow(self, source: Source) -> None:
+        """Take in what is new in a source, in one transaction: safe beside another's sync."""
+        with translated(self.path), writing(self.db):
+            delta = source.delta(self.states(source.name))
+            if delta.anew:
+                self.void(source.name)
+            for batch in _batches(delta.changes):
+                self._batch(source.name, batch, {})
+            self.count_chunks()
+
+    def void(self, source: str) -> None:
+        """Take out all records of a source."""
+        ours = "(SELECT id FROM records WHERE source = ?)"
+        for table in ("chunks", "links", "tags"):
+            self.db.execute(f"DELETE FROM {table} WHERE record IN {ours}", (source,))
+        for table in ("records", "states"):
+            self.db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))
+
+    def _batch(self, source: str, batch: list[Change], tally: dict[str, int]) -> None:
+        segments: set[str] = set()
+        for change in batch:
+            done = self._change(source, change, segments)
+            tally[done] = tally.get(done, 0) + 1
+        for segment in sorted(segments):
+            self._settle(segment)
+        self.bump()
+        self.set("linked", "")
+
+    def _change(self, source: str, change: Change, segments: set[str]) -> str:
         key, state = change.key, change.state
         if change.removed:
-            self._remove(source, key)
+            self._remove(source, key, segments)
             self.db.execute("DELETE FROM states WHERE source = ? AND key = ?", (source, key))
             return "removed"
-        self.db.execute(
-            "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", (source, key, *state)
-        )
+        if state is not None:
+            self.db.execute(
+                "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", (source, key, *state)
+            )
         if change.document is None:
-            if state.reason:
-                self._remove(source, key)
+            if state is not None and state.reason:
+                self._remove(source, key, segments)
                 return "skipped"
             undated = "UPDATE records SET at = ? WHERE source = ? AND key = ? AND NOT dated"
             self.db.execute(undated, (change.at, source, key))
             return "touched"
-        self._remove(source, key)
+        known = self._remove(source, key, segments)
         self._insert(source, key, change.document)
-        return "changed" if key in known else "added"
+        if change.document.segment:
+            segments.add(change.document.segment)
+        return "changed" if known else "added"
 
-    def _remove(self, source: str, key: str) -> None:
+    def _remove(self, source: str, key: str, segments: set[str]) -> bool:
         ids = self.db.execute(
             "SELECT id FROM records WHERE source = ? AND key = ?", (source, key)
         ).fetchall()
         for (record,) in ids:
+            if source == "journal":
+                rows = self.db.execute("SELECT segment FROM chunks WHERE record = ?", (record,))
+                segments.update(row[0] for row in rows if row[0])
             for table in ("chunks", "links", "tags"):
                 self.db.execute(f"DELETE FROM {table} WHERE record = ?", (record,))
             self.db.execute("DELETE FROM records WHERE id = ?", (record,))
+        return bool(ids)
+
+    def _settle(self, segment: str) -> None:
+        """Give the chunks of a segment their anchor, and the digest of what they say together."""
+        ids, text = self._segment(segment)
+        if ids:
+            content = digest("\0" + text)
+            self.db.executemany(
+                "UPDATE chunks SET digest = ?, anchor = ? WHERE id = ?",
+                [(content, ids[0] if one != ids[0] else 0, one) for one in ids],
+            )
+
+    def _segment(self, segment: str) -> tuple[list[int], str]:
+        rows = self.db.execute(
+            "SELECT c.id, c.body FROM chunks c JOIN records r ON r.id = c.record"
+            " WHERE c.segment = ? ORDER BY r.at, r.ref",
+            (segment,),
+        ).fetchall()
+        return [row[0] for row in rows], "\n".join(row[1] for row in rows)
 
     def _insert(self, source: str, key: str, document: Document) -> None:
         record = document.record
         row = self.db.execute(
             "INSERT INTO records(ref, kind, title, path, at, session, tags, metadata, aliases,"
-            " dated, source, key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*_columns(record), _json(document.aliases), int(document.dated), source, key),
+            " dated, source, key, repo, agent, user, event, parent)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *_columns(record),
+                _json(document.aliases),
+                int(document.dated),
+                *(source, key),
+                *_scope(record),
+            ),
         ).lastrowid
         self.db.executemany(
             "INSERT OR IGNORE INTO tags VALUES (?, ?)", [(tag, row) for tag in record.tags]
         )
         self.db.executemany(
             "INSERT INTO chunks(record, n, title, heading, path, body, extra, start_line,"
-            " end_line, page, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [_chunk_row(row, record, chunk) for chunk in document.chunks],
+            " end_line, page, digest, segment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(*_chunk_row(row, record, chunk), document.segment) for chunk in document.chunks],
         )
         self.db.executemany(
             "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
@@ -158,11 +211,44 @@ class Writer:
         found = []
         for one in digests:
             row = self.db.execute(
-                "SELECT title, heading, body FROM chunks WHERE digest = ? LIMIT 1", (one,)
+                "SELECT title, heading, body, segment FROM chunks WHERE digest = ? LIMIT 1", (one,)
             )
-            title, heading, body = row.fetchone()
+            title, heading, body, segment = row.fetchone()
+            body = self._segment(segment)[1] if segment else body
             found.append((above(title, heading, body), body))
         return found
+
+    def digests_of(self, refs: Iterable[str]) -> set[str]:
+        """The digests of what some records say."""
+        found: set[str] = set()
+        for ref in refs:
+            rows = self.db.execute(
+                "SELECT c.digest FROM chunks c JOIN records r ON r.id = c.record WHERE r.ref = ?",
+                (ref,),
+            )
+            found.update(row[0] for row in rows)
+        return found
+
+    def known(self, digests: Iterable[str]) -> set[str]:
+        """Those of some digests that a chunk still has."""
+        one = "SELECT 1 FROM chunks WHERE digest = ? LIMIT 1"
+        return {name for name in digests if self.db.execute(one, (name,)).fetchone()}
+
+    def scrub(self) -> None:
+        """Leave no trace of what was deleted: full text keeps words until it is merged."""
+        with translated(self.path):
+            self.db.execute("INSERT INTO search(search) VALUES ('optimize')")
+        scrub(self.db, self.path)
+
+    def count_chunks(self) -> None:
+        """Remember how many chunks there are: scores depend on it."""
+        count = self.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
+        self.set("chunks", str(count))
+
+    def count(self, source: str) -> int:
+        """How many records of a source there are."""
+        row = self.db.execute("SELECT COUNT(*) FROM records WHERE source = ?", (source,))
+        return int(row.fetchone()[0])
 
     def get(self, key: str) -> str:
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -204,6 +290,12 @@ def _columns(record: Record) -> tuple[str, ...]:
         _json(record.tags),
         _json(record.metadata or {}),
     )
+
+
+def _scope(record: Record) -> list[str]:
+    """What the journal's records are filtered by; frontmatter may use these words for its own."""
+    said = record.metadata if record.kind in JOURNAL_KINDS and record.metadata else {}
+    return [str(said.get(name) or "") for name in ("repo", "agent", "user", "event", "parent")]
 
 
 def _json(value: object) -> str:

@@ -21,6 +21,10 @@ HALF = 2.35
 NEIGHBOUR = 0.5
 """What a chunk gains of the better of its neighbours' BM25."""
 RRF_K = 60
+HALF_LIFE = 14.0
+"""Days after which something is half as fresh."""
+RECENCY_WEIGHT = 0.05
+"""What freshness may add in a recall (docs/decisions/0007-journal.md)."""
 
 Scores = Mapping[int, float]
 Shares = Mapping[str, tuple[Scores, Scores]]
@@ -96,6 +100,33 @@ def reciprocal(lexical: Scores, semantic: Scores, k: int = RRF_K) -> list[Ranked
     for name, scores in (("fulltext", lexical), ("semantic", semantic)):
         sides[name] = (scores, {id_: 1 / (k + rank) for id_, rank in ranks(scores).items()})
     return _combine(sides)
+
+
+def freshness(at: Mapping[int, str], latest: str) -> dict[int, float]:
+    """How new each one is, from 0 to 1, beside the newest thing there is.
+
+    Not beside the clock: the same state gives the same answer tomorrow.
+    """
+    from datetime import datetime
+
+    def days(moment: str) -> float:
+        return datetime.fromisoformat(moment).timestamp() / 86_400
+
+    end = days(latest) if latest else 0.0
+    return {id_: 0.5 ** ((end - days(one)) / HALF_LIFE) for id_, one in at.items() if one}
+
+
+def with_recency(ranked: list[Ranked], fresh: Scores, weight: float) -> list[Ranked]:
+    """Recency as one more retriever: the others' shares make room for its own."""
+    places = ranks(fresh)
+    found = {one.id: one.votes for one in ranked} or dict.fromkeys(fresh, ())
+    again = []
+    for id_, votes in found.items():
+        cast = [vote._replace(share=vote.share * (1 - weight)) for vote in votes]
+        if id_ in fresh:
+            cast.append(Vote("recency", places[id_], fresh[id_], weight * fresh[id_]))
+        again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
+    return sorted(again, key=lambda one: (-one.score, one.id))
 
 
 def lifts(scores: Scores, places: Mapping[int, tuple[int, int]]) -> dict[int, float]:

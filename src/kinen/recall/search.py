@@ -26,6 +26,17 @@ SHORTEST = 5
 """Shorter words are too like too many others."""
 
 
+class Units(NamedTuple):
+    """What full text found, by what is shown together: a segment of a session, or one chunk."""
+
+    best: dict[int, float]
+    """The BM25 of each unit's best chunk."""
+    second: dict[int, float]
+    """That of its second best, where two chunks of a segment were found."""
+    cited: dict[int, int]
+    """The chunk to be cited for each unit."""
+
+
 class Meaning(NamedTuple):
     """The semantic half of a search: the vectors and the question's own."""
 
@@ -48,8 +59,37 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
     words: dict[int, float] = {}
     if query.mode != "semantic":
         words = by_word(reader, text, query, max(5 * query.limit, WORDS), notes)
-    ranked = _rank(reader, query, words, meaning, notes)
-    return Hits(_load(reader, ranked, query), query, query.mode, tuple(notes))
+    units = by_unit(reader, words)
+    ranked = _rank(reader, query, units, meaning, notes)
+    if query.recency:
+        ages = reader.ages([units.cited.get(one.id, one.id) for one in ranked])
+        at = {one.id: ages.get(units.cited.get(one.id, one.id), "") for one in ranked}
+        fresh = fuse.freshness(at, reader.latest())
+        ranked = fuse.with_recency(ranked, fresh, query.recency)
+    return Hits(_load(reader, ranked, query, units.cited), query, query.mode, tuple(notes))
+
+
+def recent(reader: Reader, query: Query) -> Hits:
+    """What happened last, for when nothing was asked."""
+    newest = reader.newest(query, 20 * query.limit)
+    units = by_unit(reader, dict.fromkeys(newest, 0.0))
+    ages = reader.ages(newest)
+    fresh = fuse.freshness({unit: ages[id_] for unit, id_ in units.cited.items()}, reader.latest())
+    ranked = fuse.with_recency([], fresh, 1.0)
+    return Hits(_load(reader, ranked, query, units.cited), query, "recent")
+
+
+def by_unit(reader: Reader, words: dict[int, float]) -> Units:
+    """Gather the chunks that were found, best first, by what is shown together."""
+    anchors = reader.anchors(list(words)) if words else {}
+    units = Units({}, {}, {})
+    for id_, score in words.items():
+        unit = anchors.get(id_, id_)
+        if unit not in units.best:
+            units.best[unit], units.cited[unit] = score, id_
+        else:
+            units.second.setdefault(unit, score)
+    return units
 
 
 def by_word(reader: Reader, text: str, query: Query, k: int, notes: list[str]) -> dict[int, float]:
@@ -87,13 +127,13 @@ def correct(reader: Reader, asked: Sequence[str]) -> dict[str, str]:
 def _rank(
     reader: Reader,
     query: Query,
-    words: dict[int, float],
+    units: Units,
     meaning: Callable[[], tuple[Meaning | None, str]],
     notes: list[str],
 ) -> list[Ranked]:
-    mode = query.mode
+    mode, words = query.mode, units.best
     if mode == "fulltext" or (mode == "keyword-first" and len(words) >= query.limit):
-        return fuse.by_words(_lexical(reader, words, words))
+        return fuse.by_words(_lexical(reader, units, words))
     half, reason = meaning()
     if half is None:
         if mode == "semantic":
@@ -101,26 +141,32 @@ def _rank(
                 f"no search by meaning: {reason}", "run `kinen index`, or search with --fulltext"
             )
         notes.append(f"full text only: {reason}")
-        return fuse.by_words(_lexical(reader, words, words))
+        return fuse.by_words(_lexical(reader, units, words))
     if mode == "rerank":
         return fuse.by_meaning(half.scan.of(half.vector, list(words)))
-    near = half.scan.nearest(half.vector, max(5 * query.limit, NEAREST), reader.allowed(query))
+    allowed = reader.allowed(query)
+    among = None if allowed is None else list(allowed)
+    near = half.scan.nearest(half.vector, max(5 * query.limit, NEAREST), among)
     semantic = dict(near)
+    for unit in semantic if allowed else ():
+        units.cited.setdefault(unit, allowed[unit])  # type: ignore[index]
     if mode == "semantic":
         return fuse.by_meaning(semantic)
     if mode == "keyword-first":
         rest = {id_: score for id_, score in semantic.items() if id_ not in words}
-        return [*fuse.by_words(_lexical(reader, words, words)), *fuse.by_meaning(rest)]
+        return [*fuse.by_words(_lexical(reader, units, words)), *fuse.by_meaning(rest)]
     if mode == "rrf":
         return fuse.reciprocal(words, semantic)
     semantic.update(half.scan.of(half.vector, [id_ for id_ in words if id_ not in semantic]))
     weight = fuse.lexical_weight(_code_share(reader, query, [id_ for id_, _ in near[:10]]))
-    return fuse.convex(_lexical(reader, words, semantic), semantic, weight)
+    return fuse.convex(_lexical(reader, units, semantic), semantic, weight)
 
 
-def _lexical(reader: Reader, words: dict[int, float], candidates: Iterable[int]) -> fuse.Lexical:
-    places = reader.places([*candidates])
-    return fuse.Lexical(words, fuse.lifts(words, places), reader.chunk_count())
+def _lexical(reader: Reader, units: Units, candidates: Iterable[int]) -> fuse.Lexical:
+    """What words say: of a chunk with its neighbours, of a segment with its second best chunk."""
+    lifts = fuse.lifts(units.best, reader.places([*candidates]))
+    lifts.update({unit: fuse.NEIGHBOUR * score for unit, score in units.second.items()})
+    return fuse.Lexical(units.best, lifts, reader.chunk_count())
 
 
 def _code_share(reader: Reader, query: Query, nearest: list[int]) -> float:
@@ -131,7 +177,9 @@ def _code_share(reader: Reader, query: Query, nearest: list[int]) -> float:
     return sum(code_density(body) >= fuse.CODE for body in bodies) / len(bodies) if bodies else 0.0
 
 
-def _load(reader: Reader, ranked: list[Ranked], query: Query) -> tuple[Hit, ...]:
+def _load(
+    reader: Reader, ranked: list[Ranked], query: Query, cited: dict[int, int]
+) -> tuple[Hit, ...]:
     """The best hits with their records; equal scores are ordered by ref, as a rebuild would."""
     ranked = [one for one in ranked if one.score >= query.min_score]
     edge = ranked[query.limit - 1].score if len(ranked) > query.limit else float("-inf")
@@ -139,17 +187,28 @@ def _load(reader: Reader, ranked: list[Ranked], query: Query) -> tuple[Hit, ...]
     chosen = (
         ranked[: query.limit] if keyword_first else [one for one in ranked if one.score >= edge]
     )
-    loaded = reader.load([one.id for one in chosen])
-    hits = [Hit(*loaded[one.id], one.score, one.votes) for one in chosen if one.id in loaded]
+    places = [cited.get(one.id, one.id) for one in chosen]
+    loaded = reader.load(places)
+    hits = [
+        Hit(*loaded[id_], one.score, one.votes)
+        for id_, one in zip(places, chosen, strict=True)
+        if id_ in loaded
+    ]
     if not keyword_first:
         hits.sort(key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
     return tuple(_situated(reader, hit, query.context) for hit in hits[: query.limit])
 
 
 def _situated(reader: Reader, hit: Hit, context: int) -> Hit:
+    """A hit with what stands around it: an observation with its segment, whatever was asked."""
+    n, ref = hit.chunk.n, hit.chunk.ref
+    if hit.record.kind == "observation":
+        segment = reader.segment(ref)
+        at = next((i for i, chunk in enumerate(segment) if chunk.ref == ref), -1)
+        if at >= 0:
+            return hit._replace(before=tuple(segment[:at]), after=tuple(segment[at + 1 :]))
     if context < 1:
         return hit
-    n, ref = hit.chunk.n, hit.chunk.ref
     around = reader.between(ref, n - context, n + context)
     before = tuple(chunk for chunk in around if chunk.n < n)
     return hit._replace(before=before, after=tuple(chunk for chunk in around if chunk.n > n))

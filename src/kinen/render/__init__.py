@@ -10,7 +10,7 @@ from kinen.text import excerpt, terms, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.model import Chunk, Counts, Edge, Hit, Hits, Record, Report, Status
+    from kinen.model import Chunk, Counts, Edge, Hit, Hits, Record, Report, Status, Vote
 
 SHOWN = 3
 """Lines of a hit shown to people."""
@@ -65,15 +65,16 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         },
         "score": _number(hit.score),
         "match_type": match_type(hit),
-        "votes": [
-            {
-                "retriever": vote.retriever,
-                "rank": vote.rank,
-                "score": _number(vote.score),
-                "share": _number(vote.share),
-            }
-            for vote in hit.votes
-        ],
+        "votes": [vote_json(vote) for vote in hit.votes],
+    }
+
+
+def vote_json(vote: Vote) -> dict[str, Any]:
+    return {
+        "retriever": vote.retriever,
+        "rank": vote.rank,
+        "score": _number(vote.score),
+        "share": _number(vote.share),
     }
 
 
@@ -114,14 +115,23 @@ def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: b
         head += ":" + style("line", str(hit.chunk.start_line + at))
     elif hit.chunk.page:
         head += style("line", f"#page={hit.chunk.page}")
-    about = hit.chunk.heading or hit.record.title
+    about = hit.chunk.heading or hit.record.title or told(hit.record)
     head += f"  {style('bold', excerpt(about, 80))}  {style('dim', f'{hit.score:.3f}')}"
     lines = [head, *(f"    {line}" for line in shown_lines(hit.chunk.text, at, asked, style))]
     if explain:
         lines.append("    " + style("dim", explanation(hit)))
-    for name, chunks in (("before", hit.before), ("after", hit.after)):
+    around = (("before", hit.before), ("after", hit.after))
+    if hit.record.kind == "observation":  # comes with its whole segment
+        around = (("before", hit.before[-1:]), ("after", hit.after[:2]))
+    for name, chunks in around:
         lines += [style("dim", f"    {name}: {excerpt(chunk.text, 160)}") for chunk in chunks]
     return "\n".join(lines)
+
+
+def told(record: Record) -> str:
+    """What an entry of the journal is, when it has no title: its kind, and when it happened."""
+    said = record.metadata or {}
+    return f"{said.get('event') or said.get('type') or record.kind} {record.at[:16]}".strip()
 
 
 def place(hit: Hit) -> str:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.model import Chunk
 from kinen.sources.frontmatter import aliases_of, summary_of, tags_of, text_of
+from kinen.text import QUARTERS
+from kinen.text import weight as weigh
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -26,23 +28,6 @@ SMALL = 32
 """Tokens up to which the blocks of a section share a chunk."""
 LEAST = 8
 """Tokens below which no limit is taken seriously."""
-
-# Weights are in quarters of a token.
-_QUARTERS = 4
-_BYTES = {
-    b"a": b"abcdefghijklmnopqrstuvwxyz" + bytes(range(0xC3, 0xCA)),
-    b"A": b"ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-    b"0": b"0123456789",
-    b".": b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
-    b"x": bytes([*range(9), *range(14, 28), 127, 0xC0, 0xC1, 0xC2])
-    + bytes([*range(0xCA, 0xE2), *range(0xE3, 0xEA), *range(0xEE, 0x100)]),
-    b"h": bytes(range(0xEA, 0xEE)),  # Hangul: the model takes each syllable apart
-    b"-": b"\xe2",  # typography and box drawing: long runs are few tokens
-}
-_SHAPES = b"".join(
-    next((shape for shape, those in _BYTES.items() if n in those), b" ") for n in range(256)
-)
-_CONTINUATION = bytes(range(0x80, 0xC0))
 
 # Ranks of a place to cut, best first; after a blank line it is the depth of indentation.
 _DEEPEST = 20
@@ -59,14 +44,6 @@ _SOLID = ("list", "table", "fence")
 """Kinds whose pieces do not overlap."""
 
 
-def estimate(text: str) -> int:
-    """About how many tokens the shipped model makes of a text, and rather more than fewer.
-
-    Adding up over words never gives less than the whole.
-    """
-    return -(-_weight(text) // _QUARTERS)
-
-
 def chunk_markdown(
     parsed: Parsed, ref: str, *, size: int = SIZE, overlap: int = OVERLAP, small: int = SMALL
 ) -> tuple[Chunk, ...]:
@@ -77,7 +54,7 @@ def chunk_markdown(
     if about:
         spans = _spans(list(_atoms(about, limits.most, limits.most)), limits)
         pieces += [_Piece(about[a:b], "", 1, parsed.frontmatter_end) for a, b in spans]
-    for group in _groups(parsed.blocks, min(small * _QUARTERS, limits.most), limits.most):
+    for group in _groups(parsed.blocks, min(small * QUARTERS, limits.most), limits.most):
         pieces += _group_pieces(group, parsed.lines, limits)
     return tuple(Chunk(ref, n, *piece) for n, piece in enumerate(pieces))
 
@@ -150,29 +127,10 @@ class _Group(NamedTuple):
 
 def _limits(size: int, overlap: int) -> _Limits:
     size = max(size, LEAST)
-    return _Limits(size * _QUARTERS, max(0, min(overlap, size // 2)) * _QUARTERS)
+    return _Limits(size * QUARTERS, max(0, min(overlap, size // 2)) * QUARTERS)
 
 
-def _weight(text: str) -> int:
-    """Counted on the text's shape: calibrated against the model's own tokenizer."""
-    ascii_only = text.isascii()
-    if not ascii_only:
-        text = " ".join(text.split())  # the other spaces there are weigh nothing either
-    shape = b" " + text.encode("utf-8", "replace").translate(_SHAPES, _CONTINUATION)
-    count = shape.replace(b"A", b"a").count
-    weight = 4 * (count(b" a") + count(b".") + shape.count(b"aA")) + 6 * count(b".a")
-    weight += count(b"aaaaa") + 3 * count(b"aaaaaaaaaa")
-    if b"0" in shape:
-        weight += 4 * sum(map(count, (b" 0", b".0", b"a0", b"000"))) + 6 * count(b"0a")
-    if b"x" in shape:
-        weight += 4 * (count(b"x") + count(b"x0")) + 6 * count(b"xa")
-    if not ascii_only:
-        weight += 12 * count(b"h") + 4 * (count(b"-") - 3 * count(b"----"))
-        weight += 6 * (count(b"ha") + count(b"-a")) + 4 * (count(b"h0") + count(b"-0"))
-    return weight
-
-
-_word_weight = lru_cache(maxsize=1 << 16)(_weight)
+_word_weight = lru_cache(maxsize=1 << 16)(weigh)
 
 
 # Markdown
@@ -195,7 +153,7 @@ def _groups(blocks: Iterable[Block], small: int, most: int) -> Iterator[_Group]:
     """Blocks that share a chunk: headings with what follows them, and small blocks together."""
     group: _Group | None = None
     for block in blocks:
-        weight = _weight(block.text)
+        weight = weigh(block.text)
         if group and group.takes(block, weight, small, most):
             group = group.with_block(block, weight)
         else:
@@ -284,7 +242,7 @@ def _atoms(
     offset, before = 0, ""
     for n, line in enumerate(text.split("\n")):
         if line.strip():
-            weight = _weight(line)
+            weight = weigh(line)
             rank = _NEVER if n <= glued else 0 if n in best else _line_rank(line, before)
             if weight <= whole:
                 yield _Atom(offset, offset + len(line), weight, rank)
@@ -303,7 +261,7 @@ def _words(line: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:
     for match in _WORDS.finditer(line):
         word, start = match[0], offset + match.start()
         weight = _word_weight(word)
-        if weight <= max(most // 8, 4 * _QUARTERS):
+        if weight <= max(most // 8, 4 * QUARTERS):
             yield _Atom(start, start + len(word), weight, rank)
         else:
             yield from _characters(word, start, rank, most // 32)
@@ -314,6 +272,6 @@ def _characters(word: str, offset: int, rank: int, most: int) -> Iterator[_Atom]
     """A word without end, or a script without spaces, in pieces of a few characters."""
     pattern = rf"[^{_STOPS}]{{1,{most}}}[{_STOPS}]?|[{_STOPS}]"
     for match in re.finditer(pattern, word, re.DOTALL):
-        weight = _weight(match[0]) + _SEAM
+        weight = weigh(match[0]) + _SEAM
         yield _Atom(offset + match.start(), offset + match.end(), weight, rank)
         rank = _SENTENCE if match[0][-1] in _STOPS else _CHARACTER

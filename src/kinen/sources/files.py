@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 RULES = ""
 """The key under which a source remembers its ignore rules and manifest."""
 HEAD = 65_536
+SUPPRESSED = "forgotten: `kinen forget --undo` brings it back"
 _DATES = ("at", "date", "started_at", "created", "created_at", "timestamp", "updated")
 
 
@@ -47,8 +48,10 @@ class Files:
         max_bytes: int = 64 << 20,
         texts: MutableMapping[str, str] | None = None,
         only: str = "",
+        suppressed: Container[str] = (),
     ) -> None:
         self.root = root
+        self._suppressed = suppressed
         self.only = only
         self.attachments: set[str] = set()
         """Files that links may lead to though they are never records."""
@@ -74,13 +77,20 @@ class Files:
             del found[path]
         if before.stamp != rules.stamp:
             known = dict.fromkeys(known, _NEVER)
-        changed = [path for path, stamp in found.items() if known.get(path, _NEVER).stamp != stamp]
+        changed = [path for path, stamp in found.items() if self._differs(path, stamp, known)]
         gone = [path for path in known if path not in found and path not in (RULES, MANIFEST)]
         if self.only:
             known = {path: state for path, state in known.items() if path in gone}
             changed = [path for path in found if self.only in session_of(path)]
             gone = [path for path in gone if self.only in session_of(path)]
         return Delta(len(changed) + len(gone), self._changes(changed, gone, known, rules))
+
+    def _differs(self, path: str, stamp: str, known: Mapping[str, State]) -> bool:
+        before = known.get(path, _NEVER)
+        return before.stamp != stamp or (before.reason == SUPPRESSED) != self._hidden(path)
+
+    def _hidden(self, path: str) -> bool:
+        return f"{kind_of(path)}:{path}" in self._suppressed
 
     def _changes(
         self, changed: list[str], gone: list[str], known: Mapping[str, State], rules: State
@@ -104,6 +114,8 @@ class Files:
         try:
             stamp, data = read_steadily(full, path, self._max)
             content = digest(data)
+            if self._hidden(path):
+                return Change(path, State(stamp, content, SUPPRESSED))
             if content == before.digest and not before.reason and not is_data(path):
                 return Change(path, State(stamp, content), at=_time_of(stamp))
             return Change(path, State(stamp, content), self.document(path, data, content, stamp))

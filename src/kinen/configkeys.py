@@ -1,0 +1,123 @@
+"""Every key of the configuration, as rows: what it is, what it may be, who may set it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kinen.model import MODES
+
+
+class SpaceSection(NamedTuple):
+    id: str = ""
+    name: str = ""
+    default: str = ""
+
+
+class IndexSection(NamedTuple):
+    embedding_provider: str = "onnx"
+    embedding_model: str = ""
+    embedding_endpoint: str = ""
+    embedding_key_env: str = "OPENAI_API_KEY"
+    embedding_path: str = ""
+    embedding_timeout: int = 30
+    chunk_size: int = 512
+    chunk_overlap: int = 50
+    max_file_mb: int = 64
+
+
+class SearchSection(NamedTuple):
+    default_mode: str = "hybrid"
+    default_limit: int = 10
+    context_chunks: int = 0
+
+
+class RecallSection(NamedTuple):
+    budget: int = 2000
+
+
+class PrivacySection(NamedTuple):
+    exclude: tuple[str, ...] = (
+        *(".env", ".env.*", ".netrc", ".pgpass", ".aws", ".ssh", ".gnupg", "id_rsa*", "id_ecdsa*"),
+        *("id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.kdbx", "*.keystore"),
+    )
+
+
+class Config(NamedTuple):
+    """Every setting, with where it came from and what was ignored for want of trust."""
+
+    space: SpaceSection = SpaceSection()
+    index: IndexSection = IndexSection()  # type: ignore[assignment]  # hides tuple.index
+    search: SearchSection = SearchSection()
+    recall: RecallSection = RecallSection()
+    privacy: PrivacySection = PrivacySection()
+    ignored: tuple[str, ...] = ()
+    sources: Mapping[str, str] = {}
+
+
+SECTIONS = Config._fields[:5]
+
+
+class Row(NamedTuple):
+    """What there is to know of one key; its default stands in the section's tuple."""
+
+    section: str
+    key: str
+    kind: str
+    help: str
+    low: float = 0
+    high: float = 0
+    choices: tuple[str, ...] = ()
+    dangerous: bool = False
+    """From a space file only when trusted: it chooses an endpoint or reads outside the space."""
+    safe: tuple[str, ...] = ()
+    """Values of a dangerous key that are harmless."""
+
+    @property
+    def dotted(self) -> str:
+        return f"{self.section}.{self.key}"
+
+    @property
+    def variable(self) -> str:
+        return f"KINEN_{self.section}_{self.key}".upper()
+
+    @property
+    def default(self) -> Any:
+        return getattr(getattr(Config(), self.section), self.key)
+
+
+ROWS = {
+    row.dotted: row
+    for row in (
+        Row("space", "id", "name", "identity of the space, the same in every clone"),
+        Row("space", "name", "name", "what --space calls it"),
+        Row("space", "default", "name", "space to use where there is none", dangerous=True),
+        Row(
+            "index",
+            "embedding_provider",
+            "choice",
+            "who embeds: the shipped model, a service, or nobody",
+            choices=("onnx", "ollama", "openai", "none"),
+            dangerous=True,
+            safe=("onnx", "none"),
+        ),
+        Row("index", "embedding_model", "text", "model of the provider", dangerous=True),
+        Row("index", "embedding_endpoint", "url", "address of the provider", dangerous=True),
+        Row("index", "embedding_key_env", "variable", "variable with its key", dangerous=True),
+        Row("index", "embedding_path", "path", "folder of another ONNX model", dangerous=True),
+        Row("index", "embedding_timeout", "int", "seconds to wait for it", 1, 3600),
+        Row("index", "chunk_size", "int", "most tokens in a chunk", 32, 8192),
+        Row("index", "chunk_overlap", "int", "tokens shared by neighbours", 0, 4096),
+        Row("index", "max_file_mb", "int", "larger files are skipped", 1, 4096),
+        Row("search", "default_mode", "choice", "how hits are found", choices=MODES),
+        Row("search", "default_limit", "int", "how many hits", 1, 1000),
+        Row("search", "context_chunks", "int", "chunks shown around a hit", 0, 50),
+        Row("recall", "budget", "int", "most tokens of a recall", 50, 1_000_000),
+        Row("privacy", "exclude", "globs", "more paths that are never captured"),
+    )
+}
+# Known names that nothing reads yet: files that have them load.
+RESERVED = (
+    *("index.path", "consolidation.on_session_close", "consolidation.extract_decisions"),
+    *("consolidation.confidence_threshold", "daemon.auto_start", "daemon.idle_shutdown_minutes"),
+    *("daemon.watch_debounce_ms", "git.strip_prefixes", "git.stop_tags", "git.exclude"),
+    *("git.snapshot_frequency", "distill.order", "distill.timeout", "distill.cache_hours"),
+)

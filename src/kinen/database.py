@@ -1,0 +1,87 @@
+"""SQLite as every database of kinen is used: how to write, and how its complaints read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+from kinen.errors import Busy, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUSY_MS = 10_000
+REBUILD = "run `kinen index --rebuild`; your files are untouched"
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script one by one; `executescript` would commit the transaction."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+def integrity(db: sqlite3.Connection) -> str:
+    """What is wrong with a database, or nothing."""
+    try:
+        found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        return str(error)
+    return "" if found == "ok" else str(found)
+
+
+def remove_database(path: str) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + suffix)
+
+
+@contextlib.contextmanager
+def writing(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A write transaction: IMMEDIATE, so that it waits its turn instead of failing halfway."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    else:
+        db.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def translated(path: str, hint: str = REBUILD) -> Iterator[None]:
+    """SQLite's complaints in words that say what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error).lower()
+        if "full" in text:
+            raise StoreError(
+                "the disk is full", f"free some space where {path} lives, then run it again"
+            ) from error
+        if "locked" in text or "busy" in text:
+            raise Busy(
+                f"{path} is in use by another process", "wait for it, then run it again"
+            ) from error
+        if "unable to open" in text or "readonly" in text or "read-only" in text:
+            raise StoreError(
+                f"cannot write {path}", "check the folder's permissions, or set KINEN_HOME"
+            ) from error
+        if isinstance(error, sqlite3.OperationalError | sqlite3.DatabaseError):
+            raise StoreError(f"{path}: {error}", hint) from error
+        raise
+
+
+def scrub(db: sqlite3.Connection, path: str) -> None:
+    """Write the database anew, so that no freed page and no log keeps what was deleted."""
+    with translated(path):
+        db.execute("VACUUM")
+        if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            raise Busy(f"another process reads {path}: its log may hold the text", "run it again")

@@ -1,0 +1,170 @@
+"""What the journal keeps, as values: observations, capsules, summaries, pins, and a recall of them.
+
+Apart from `model` because a plain search needs none of them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Scope(NamedTuple):
+    """Whose memory it is; an empty field matches anything."""
+
+    session: str = ""
+    repo: str = ""
+    agent: str = ""
+    user: str = ""
+    task: str = ""
+
+
+class Observation(NamedTuple):
+    """One thing that happened."""
+
+    id: str
+    kind: str
+    content: str
+    ts: int
+    """Epoch milliseconds, as every time of the journal."""
+    scope: Scope = Scope()
+    capsule: str = ""
+    """The id of the capsule it is part of, or nothing."""
+    provenance: Mapping[str, Any] = {}
+    branch: str = ""
+    head: str = ""
+    files: tuple[str, ...] = ()
+    masked: Mapping[str, Any] = {}
+    """Evidence of masking, never the secret: `{"count": 2, "classes": ["github_token"]}`."""
+    redacted: bool = False
+    forgotten_at: int = 0
+
+    @property
+    def ref(self) -> str:
+        return f"observation:{self.id}"
+
+
+class Capsule(NamedTuple):
+    """A bounded unit of work: a session, or a node of a workflow."""
+
+    id: str
+    type: str
+    intent: str
+    status: str
+    """`open` or `closed`."""
+    opened_at: int
+    closed_at: int = 0
+    reason: str = ""
+    """Why it was closed, when nobody closed it: `abandoned`."""
+    scope: Scope = Scope()
+    forgotten_at: int = 0
+
+    @property
+    def ref(self) -> str:
+        return f"capsule:{self.id}"
+
+
+class Summary(NamedTuple):
+    """What a capsule came to."""
+
+    id: str
+    capsule: str
+    content: str
+    created_at: int
+    confidence: float = 1.0
+    evidence: tuple[str, ...] = ()
+    """Ids of the observations that it was made of."""
+    written: bool = True
+    """False when kinen made it by itself at close."""
+    redacted: bool = False
+    forgotten_at: int = 0
+
+    @property
+    def ref(self) -> str:
+        return f"summary:{self.id}"
+
+
+class Pin(NamedTuple):
+    """Something that every recall in its scope begins with."""
+
+    id: str
+    target: str
+    """The ref of what is pinned."""
+    note: str
+    created_at: int
+    expires_at: int = 0
+    scope: Scope = Scope()
+
+    @property
+    def ref(self) -> str:
+        return f"pin:{self.id}"
+
+
+class Learned(NamedTuple):
+    """A decision, pattern or insight that was drawn from other records: a record `memory:ID`."""
+
+    id: str
+    type: str
+    content: str
+    confidence: float
+    created_at: int
+    derived_from: tuple[str, ...] = ()
+    """The refs that it was drawn from."""
+    superseded_by: str = ""
+    scope: Scope = Scope()
+    redacted: bool = False
+    forgotten_at: int = 0
+
+    @property
+    def ref(self) -> str:
+        return f"memory:{self.id}"
+
+
+class Item(NamedTuple):
+    """One thing in a recall: what it cites, and the text an agent reads."""
+
+    tier: str
+    """`pins`, `summary` or `hits`."""
+    ref: str
+    text: str
+    tokens: int
+    score: float = 0.0
+    votes: tuple[Any, ...] = ()
+    at: str = ""
+
+
+class Dropped(NamedTuple):
+    """What a recall left out, and why."""
+
+    tier: str
+    ref: str
+    tokens: int
+    reason: str
+
+
+class Recall(NamedTuple):
+    """What an agent is given, in tiers, inside a token budget."""
+
+    query: str
+    items: tuple[Item, ...]
+    dropped: tuple[Dropped, ...]
+    budget: int
+    tokens: int
+    """What the items cost as they are shown, headings included."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def over(self) -> bool:
+        """Whether the tiers that are never evicted alone exceed the budget."""
+        return self.tokens > self.budget
+
+
+class JournalState(NamedTuple):
+    """How the journal itself is."""
+
+    exists: bool
+    path: str
+    observations: int = 0
+    waiting: int = 0
+    """Observations in the spool that could not be written yet."""
+    unreadable: tuple[str, ...] = ()
+    """Spooled files that were set aside."""
+    problem: str = ""

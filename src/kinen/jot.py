@@ -1,0 +1,60 @@
+"""Keeps one observation the quick way: a process per event, and nothing heavy is loaded.
+
+What a hook does, and `kinen log` when the line is plain. `Memory.observe` writes the same.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kinen import route
+from kinen.errors import Excluded, QueryError
+from kinen.journal import append
+from kinen.vocabulary import EVENTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def jot(
+    text: str,
+    *,
+    kind: str = "message",
+    files: Iterable[str] = (),
+    folder: str = "",
+    found: dict[str, int] | None = None,
+    **columns: str,
+) -> tuple[append.Row, bool]:
+    """Keep what happened in a folder; the row, and whether it is in the journal yet.
+
+    It is on disk either way: what cannot be written now is spooled. `found` is evidence of what was
+    masked in other columns.
+    """
+    check(text, kind)
+    here = route.find(route.default_home(os.environ), folder or os.getcwd(), folder or None)
+    named = [route.inside(file, here.root) for file in files]
+    allowed(named, here.excluded)
+    columns["branch"], columns["head"] = route.head(here.git, here.common)
+    columns.setdefault("repo", here.repo)
+    row = append.row(text, kind, 0, found, files=append.array(named), **columns)
+    return row, append.keep(here.data, here.spool_folders, row)
+
+
+def check(text: str, kind: str) -> None:
+    """Refuse what is no observation."""
+    if kind not in EVENTS:
+        raise QueryError(f"no kind {kind!r}", "use one of " + ", ".join(EVENTS))
+    if not text.strip():
+        raise QueryError("nothing to keep: the text is empty", "say what happened")
+    if len(text) > append.LONGEST:
+        most = f"keep at most {append.LONGEST >> 20} million"
+        raise QueryError(f"the text has {len(text):,} characters", most)
+
+
+def allowed(files: Iterable[str], globs: list[str]) -> None:
+    """Refuse paths that are never captured."""
+    for file in files:
+        glob = route.excluded(file, globs)
+        if glob:
+            raise Excluded(f"{file} is never captured", f"privacy.exclude has {glob}")

@@ -1,0 +1,1 @@
+"""What agents did, kept losslessly: the one database with migrations."""

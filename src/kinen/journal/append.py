@@ -1,0 +1,222 @@
+"""The write path of hooks: one observation, durable, once, whatever else goes on.
+
+Light on purpose: only what `sqlite3` loads anyway, no `typing`, `re` or `json`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Row = tuple[str | int, ...]
+
+SCHEMA = 3
+"""The newest migration."""
+COLUMNS = (
+    *("id", "kind", "content", "provenance", "ts", "session", "repo", "agent", "user", "task"),
+    *("capsule", "branch", "head", "files", "masked"),
+)
+HOOK_MS = 60
+"""How long a hook waits for its turn before it spools."""
+LONGEST = 16 << 20
+LATEST = 253_402_300_800_000
+"""The year 10000 in epoch milliseconds: no calendar has what comes after."""
+CHECKPOINT = 200
+"""Pages of write-ahead log before they move into the database: a hook may have to read them."""
+
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_INSERT = "INSERT OR IGNORE INTO observations({}) VALUES ({})".format(
+    ", ".join(COLUMNS), ", ".join("?" * len(COLUMNS))
+)
+_OPEN = "SELECT id FROM capsules WHERE session = ? AND type = 'session' AND status = 'open'"
+_last = [0, 0]
+
+
+def ulid(ms: int = 0) -> str:
+    """A new id: it sorts by time, and within a process by the order of making."""
+    ms = ms or time.time_ns() // 1_000_000
+    if ms == _last[0]:
+        _last[1] += 1
+    else:
+        _last[:] = [ms, int.from_bytes(os.urandom(10), "big") >> 1]
+    number, digits = ms << 80 | _last[1], ""
+    for _ in range(26):
+        digits = _DIGITS[number & 31] + digits
+        number >>= 5
+    return digits
+
+
+def row(
+    content: str, kind: str, ts: int = 0, found: dict[str, int] | None = None, **more: str
+) -> Row:
+    """An observation as the table has it, its secrets masked; `more` are columns by name.
+
+    `found` is what was masked in its other columns.
+    """
+    from kinen.masking import mask
+
+    text, masked = mask(_storable(content))
+    for name, count in (found or {}).items():
+        masked[name] = masked.get(name, 0) + count
+    values: dict[str, str | int] = {"provenance": "{}", "files": "[]", **more}
+    values.update(kind=kind, content=text, ts=ts or time.time_ns() // 1_000_000)
+    values.update(masked=proof(masked), id=more.get("id") or ulid())
+    cells = (values.get(name, "") for name in COLUMNS)
+    return tuple(_storable(one) if isinstance(one, str) else one for one in cells)
+
+
+def _storable(text: str) -> str:
+    """Text that SQLite can hold: names of files may have half a surrogate pair in them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def proof(found: dict[str, int]) -> str:
+    """Evidence of masking as JSON."""
+    if not found:
+        return "{}"
+    names = ", ".join(f'"{name}"' for name in sorted(found))
+    return f'{{"count": {sum(found.values())}, "classes": [{names}]}}'
+
+
+def array(items: Iterable[str]) -> str:
+    """A JSON array of strings."""
+    from _json import encode_basestring
+
+    return f"[{', '.join(encode_basestring(item) for item in items)}]"
+
+
+def connect(path: str, timeout_ms: int) -> sqlite3.Connection:
+    """The journal, brought up to date; a newer one is refused with sqlite3.NotSupportedError."""
+    db = sqlite3.connect(
+        path, timeout=timeout_ms / 1000, isolation_level=None, check_same_thread=False
+    )
+    try:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != SCHEMA:
+            from kinen.journal.migrate import migrate
+
+            migrate(db, version)
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT}")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def insert(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Write observations in one transaction; one that is there already stays as it is."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        db.executemany(_INSERT, [_placed(db, one) for one in rows])
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _placed(db: sqlite3.Connection, one: Row) -> Row:
+    """An observation of a session is part of the session's open capsule."""
+    session, capsule = one[5], one[10]
+    found = db.execute(_OPEN, (session,)).fetchone() if session and not capsule else None
+    return (*one[:10], found[0], *one[11:]) if found else one
+
+
+def keep(data: str, spools: list[str], one: Row, timeout_ms: int = HOOK_MS) -> bool:
+    """Write an observation, or spool it when that cannot be done now; True if it was written.
+
+    The connection is left open for the process to end with: closing it would move the whole log
+    into the database, which costs more than the write.
+    """
+    try:
+        os.makedirs(data, mode=0o700, exist_ok=True)
+        db = connect(os.path.join(data, "journal.db"), timeout_ms)
+        held.append(db)
+        files = waiting(spools)
+        if files:
+            from kinen.journal.spool import drain
+
+            drain(db, files)
+        insert(db, [one])
+    except (sqlite3.Error, OSError):
+        from kinen.journal.spool import put
+
+        put(spools[0], one)
+        return False
+    return True
+
+
+held: list[sqlite3.Connection] = []
+
+
+def glance(path: str) -> str:
+    """The mark of a journal as text, empty if there is none; read only, so that closing is free."""
+    try:
+        db = snapshot(path)
+    except sqlite3.Error:
+        return ""
+    try:
+        return "|".join(map(str, mark(db)))
+    except sqlite3.Error:
+        return "unknown" if os.path.exists(path) else ""
+    finally:
+        db.close()
+
+
+def snapshot(path: str) -> sqlite3.Connection:
+    """The journal to read from as it is now, whatever others write."""
+    db = sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, isolation_level=None)
+    db.execute("BEGIN")
+    return db
+
+
+def _quoted(path: str) -> str:
+    return os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def mark(db: sqlite3.Connection) -> tuple[str, int, int]:
+    """The journal's own id, and how far it goes: the last observation, the last change."""
+    found: tuple[str, int, int] = db.execute(
+        "SELECT (SELECT value FROM meta WHERE key = 'id'),"
+        " (SELECT IFNULL(MAX(seq), 0) FROM observations),"
+        " (SELECT IFNULL(MAX(seq), 0) FROM changes)"
+    ).fetchone()
+    return found
+
+
+def waiting(spools: list[str]) -> list[str]:
+    """The files of spooled observations, oldest first; folders that are not there are empty."""
+    found = []
+    for folder in (*spools, *map(elsewhere, spools)):
+        try:
+            names = os.listdir(folder)
+            if folder not in spools:
+                only_ours(folder)
+        except OSError:
+            continue
+        found += [os.path.join(folder, name) for name in names if "." not in name]
+    return sorted(found, key=os.path.basename)
+
+
+def elsewhere(spool: str) -> str:
+    """The same spool in the system's temporary folder, for when the home's disk is full."""
+    top = os.environ.get("TEMP" if os.name == "nt" else "TMPDIR") or "/tmp"  # noqa: S108
+    user = os.getuid() if hasattr(os, "getuid") else ""
+    home, name = os.path.split(os.path.abspath(spool))
+    flat = home.replace(os.sep, "%").replace(":", "%")
+    return os.path.join(top, f"kinen-spool-{user}", flat, name)
+
+
+def only_ours(folder: str) -> None:
+    """Refuse a spool in the temporary folder where others may read along, or write."""
+    top = os.path.dirname(os.path.dirname(folder))
+    if hasattr(os, "getuid"):
+        found = os.lstat(top)
+        if found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise PermissionError(13, "not ours alone", top)

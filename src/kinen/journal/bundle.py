@@ -1,0 +1,205 @@
+"""The journal as one file that travels: export, and import of what kinen or Kindling exported."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+
+from kinen.database import translated
+from kinen.errors import StoreError
+from kinen.journal import stream
+from kinen.journal.intake import TARGETS, Intake, Loaded, place
+from kinen.journal.rows import REQUIRED, SCOPE, SECTIONS, Section, encode
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from kinen.journal.intake import Conflict
+
+__all__ = ["VERSION", "Filter", "Loaded", "export", "load"]
+
+VERSION = "1.0"
+
+
+class Filter(NamedTuple):
+    """What to export; an empty field takes everything."""
+
+    session: str = ""
+    repo: str = ""
+    after: int = 0
+    """Epoch milliseconds, inclusive."""
+    before: int = 0
+    """Epoch milliseconds, exclusive."""
+
+    def shown(self) -> dict[str, str | int]:
+        """As a bundle says it."""
+        names = {column: key for key, column in SCOPE.items()}
+        return {names.get(name, name): value for name, value in self._asdict().items() if value}
+
+
+def export(
+    db: sqlite3.Connection,
+    write: Callable[[str], object],
+    *,
+    only: Filter = Filter(),  # noqa: B008
+    form: Literal["json", "jsonl"] = "json",
+    exported_at: int,
+) -> dict[str, int]:
+    """Write what is not forgotten, one entry per line in an order that never varies.
+
+    How many of each there were comes back.
+    """
+    head = {"version": VERSION, "exported_at": exported_at, "scope_filter": only.shown()}
+    with (
+        translated(place(db), "run `kinen doctor`"),
+        _snapshot(db),
+    ):
+        if form == "jsonl":
+            write(encode(head) + "\n")
+            return {
+                section.table: _each(
+                    _lines(db, section, only), write, f'{{"{section.noun}": ', "}\n"
+                )
+                for section in SECTIONS
+            }
+        write("{\n" + ",\n".join(f"{encode(key)}: {encode(value)}" for key, value in head.items()))
+        counts = {}
+        for section in SECTIONS:
+            write(f',\n"{section.table}": [')
+            lines = _lines(db, section, only)
+            counts[section.table] = _each(lines, write, "\n", "", between=",")
+            write("\n]" if counts[section.table] else "]")
+        write("\n}\n")
+        return counts
+
+
+def _each(
+    lines: Iterable[str], write: Callable[[str], object], start: str, end: str, between: str = ""
+) -> int:
+    count = 0
+    for line in lines:
+        write(f"{between if count else ''}{start}{line}{end}")
+        count += 1
+    return count
+
+
+@contextlib.contextmanager
+def _snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """One moment for all that is read: this one, not that of the first entry."""
+    db.execute("BEGIN")
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        yield
+    finally:
+        db.execute("ROLLBACK")
+
+
+def _lines(db: sqlite3.Connection, section: Section, only: Filter) -> Iterator[str]:
+    """The entries of one table as JSON."""
+    show = _shower(section)
+    sql = (
+        f"SELECT {', '.join(section.columns)} FROM {section.table}"
+        f" WHERE {_where(section.table, only)} ORDER BY {section.order}"
+    )
+    for row in db.execute(sql, only._asdict()):
+        try:
+            item = show(row)
+        except ValueError as error:
+            what = f"{section.noun} {row[0]} of the journal holds text that is not JSON"
+            raise StoreError(what, "run `kinen doctor`; nothing more was exported") from error
+        if section.derived:
+            item |= _held(db, row[0], only)
+        try:
+            yield encode(item)
+        except ValueError:
+            yield encode(_finite(item))
+
+
+def _shower(section: Section) -> Callable[[Sequence[Any]], dict[str, Any]]:
+    """What makes the JSON of a row; its cells are the section's columns."""
+    plan, start = [], 0
+    for field in section.fields:
+        stop = start + len(field.columns)
+        empty = REQUIRED if field.always else field.empty
+        plan.append((field.name, field.form.show, start, stop, empty))
+        start = stop
+
+    def show(row: Sequence[Any]) -> dict[str, Any]:
+        item = {}
+        for name, shown, start, stop, empty in plan:
+            value = shown(*row[start:stop])
+            if value != empty:
+                item[name] = value
+        return item
+
+    return show
+
+
+def _finite(value: Any) -> Any:
+    """A value with null for the infinite numbers, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if value in (math.inf, -math.inf) else value
+
+
+def _held(db: sqlite3.Connection, capsule: str, only: Filter) -> dict[str, Any]:
+    """What a capsule holds of that which is exported."""
+    values = {**only._asdict(), "capsule": capsule}
+    ids = db.execute(
+        "SELECT id FROM observations WHERE capsule = :capsule AND capsule != ''"
+        f" AND {_where('observations', only)} ORDER BY ts, id",
+        values,
+    )
+    held: dict[str, Any] = {"observationIds": [row[0] for row in ids]}
+    summary = db.execute(
+        "SELECT id FROM summaries WHERE capsule = :capsule AND forgotten_at = 0"
+        " ORDER BY created_at DESC, id DESC LIMIT 1",
+        values,
+    ).fetchone()
+    return held | ({"summaryId": summary[0]} if summary else {})
+
+
+def _where(table: str, only: Filter) -> str:
+    """The condition that an entry of a table is exported."""
+    live = next(section.live for section in SECTIONS if section.table == table)
+    if table == "suppressed":
+        return "0" if any(only) else live
+    if table == "pins":
+        journal = ", ".join(f"'{noun}'" for noun in TARGETS)
+        kinds = [
+            f"target_type = '{noun}' AND EXISTS (SELECT 1 FROM {section.table}"
+            f" WHERE id = pins.target_id AND {_where(section.table, only)})"
+            for noun, section in TARGETS.items()
+        ]
+        return " OR ".join([*kinds, *([] if any(only) else [f"target_type NOT IN ({journal})"])])
+    if table == "summaries":
+        capsules = _where("capsules", only)
+        part = f"EXISTS (SELECT 1 FROM capsules WHERE id = summaries.capsule AND {capsules})"
+        return f"{live} AND {part}" if any(only) else live
+    time = {"observations": "ts", "capsules": "opened_at", "memories": "created_at"}[table]
+    scope = [f"{name} = :{name}" for name in ("session", "repo") if getattr(only, name)]
+    times = [f"{time} >= :after"] * bool(only.after) + [f"{time} < :before"] * bool(only.before)
+    if table == "capsules" and times:
+        held = (
+            "EXISTS (SELECT 1 FROM observations WHERE capsule = capsules.id AND capsule != ''"
+            f" AND {_where('observations', only)})"
+        )
+        times = [f"({' AND '.join(times)} OR {held})"]
+    return " AND ".join([live, *scope, *times])
+
+
+def load(
+    db: sqlite3.Connection,
+    file: IO[bytes],
+    *,
+    conflict: Conflict = "skip",
+    dry_run: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Loaded:
+    """Import a bundle of kinen or Kindling, all of it or nothing."""
+    intake = Intake(db, stream.name(file), conflict, progress)
+    return intake.take(lambda pause: stream.parts(file, pause), dry_run=dry_run)

@@ -1,0 +1,64 @@
+"""Brings a journal's tables up to date: numbered scripts, each applied in one transaction."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+
+from kinen.database import statements
+from kinen.journal.append import SCHEMA
+
+FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
+
+
+def scripts() -> list[str]:
+    """The names of all migrations, in order."""
+    return sorted(name for name in os.listdir(FOLDER) if name.endswith(".sql"))
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Apply what is missing; a journal from a newer kinen is refused and not touched."""
+    if version > SCHEMA:
+        raise sqlite3.NotSupportedError(f"journal schema {version}, and this kinen knows {SCHEMA}")
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
+    # Asked again: another process may just have made it.
+    numbered = db.execute("PRAGMA user_version").fetchone()[0]
+    if tables and not (numbered and {"schema_migrations", "observations"} <= tables):
+        raise sqlite3.DatabaseError("this is no journal of kinen")
+    _write_ahead(db)
+    for number, name in enumerate(scripts(), 1):
+        if number > version:
+            _apply(db, number, name)
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Switch to WAL; SQLite does not wait for others here, so we do."""
+    for patience in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0):
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            time.sleep(patience)
+    db.execute("PRAGMA journal_mode=WAL")
+
+
+def _apply(db: sqlite3.Connection, number: int, name: str) -> None:
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        script = file.read()
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have done it while this one waited.
+        if db.execute("PRAGMA user_version").fetchone()[0] < number:
+            for statement in statements(script):
+                db.execute(statement)
+            record = "INSERT INTO schema_migrations VALUES (?, ?, ?)"
+            db.execute(record, (number, name, time.time_ns() // 1_000_000))
+            db.execute(f"PRAGMA user_version={number}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

@@ -1,0 +1,380 @@
+"""The journal's tables and the JSON of bundles: which field is which column, and what may be in it.
+
+On the way in, entries are judged by the batch and column by column: that is where the time of an
+import goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from functools import lru_cache
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.masking import evidence, mask, mask_values
+from kinen.vocabulary import CAPSULE_TYPES, EVENTS, REDACTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    Column = list[Any]
+    Found = dict[int, dict[str, int]]
+
+LATEST = 253_402_300_800_000
+"""The year 10000 in epoch milliseconds."""
+LONGEST_ID = 200
+SCOPE = {
+    "sessionId": "session",
+    "repoId": "repo",
+    "agentId": "agent",
+    "userId": "user",
+    "taskId": "task",
+}
+REQUIRED = object()
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_MARK, _BETWEEN, _END = "\x00", ', "\\u0000", ', ', "\\u0000"]'
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
+_decode = json.JSONDecoder(parse_constant=lambda _: None).decode
+
+
+# What may be in a column
+
+
+class Form(NamedTuple):
+    """What a field may hold, and how it is kept and shown."""
+
+    words: str
+    fits: Callable[[Column], bool]
+    keep: Callable[[Column, Found], Sequence[Column]]
+    show: Callable[..., object] = lambda cell: cell
+
+
+def _of(*types: type) -> Callable[[Iterable[Any]], bool]:
+    accepted = frozenset(types).issuperset
+    return lambda values: accepted(map(type, values))
+
+
+_texts, _lists, _objects, _times = _of(str), _of(list), _of(dict), _of(int)
+
+
+def _ids(values: Column) -> bool:
+    return _names(values) and all(values)
+
+
+def _names(values: Column) -> bool:
+    if not _texts(values) or max(map(len, values), default=0) > LONGEST_ID:
+        return False
+    return all(map(str.isprintable, values)) or not any(map(_CONTROL.search, values))
+
+
+def _refs(values: Column) -> bool:
+    return _texts(values) and all(values) and not any(map(_SURROGATE.search, values))
+
+
+def _moments(values: Column) -> bool:
+    return _times(values) and min(values) >= 0 and max(values) < LATEST
+
+
+def _ratios(values: Column) -> bool:
+    return _of(int, float)(values) and min(values) >= 0 and max(values) <= 1
+
+
+def _listed(fits: Callable[[Column], bool]) -> Callable[[Column], bool]:
+    return lambda values: _lists(values) and fits(list(chain.from_iterable(values)))
+
+
+def _scopes(values: Column) -> bool:
+    if not _objects(values):
+        return False
+    fits = _of(str, type(None))
+    return _texts(chain.from_iterable(map(dict.values, values))) or all(
+        fits(one.get(key) for one in values) for key in SCOPE
+    )
+
+
+def _proofs(values: Column) -> bool:
+    return _objects(values) and all(
+        type(one.get("count", 0)) is int and _listed(_texts)([one.get("classes", [])])
+        for one in values
+        if one
+    )
+
+
+def _as_is(values: Column, _: Found) -> Sequence[Column]:
+    return (values,)
+
+
+def _kept_flags(values: Column, _: Found) -> Sequence[Column]:
+    return (list(map(int, values)),)  # SQLite takes twice as long for a bool
+
+
+def _kept_text(values: Column, _: Found) -> Sequence[Column]:
+    """Text that SQLite can hold: half a surrogate pair is none."""
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        values = [one.encode("utf-8", "replace").decode() for one in values]
+    return (values,)
+
+
+def _masked_text(values: Column, found: Found) -> Sequence[Column]:
+    texts = list(_kept_text(values, found)[0])
+    for index, text in enumerate(texts):
+        texts[index], secrets = mask(text)
+        if secrets:
+            _add(found, index, secrets)
+    return (texts,)
+
+
+def _masked_object(values: Column, found: Found) -> Sequence[Column]:
+    texts = _encoded(values)
+    for index, text in enumerate(texts):
+        if text != "{}":
+            texts[index], secrets = masked_json(text)
+            if secrets:
+                _add(found, index, secrets)
+    return (texts,)
+
+
+def let_go() -> None:
+    """Forget what was held to save time: a text may be there as it was before masking."""
+    masked_json.cache_clear()
+    array.cache_clear()
+
+
+@lru_cache(1024)
+def masked_json(text: str) -> tuple[str, dict[str, int]]:
+    """A text of JSON without secrets. The same comes up again and again, and masking is dear."""
+    value, secrets = mask_values(_decode(text))
+    return encode(value), secrets
+
+
+@lru_cache(1024)
+def array(*texts: str) -> str:
+    """A list as JSON; the same files come up again and again."""
+    return encode(texts)
+
+
+def _add(found: Found, index: int, secrets: dict[str, int]) -> None:
+    here = found.setdefault(index, {})
+    for name, count in secrets.items():
+        here[name] = here.get(name, 0) + count
+
+
+def _kept_list(values: Column, _: Found) -> Sequence[Column]:
+    return ([array(*value) for value in values],)
+
+
+def _kept_scope(values: Column, found: Found) -> Sequence[Column]:
+    """Most entries have the scope of the one before."""
+    last: dict[str, str] = {}
+    cells, rows = ("",) * len(SCOPE), []
+    for one in values:
+        if one != last:
+            last, cells = one, tuple(one.get(key) or "" for key in SCOPE)
+        rows.append(cells)
+    return [_kept_text(list(column), found)[0] for column in zip(*rows, strict=True)]
+
+
+def _kept_proof(values: Column, found: Found) -> Sequence[Column]:
+    """What had been masked before, and what was masked now."""
+    values = list(values)
+    for index, secrets in found.items():
+        old: dict[str, Any] = values[index]
+        new: dict[str, Any] = evidence(secrets)
+        classes = {*old.get("classes", ()), *new["classes"]}
+        count = old.get("count", 0) + new["count"]
+        values[index] = {**old, "count": count, "classes": sorted(classes)}
+    return (_encoded(values),)
+
+
+def _encoded(values: Column) -> list[str]:
+    """Each value as JSON. They are encoded together with a mark between them, for half the cost."""
+    if not any(values):
+        return [_encode(values[0])] * len(values)
+    with contextlib.suppress(ValueError, RecursionError):
+        whole = encode(list(chain.from_iterable(zip(values, repeat(_MARK), strict=False))))
+        parts = whole[1 : -len(_END)].split(_BETWEEN)
+        if len(parts) == len(values):  # more if a value holds the mark
+            return parts
+    return [encode(value) for value in values]
+
+
+def encode(value: object) -> str:
+    """JSON that can be written as UTF-8: half a surrogate pair stays an escape."""
+    text = _encode(value)
+    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def _shown_json(cell: str) -> Any:
+    return {} if cell == "{}" else [] if cell == "[]" else _decode(cell)
+
+
+def _shown_scope(*cells: str) -> dict[str, str]:
+    return {key: cell for key, cell in zip(SCOPE, cells, strict=True) if cell}
+
+
+def _one_of(words: tuple[str, ...]) -> Form:
+    known = frozenset(words).issuperset
+    said = f"one of {', '.join(words)}"
+    return Form(said, lambda values: _texts(values) and known(values), _as_is)
+
+
+ID = Form(f"an id of 1 to {LONGEST_ID} characters", _ids, _as_is)
+ID_OR_NONE = Form(f"an id of at most {LONGEST_ID} characters", _names, _as_is)
+IDS = Form("a list of ids", _listed(_ids), _as_is)
+REF = Form("a name", _refs, _as_is)
+WORD = Form("a text", _texts, _kept_text)
+TEXT = Form("a text", _texts, _masked_text)
+TIME = Form("a time in epoch milliseconds before the year 10000", _moments, _as_is)
+FLAG = Form("true or false", _of(bool), _kept_flags, bool)
+RATIO = Form("a number from 0 to 1", _ratios, _as_is)
+LIST = Form("a list of texts", _listed(_texts), _kept_list, _shown_json)
+OBJECT = Form("an object", _objects, _masked_object, _shown_json)
+SCOPES = Form("an object of texts", _scopes, _kept_scope, _shown_scope)
+PROOF = Form("an object with a count and classes", _proofs, _kept_proof, _shown_json)
+
+
+# Which field is which column
+
+
+class Field(NamedTuple):
+    """One field of an entry. An optional one is left out of JSON where it is empty."""
+
+    name: str
+    column: str
+    form: Form
+    empty: object = REQUIRED
+    always: bool = False
+    """Whether it is shown even where it is empty."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(SCOPE.values()) if self.form is SCOPES else (self.column,)
+
+
+class Section(NamedTuple):
+    """One array of a bundle: the table of that name."""
+
+    noun: str
+    table: str
+    fields: tuple[Field, ...]
+    derived: tuple[Field, ...] = ()
+    """What JSON says and the table does not, since it follows from other tables."""
+    order: str = "created_at, id"
+    live: str = "forgotten_at = 0"
+    erased: str = "redacted"
+    """The condition of an entry whose text was taken out."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(chain.from_iterable(field.columns for field in self.fields))
+
+    @property
+    def key(self) -> str:
+        return self.fields[0].column
+
+
+_SCOPE_IDS = Field("scopeIds", "", SCOPES, {}, always=True)
+_CREATED = Field("createdAt", "created_at", TIME)
+_REDACTED = Field("redacted", "redacted", FLAG, False)
+_CONFIDENCE = Field("confidence", "confidence", RATIO, 1.0, always=True)
+
+SECTIONS = (
+    Section(
+        "observation",
+        "observations",
+        (
+            Field("id", "id", ID),
+            Field("kind", "kind", _one_of(EVENTS)),
+            Field("content", "content", TEXT),
+            Field("provenance", "provenance", OBJECT, {}, always=True),
+            Field("ts", "ts", TIME),
+            _SCOPE_IDS,
+            Field("redacted", "redacted", FLAG, False, always=True),
+            Field("capsuleId", "capsule", ID_OR_NONE, ""),
+            Field("branch", "branch", WORD, ""),
+            Field("head", "head", WORD, ""),
+            Field("files", "files", LIST, []),
+            Field("redaction", "masked", PROOF, {}),
+        ),
+        order="ts, id",
+    ),
+    Section(
+        "capsule",
+        "capsules",
+        (
+            Field("id", "id", ID),
+            Field("type", "type", _one_of(CAPSULE_TYPES)),
+            Field("intent", "intent", TEXT, "", always=True),
+            Field("status", "status", _one_of(("open", "closed"))),
+            Field("openedAt", "opened_at", TIME),
+            Field("closedAt", "closed_at", TIME, 0),
+            Field("reason", "reason", TEXT, ""),
+            _SCOPE_IDS,
+        ),
+        derived=(
+            Field("observationIds", "", IDS, [], always=True),
+            Field("summaryId", "", ID_OR_NONE, ""),
+        ),
+        order="opened_at, id",
+        erased=f"intent = '{REDACTED}'",
+    ),
+    Section(
+        "summary",
+        "summaries",
+        (
+            Field("id", "id", ID),
+            Field("capsuleId", "capsule", ID),
+            Field("content", "content", TEXT),
+            _CONFIDENCE,
+            _CREATED,
+            Field("evidenceRefs", "evidence_refs", LIST, [], always=True),
+            Field("written", "written", FLAG, True),
+            _REDACTED,
+        ),
+    ),
+    Section(
+        "pin",
+        "pins",
+        (
+            Field("id", "id", ID),
+            Field("targetType", "target_type", ID),
+            Field("targetId", "target_id", REF),
+            Field("reason", "reason", TEXT, ""),
+            _CREATED,
+            Field("expiresAt", "expires_at", TIME, 0),
+            _SCOPE_IDS,
+        ),
+        live="1",
+        erased=f"reason = '{REDACTED}'",
+    ),
+    Section(
+        "memory",
+        "memories",
+        (
+            Field("id", "id", ID),
+            Field("type", "type", WORD),
+            Field("content", "content", TEXT),
+            _CONFIDENCE,
+            _CREATED,
+            Field("derivedFrom", "derived_from", LIST, [], always=True),
+            Field("supersededBy", "superseded_by", ID_OR_NONE, ""),
+            _SCOPE_IDS,
+            _REDACTED,
+        ),
+    ),
+    Section(
+        "suppressed",
+        "suppressed",
+        (Field("ref", "ref", REF), Field("at", "at", TIME)),
+        order="at, ref",
+        live="1",
+        erased="0",
+    ),
+)

@@ -1,0 +1,265 @@
+"""The journal of one space: what is written to it, and in which order of life."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from kinen.database import integrity, translated, writing
+from kinen.entries import Capsule, Pin, Scope, Summary
+from kinen.errors import Busy, NotFound, StoreError
+from kinen.journal import append, reading
+from kinen.journal.summary import summarize
+from kinen.masking import mask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kinen.entries import Observation
+
+PATIENCE_MS = 20_000
+"""How long a write waits for its turn; an observation is spooled after that."""
+BRIEFLY_MS = 200
+"""How long a reader waits to write what was spooled: it can do without."""
+STALE_MS = 24 * 3_600_000
+"""An open capsule without a word for this long was left by a crash."""
+HINT = "run `kinen doctor`; your journal was not changed"
+
+
+class Journal:
+    """Read and write access to one journal; the database is opened when it is first needed."""
+
+    def __init__(self, data: str, spools: list[str], patience_ms: int = PATIENCE_MS) -> None:
+        self.path = os.path.join(data, "journal.db")
+        self.spools = spools
+        self._patience = patience_ms
+        self._db: sqlite3.Connection | None = None
+
+    @property
+    def exists(self) -> bool:
+        return os.path.exists(self.path) or bool(append.waiting(self.spools))
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The database, with everything that had been spooled written to it."""
+        if self._db is None:
+            from kinen.journal.spool import keep_reserve
+
+            with self.translated():
+                os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+                self._db = append.connect(self.path, self._patience)
+            keep_reserve(self.spools[0])
+        self.drain(BRIEFLY_MS)
+        return self._db
+
+    def ready(self) -> str:
+        """The path of the database, up to date and with nothing left in the spool."""
+        return self.path if self.db else ""
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    @contextlib.contextmanager
+    def translated(self) -> Iterator[None]:
+        with translated(self.path, HINT):
+            try:
+                yield
+            except sqlite3.NotSupportedError as error:
+                raise StoreError(
+                    f"{self.path} is of a newer kinen: {error}",
+                    "update kinen: pip install -U kinen",
+                ) from error
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        with self.translated():
+            db = self.db
+            self.drain(self._patience)  # what happened before comes first
+            with writing(db):
+                yield db
+
+    def check(self) -> str:
+        return integrity(self.db) if self.exists else ""
+
+    def drain(self, patience_ms: int) -> int:
+        """Write what was spooled; if that cannot be done now, it stays where it is."""
+        files = append.waiting(self.spools)
+        if not files or self._db is None:
+            return 0
+        from kinen.journal.spool import drain
+
+        try:
+            self._db.execute(f"PRAGMA busy_timeout={min(patience_ms, self._patience)}")
+            return drain(self._db, files)
+        except sqlite3.Error:
+            return 0
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout={self._patience}")
+
+    # Observations
+
+    def observe(self, row: append.Row) -> Observation:
+        """Keep an observation; when this returns, it is on disk."""
+        try:
+            append.insert(self.db, [row])
+        except (sqlite3.OperationalError, Busy) as error:
+            self._spool(row, error)
+            return reading.made("observation", _as_read(row))  # type: ignore[no-any-return]
+        return reading.entry(self.db, "observation", str(row[0]))  # type: ignore[no-any-return]
+
+    def _spool(self, row: append.Row, error: Exception) -> None:
+        from kinen.journal.spool import put
+
+        try:
+            put(self.spools[0], row)
+        except OSError as fault:
+            raise StoreError(
+                f"cannot keep it: {fault.strerror or fault} ({error})",
+                f"free some space where {self.path} lives, then run it again",
+            ) from error
+
+    # Capsules
+
+    def open_capsule(
+        self, intent: str, type_: str, scope: Scope, now: int, *, resume: bool = False
+    ) -> Capsule:
+        """Begin a capsule; one that is still open for the same session was left by a crash.
+
+        With `resume` that one goes on instead.
+        """
+        with self.writing() as db:
+            same = self._open(db, "type = ? AND session = ?", type_, scope.session)
+            if same and resume:
+                return same[-1]
+            idle = self._open(db, _IDLE, now - STALE_MS, now - STALE_MS)
+            for left in {one.id: one for one in (*same, *idle)}.values():
+                self._close(db, left, "", "abandoned", now)
+            capsule = Capsule(append.ulid(now), type_, mask(intent)[0], "open", now, scope=scope)
+            db.execute(
+                "INSERT INTO capsules(id, type, intent, status, opened_at, session, repo, agent,"
+                " user, task) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",
+                (capsule.id, type_, capsule.intent, now, *scope),
+            )
+        return capsule
+
+    def _open(self, db: sqlite3.Connection, where: str, *values: Any) -> list[Capsule]:
+        columns = reading.NOUNS["capsules"].columns
+        rows = db.execute(
+            f"SELECT {columns} FROM capsules WHERE status = 'open' AND {where} ORDER BY id", values
+        )
+        return [reading.made("capsule", row) for row in rows.fetchall()]
+
+    def close_capsule(
+        self, name: str, summary: str, now: int, confidence: float = 1.0
+    ) -> tuple[Capsule, Summary | None]:
+        """End a capsule; without a summary one is made of what happened in it."""
+        with self.writing() as db:
+            kind, id_ = reading.resolve(db, name, ["capsule"])
+            capsule: Capsule = reading.entry(db, kind, id_)
+            if capsule.status != "open" or capsule.forgotten_at:
+                raise NotFound(f"{capsule.ref} is closed already", "`kinen list capsules` shows it")
+            written = self._close(db, capsule, summary, "", now, confidence)
+            return reading.entry(db, "capsule", id_), written
+
+    def _close(
+        self,
+        db: sqlite3.Connection,
+        capsule: Capsule,
+        summary: str,
+        reason: str,
+        now: int,
+        confidence: float = 1.0,
+    ) -> Summary | None:
+        last = db.execute(
+            "SELECT MAX(ts) FROM observations WHERE capsule = ? AND forgotten_at = 0", (capsule.id,)
+        ).fetchone()[0]
+        ended = max(capsule.opened_at, last or 0) if reason else max(now, capsule.opened_at)
+        db.execute(
+            "UPDATE capsules SET status = 'closed', closed_at = ?, reason = ? WHERE id = ?",
+            (ended, reason, capsule.id),
+        )
+        closed = capsule._replace(status="closed", closed_at=ended, reason=reason)
+        if summary.strip():
+            return self._summary(db, closed, mask(summary)[0], (), now, confidence, written=True)
+        said = db.execute(
+            "SELECT COUNT(*) FROM summaries WHERE capsule = ? AND written AND created_at >= ?",
+            (capsule.id, last or 0),
+        ).fetchone()[0]
+        if last is None or said:
+            return None
+        text, evidence = summarize(closed, reading.stream(db, capsule.id))
+        return self._summary(db, closed, text, evidence, ended, 0.5, written=False)
+
+    def _summary(
+        self,
+        db: sqlite3.Connection,
+        capsule: Capsule,
+        text: str,
+        evidence: tuple[str, ...],
+        now: int,
+        confidence: float,
+        *,
+        written: bool,
+    ) -> Summary:
+        made = Summary(append.ulid(now), capsule.id, text, now, confidence, evidence, written)
+        db.execute(
+            "INSERT INTO summaries(id, capsule, content, created_at, confidence, evidence_refs,"
+            " written) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*made[:5], json.dumps(evidence), int(written)),
+        )
+        return made
+
+    # Pins
+
+    def pin(self, target: str, note: str, ttl_ms: int, scope: Scope, now: int) -> Pin:
+        """Pin a ref; what is pinned already in that scope gets the new note and time."""
+        kind, _, id_ = target.partition(":")
+        ends = now + ttl_ms if ttl_ms else 0
+        with self.writing() as db:
+            row = db.execute(
+                "SELECT id FROM pins WHERE target_type = ? AND target_id = ?"
+                " AND (session, repo, agent, user, task) = (?, ?, ?, ?, ?)",
+                (kind, id_, *scope),
+            ).fetchone()
+            if row:
+                db.execute(
+                    "UPDATE pins SET reason = ?, expires_at = ? WHERE id = ?",
+                    (mask(note)[0], ends, row[0]),
+                )
+                return reading.entry(db, "pin", row[0])  # type: ignore[no-any-return]
+            made = Pin(append.ulid(now), target, mask(note)[0], now, ends, scope)
+            db.execute(
+                "INSERT INTO pins VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (made.id, kind, id_, made.note, now, ends, *scope),
+            )
+        return made
+
+    def unpin(self, name: str) -> list[str]:
+        """Take away a pin, or every pin of a ref; the refs of what is pinned no more."""
+        with self.writing() as db:
+            rows = db.execute(
+                "SELECT id, target_type || ':' || target_id FROM pins WHERE id = ?1 OR"
+                " 'pin:' || id = ?1 OR target_id = ?1 OR target_type || ':' || target_id = ?1",
+                (name,),
+            ).fetchall()
+            db.executemany("DELETE FROM pins WHERE id = ?", [row[:1] for row in rows])
+        if not rows:
+            raise NotFound(f"nothing pinned as {name!r}", "`kinen list pins` shows the pins")
+        return [row[1] for row in rows]
+
+
+_IDLE = (
+    "opened_at < ? AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.capsule = capsules.id"
+    " AND o.ts >= ?)"
+)
+
+
+def _as_read(row: append.Row) -> tuple[Any, ...]:
+    """A row to be written, in the order in which it is read."""
+    by_name = dict(zip(append.COLUMNS, row, strict=True), redacted=0, forgotten_at=0)
+    return tuple(by_name[one.strip()] for one in reading.NOUNS["observations"].columns.split(","))

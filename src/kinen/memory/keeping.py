@@ -1,0 +1,318 @@
+"""What a memory can be told: observations, capsules, pins, and what is to be forgotten."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from kinen.errors import NotFound, QueryError
+from kinen.memory.asking import Asking
+from kinen.text import now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kinen.entries import Capsule, JournalState, Observation, Pin, Scope, Summary
+    from kinen.journal.bundle import Loaded
+    from kinen.journal.erase import Erased
+
+    Path = str | os.PathLike[str]
+    Conflict = Literal["skip", "overwrite", "error"]
+
+
+class Keeping(Asking):
+    """Everything that writes to the journal."""
+
+    def observe(
+        self,
+        text: str,
+        *,
+        kind: str = "message",
+        scope: Scope | Mapping[str, str] | None = None,
+        files: Sequence[str] = (),
+        capsule: str = "",
+        provenance: Mapping[str, Any] | None = None,
+        at: int = 0,
+        id: str = "",  # noqa: A002
+    ) -> Observation:
+        """Keep something that happened; when this returns, it is on disk, its secrets masked.
+
+        `at` is epoch milliseconds, now if not given. The same `id` is stored once.
+        """
+        from kinen import route
+        from kinen.gitdir import git_above
+        from kinen.jot import allowed, check
+        from kinen.journal import append, reading
+
+        check(text, kind)
+        if not 0 <= at < append.LATEST:
+            raise QueryError(f"no such time: {at}", "give epoch milliseconds before the year 10000")
+        root = self.space.root
+        named = [route.inside(os.path.join(root, file), root) for file in files]
+        allowed(named, list(self.config.privacy.exclude))
+        journal = self._journal
+        if capsule:
+            capsule = reading.resolve(journal.db, capsule, ["capsule"])[1]
+        git = git_above(self.space.root)
+        branch, head = route.head(git.folder, git.common) if git else ("", "")
+        said, masked = _provenance(provenance or {})
+        return journal.observe(
+            append.row(
+                text,
+                kind,
+                at,
+                found=masked,
+                id=id,
+                provenance=said,
+                capsule=capsule,
+                branch=branch,
+                head=head,
+                files=append.array(named),
+                **self._scope(scope)._asdict(),
+            )
+        )
+
+    def _scope(self, scope: Scope | Mapping[str, str] | None) -> Scope:
+        """A scope as given, in this repository unless it says another."""
+        from kinen.entries import Scope
+
+        given = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
+        return given if given.repo else given._replace(repo=self.space.origin or self.space.name)
+
+    def open_capsule(
+        self,
+        intent: str,
+        *,
+        type: str = "session",  # noqa: A002
+        scope: Scope | Mapping[str, str] | None = None,
+        resume: bool = False,
+    ) -> Capsule:
+        """Begin a capsule. One left open for the same session is closed as abandoned first, or,
+        with `resume`, goes on.
+        """
+        from kinen.vocabulary import CAPSULE_TYPES
+
+        if type not in CAPSULE_TYPES:
+            raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
+        return self._journal.open_capsule(
+            intent, type, self._scope(scope), _milliseconds(), resume=resume
+        )
+
+    def close_capsule(
+        self, capsule: str, summary: str = "", *, confidence: float = 1.0
+    ) -> tuple[Capsule, Summary | None]:
+        """End a capsule, with a summary of yours or one made of what happened in it."""
+        if not 0 <= confidence <= 1:
+            raise QueryError(f"confidence {confidence} is not from 0 to 1")
+        return self._journal.close_capsule(capsule, summary, _milliseconds(), confidence)
+
+    def capsule(self, name: str) -> tuple[Capsule, list[Observation], list[Summary]]:
+        """A capsule with what happened in it."""
+        from kinen.journal import reading
+
+        db = self._journal.db
+        id_ = reading.resolve(db, name, ["capsule"])[1]
+        found = reading.entries(db, "summaries", reading.Wanted(capsule=id_))[0]
+        return reading.entry(db, "capsule", id_), list(reading.stream(db, id_)), found[::-1]
+
+    def entries(self, plural: str, **wanted: Any) -> tuple[list[Any], int]:
+        """The newest observations, capsules, summaries, pins or memories, and how many there are.
+
+        Filters: session repo agent kind after before limit audit.
+        """
+        from kinen.journal import reading
+
+        if plural not in reading.NOUNS:
+            raise QueryError(f"no list of {plural!r}", "use one of " + ", ".join(reading.NOUNS))
+        if not self._journal.exists:
+            return [], 0
+        chosen = reading.Wanted(**wanted, now=_milliseconds())
+        return reading.entries(self._journal.db, plural, chosen)
+
+    def journal_state(self) -> JournalState:
+        """Whether the journal is sound, and what still waits to be written to it."""
+        from kinen.entries import JournalState
+
+        journal = self._journal
+        if not journal.exists:
+            return JournalState(False, journal.path)
+        problem = journal.check()
+        count = "SELECT COUNT(*) FROM observations WHERE forgotten_at = 0"
+        observations = 0 if problem else journal.db.execute(count).fetchone()[0]
+        bad = [
+            os.path.join(folder, name)
+            for folder in self._spools
+            if os.path.isdir(folder)
+            for name in sorted(os.listdir(folder))
+            if name.endswith(".bad")
+        ]
+        waiting = len(self._waiting())
+        return JournalState(True, journal.path, observations, waiting, tuple(bad), problem)
+
+    def pin(
+        self,
+        ref: str,
+        note: str = "",
+        *,
+        ttl: float = 0,
+        scope: Scope | Mapping[str, str] | None = None,
+    ) -> Pin:
+        """Have every recall in a scope begin with something, for `ttl` seconds or for good."""
+        from kinen.entries import Scope
+
+        chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
+        target, _ = self._named(ref)
+        return self._journal.pin(target, note, round(ttl * 1000), chosen, _milliseconds())
+
+    def unpin(self, ref: str) -> list[str]:
+        """Take away a pin, or every pin of a ref."""
+        with contextlib.suppress(NotFound):
+            return self._journal.unpin(ref)
+        return self._journal.unpin(self._named(ref)[0])
+
+    def redact(self, ref: str) -> Erased:
+        """Empty an entry of the journal for good, keeping its id and relations."""
+        return self._erase(ref, forget=False)
+
+    def forget(self, ref: str) -> Erased:
+        """Leave only a tombstone of an entry; of a file or commit, show it no more."""
+        return self._erase(ref, forget=True)
+
+    def _erase(self, ref: str, *, forget: bool) -> Erased:
+        from kinen.database import scrub
+        from kinen.index.writer import sync_lock
+        from kinen.journal import erase
+        from kinen.journal.spool import discard
+
+        journal, (target, ours) = self._journal, self._named(ref)
+        at = _milliseconds()
+        if not ours:
+            erase.suppress(journal, target, at)
+            self.sync(embed=False)
+            return erase.Erased((target,), suppressed=True)
+        erased = erase.erase(journal, target, forget=forget, now=at)
+        discard(journal.spools, [ref.partition(":")[2] for ref in erased.refs])
+        with journal.translated():
+            scrub(journal.db, journal.path)
+        with sync_lock(self._file("sync.lock"), 600):
+            self._scrub_index()
+        return erased
+
+    def _scrub_index(self) -> None:
+        """Take what was erased out of index, vectors and cache, freed pages and logs included.
+
+        What was said beside it goes too: earlier states of its segment, the summary made of it.
+        """
+        from kinen.index.writer import Writer
+
+        if not os.path.exists(self._file("index.db")):
+            return
+        with contextlib.closing(Writer(self._file("index.db"))) as writer:
+            writer.follow(self._entries)
+            self._cache.prune(set(self._reader.digests()))
+            self._cache.forget(())
+            self._loaded = ("", None)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._file("vectors.bin"))
+            writer.scrub()
+
+    def restore(self, ref: str) -> str:
+        """Show a file or commit again that was forgotten."""
+        from kinen.journal import erase
+
+        found = erase.unsuppress(self._journal, ref)
+        self.sync(embed=False)
+        return found
+
+    def _named(self, ref: str) -> tuple[str, bool]:
+        """The full ref of what is named, and whether the journal has it."""
+        from kinen.journal import reading
+
+        if self._journal.exists:
+            with contextlib.suppress(NotFound):
+                return ":".join(reading.resolve(self._journal.db, ref)), True
+        return self.record(ref).ref, False
+
+    def export(
+        self,
+        out: Path | IO[str],
+        *,
+        session: str = "",
+        repo: str = "",
+        after: int = 0,
+        before: int = 0,
+        form: Literal["json", "jsonl"] = "json",
+    ) -> dict[str, int]:
+        """Write the journal, or a part of it, as one bundle; a file is replaced as a whole."""
+        from kinen.journal.bundle import Filter, export
+
+        only = Filter(session, repo, after, before)
+        moment = os.environ.get("SOURCE_DATE_EPOCH", "")
+        at = int(moment) * 1000 if moment.isdecimal() else _milliseconds()
+
+        def write(target: IO[str]) -> dict[str, int]:
+            db = self._journal.db
+            return export(db, target.write, only=only, form=form, exported_at=at)
+
+        if not isinstance(out, (str, os.PathLike)):
+            return write(out)
+        draft = f"{os.fspath(out)}.{os.getpid()}.tmp"
+        try:
+            with open(draft, "x", encoding="utf-8", newline="\n", errors="surrogatepass") as file:
+                counts = write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, out)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)
+        return counts
+
+    def load(
+        self,
+        file: Path | IO[bytes],
+        *,
+        on_conflict: Conflict = "skip",
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Loaded:
+        """Take in a bundle of kinen or Kindling, or a Kindling database: all of it or nothing."""
+        from kinen.journal import bundle, kindling
+
+        journal = self._journal
+        with journal.translated():
+            if not isinstance(file, (str, os.PathLike)):
+                return bundle.load(
+                    journal.db, file, conflict=on_conflict, dry_run=dry_run, progress=progress
+                )
+            path = os.fspath(file)
+            if kindling.is_kindling(path):
+                return kindling.load_database(
+                    journal.db, path, conflict=on_conflict, dry_run=dry_run
+                )
+            with open(path, "rb") as opened:
+                return bundle.load(
+                    journal.db, opened, conflict=on_conflict, dry_run=dry_run, progress=progress
+                )
+
+
+def _milliseconds() -> int:
+    return round(now() * 1000)
+
+
+def _provenance(said: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+    """Provenance as JSON, its secrets masked, with the evidence."""
+    if not said:
+        return "{}", {}
+    import json
+
+    from kinen.masking import mask_values
+
+    value, found = mask_values(dict(said))
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False), found
+    except (TypeError, ValueError) as error:
+        raise QueryError(
+            f"provenance is no JSON: {error}", "give strings, numbers, lists"
+        ) from error

@@ -1,0 +1,9 @@
+"""Words of the journal that hooks need too: no import, so that it costs nothing."""
+
+EVENTS = (
+    *("message", "tool_call", "command", "file_diff", "error"),
+    *("node_start", "node_end", "node_output", "node_error"),
+)
+"""The kinds of observation."""
+CAPSULE_TYPES = ("session", "pocketflow_node")
+REDACTED = "[redacted]"
