@@ -36,7 +36,7 @@ for _surface in SURFACES:
     ALLOWED[_surface] = BASE | {"memory", "render", "jot"}
 for _base in BASE:
     ALLOWED[_base] = BASE
-ALLOWED["__init__"] = {"memory", "model", "errors"}
+ALLOWED["__init__"] = {"memory", "model", "entries", "errors"}
 ALLOWED["__main__"] = {"cli"}
 
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "mcp", "fastapi", "textual", "click", "rich", "yaml")
@@ -119,3 +119,25 @@ def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -
     )
     loaded(ask)
     assert not loaded(ask) & {*HEAVY, "dataclasses", "inspect", "subprocess", "pathspec"}
+
+
+def test_keeping_an_observation_loads_only_what_sqlite_needs(tmp_path: Path) -> None:
+    space = tmp_path / "space"
+    (space / ".kinen").mkdir(parents=True)
+    told = (
+        "import os, sys\n"
+        f"os.environ['KINEN_HOME'] = {str(tmp_path / 'home')!r}\n"
+        f"os.environ['HOME'] = {str(tmp_path)!r}\n"
+        f"os.chdir({str(space)!r})\n"
+        "from kinen.cli import main\n"
+        "try:\n"
+        "    main(['log', 'the kettle is on', '--session', 's1', '--file', 'tea.md'])\n"
+        "except SystemExit:\n"
+        "    pass"
+    )
+    loaded(told)  # finds the space, and remembers where it is
+    heavy = {*HEAVY, "typing", "re", "json", "contextlib", "inspect", "subprocess", "hashlib"}
+    run = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(SOURCE.parent)!r})\n"]
+    run[-1] += f"{told}\nprint(' '.join(sys.modules))"
+    found = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert not {name.split(".")[0] for name in found.splitlines()[-1].split()} & heavy

@@ -5,6 +5,8 @@ from kinen import Memory, Query
 with Memory.open("path/to/space") as memory:
     memory.sync()
     hits = memory.search(Query("why did we drop redis?"))
+    memory.observe("we moved sessions to Postgres", scope={"session": "s1"})
+    recall = memory.recall(Query("sessions", budget=500))
 """
 
 from __future__ import annotations
@@ -12,21 +14,28 @@ from __future__ import annotations
 # As typing.TYPE_CHECKING, without its 4 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from kinen.entries import Capsule, Observation, Pin, Recall, Scope, Summary
     from kinen.errors import KinenError
     from kinen.memory import Memory
     from kinen.model import Chunk, Edge, Hit, Hits, Query, Record, Report, Vote
 
 __version__ = "0.1.0"
 __all__ = [
+    "Capsule",
     "Chunk",
     "Edge",
     "Hit",
     "Hits",
     "KinenError",
     "Memory",
+    "Observation",
+    "Pin",
     "Query",
+    "Recall",
     "Record",
     "Report",
+    "Scope",
+    "Summary",
     "Vote",
     "__version__",
 ]
@@ -38,6 +47,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'kinen' has no attribute {name!r}")
     from importlib import import_module
 
-    home = {"Memory": "memory", "KinenError": "errors"}.get(name, "model")
+    homes = {"Memory": "memory", "KinenError": "errors"}
+    homes |= dict.fromkeys(
+        ("Capsule", "Observation", "Pin", "Recall", "Scope", "Summary"), "entries"
+    )
+    home = homes.get(name, "model")
     found: object = getattr(import_module(f"kinen.{home}"), name)
     return found

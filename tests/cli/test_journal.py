@@ -1,0 +1,294 @@
+"""The journal's commands as a person or a script uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+
+
+def ref(ran) -> str:
+    assert ran.code == 0, ran.err
+    return ran.out.split()[0]
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    wanted = text.lower().encode()
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and wanted in path.read_bytes().lower()
+    ]
+
+
+def test_what_is_logged_is_listed_shown_and_found_at_once(kinen) -> None:
+    one = ref(kinen("log", "the limiter counts per key, not per user", "--session", "s1"))
+    two = ref(kinen("log", "-", "--kind", "command", stdin="$ make\nok\n"))
+    listed = kinen("list", "observations")
+    assert [line.split()[0] for line in listed.out.splitlines()] == [two, one]
+    assert "$ make ok" in listed.out
+    found = kinen("search", "--fulltext", "limiter")
+    assert found.out.startswith(one)
+    assert "counts per key" in kinen("show", one).out
+    found = kinen("search", "how are requests counted", "--type", "observations", "--json")
+    assert json.loads(found.out)["results"][0]["source"]["ref"] == one
+
+
+def test_observations_are_filtered_by_kind_session_agent_and_time(kinen) -> None:
+    kinen(
+        "log", "deploy failed on node one", "--kind", "error", "--session", "s1", "--agent", "codex"
+    )
+    kinen("log", "deploy went well on node two", "--kind", "command", "--session", "s2")
+    ask = ("search", "--fulltext", "deploy")
+    assert "node one" in kinen(*ask, "--kind", "error").out
+    assert "node two" not in kinen(*ask, "--kind", "error").out
+    assert "node two" in kinen(*ask, "--session", "s2").out
+    assert "node one" not in kinen(*ask, "--session", "s2").out
+    assert "node two" not in kinen(*ask, "--agent", "codex").out
+    assert kinen(*ask, "--until", "1d").code == 1
+    assert kinen(*ask, "--type", "notes").code == 1
+    assert len(kinen("list", "observations", "--kind", "error").out.splitlines()) == 1
+    assert kinen("list", "observations", "--after", "2099-01-01").code == 1
+    assert kinen(*ask, "--kind", "nonsense").code == 2
+
+
+def test_a_capsule_is_opened_filled_closed_and_shown(kinen) -> None:
+    capsule = ref(kinen("capsule", "open", "--intent", "find the flaky test", "--session", "s1"))
+    kinen("log", "$ pytest\n1 failed", "--kind", "command", "--session", "s1")
+    kinen("log", "it races with the cache", "--session", "s1")
+    closed = kinen("capsule", "close", capsule)
+    assert closed.out.startswith(capsule)
+    assert "find the flaky test" in closed.out
+    assert "it races with the cache" in closed.out
+    shown = json.loads(kinen("capsule", "show", capsule, "--json").out)
+    assert (shown["status"], len(shown["observations"]), len(shown["summaries"])) == (
+        "closed",
+        2,
+        1,
+    )
+    again = kinen("capsule", "close", capsule)
+    assert again.code == 2
+    assert "closed already" in again.err
+    left = ref(kinen("capsule", "open", "--intent", "another", "--session", "s1"))
+    ref(kinen("capsule", "open", "--intent", "a third", "--session", "s1"))
+    assert "abandoned" in kinen("capsule", "show", left).out
+    assert (
+        "find the flaky test" in kinen("search", "--fulltext", "flaky", "--type", "summaries").out
+    )
+
+
+def test_pins_come_first_in_a_recall_and_go_when_they_are_taken_away(kinen) -> None:
+    one = ref(kinen("log", "never deploy on Fridays"))
+    kinen("log", "the deploy script needs a token")
+    made = kinen("pin", one, "--note", "agreed with Ada", "--ttl", "7d")
+    assert made.code == 0
+    given = kinen("recall", "deploy script", "--budget", "300").out
+    assert given.startswith("## Pinned\n")
+    assert "agreed with Ada" in given
+    assert given.index("never deploy") < given.index("## Related") < given.index("needs a token")
+    assert kinen("list", "pins").out.startswith("pin:")
+    assert kinen("unpin", one).out.strip() == one
+    assert "## Pinned" not in kinen("recall", "deploy script").out
+    assert kinen("unpin", one).code == 2
+    assert kinen("pin", one, "--ttl", "soon").code == 2
+
+
+def test_a_recall_keeps_its_budget_and_says_what_it_left_out(kinen) -> None:
+    for n in range(12):
+        kinen("log", f"the import of part {n} took a while: " + "row after row " * 20)
+    given = json.loads(kinen("recall", "import", "--budget", "250", "--json").out)
+    assert given["tokens"] <= given["budget"] == 250
+    assert not given["over_budget"]
+    assert given["dropped"]
+    assert {one["reason"] for one in given["dropped"]} == {"over budget"}
+    votes = given["items"][0]["votes"]
+    assert "recency" in [vote["retriever"] for vote in votes]
+    assert abs(sum(vote["share"] for vote in votes) - given["items"][0]["score"]) < 1e-4
+    assert kinen("recall", "import").out == kinen("recall", "import").out
+    assert kinen("recall", "import", "--budget", "-5").code == 2
+    assert kinen("recall").out.startswith("## Related")
+
+
+def test_a_file_can_be_pinned(kinen, write) -> None:
+    write("conventions.md", "# Conventions\n\nTabs, never spaces.\n")
+    assert kinen("pin", "conventions.md").code == 0
+    assert "Tabs, never spaces" in kinen("recall", "whatever").out
+
+
+def test_secrets_and_private_text_never_reach_the_disk(kinen, home: Path) -> None:
+    ran = kinen("log", f"export TOKEN={SECRET} <private>the merger</private>", "--json")
+    kept = json.loads(ran.out)
+    assert kept["content"] == "export TOKEN=[masked:github_token] [private]"
+    assert kept["masked"] == {"count": 2, "classes": ["github_token", "private"]}
+    kinen("capsule", "open", "--intent", f"rotate {SECRET}", "--session", "s1")
+    kinen("log", "-", "--session", "s1", stdin=f"found {SECRET}")
+    kinen("pin", kept["ref"], "--note", f"was {SECRET}")
+    kinen("recall", "rotate")
+    assert not files_with(home, SECRET)
+    assert not files_with(home, "the merger")
+
+
+def test_excluded_paths_are_never_captured(kinen, write, home: Path) -> None:
+    write(".kinen/config.yml", "privacy:\n  exclude: ['vault/**', '*.sql']\n")
+    for path in (".env", "config/.env.local", "vault/a/b.txt", "dump.sql", "deploy/id_rsa"):
+        for more in ((), ("--json",)):
+            ran = kinen(
+                "log", f"edited {path}: marigold", "--kind", "file_diff", "--file", path, *more
+            )
+            assert ran.code == 2
+            assert "never captured" in ran.err
+    assert not files_with(home, "marigold")
+    assert kinen("log", "edited it", "--file", "src/env.py").code == 0
+
+
+def test_redacted_and_forgotten_text_is_nowhere(kinen, home: Path) -> None:
+    ref(kinen("capsule", "open", "--intent", "call the heliotrope customer", "--session", "s1"))
+    first = ref(kinen("log", "call the heliotrope customer about xylophones", "--session", "s1"))
+    second = ref(kinen("log", "the quokkanaut contract ends in May", "--session", "s1"))
+    kinen("index")
+    kinen(
+        "capsule",
+        "close",
+        json.loads(kinen("list", "capsules", "--json").out)["capsules"][0]["ref"],
+    )
+    kinen("pin", second)
+    assert kinen("recall", "heliotrope quokkanaut").code == 0
+    assert kinen("redact", first).out.strip() == f"redacted {first}"
+    assert kinen("forget", second).out.strip() == f"forgotten {second}"
+    for word in ("heliotrope", "xylophone", "quokkanaut"):
+        assert not files_with(home, word), word
+    assert "[redacted]" in kinen("list", "observations").out
+    assert second not in kinen("list", "observations").out
+    assert "[forgotten]" in kinen("list", "observations", "--audit").out
+    assert kinen("search", "--fulltext", "quokkanaut").code == 1
+    assert kinen("show", first).code == 0
+    assert kinen("show", second).code == 2
+
+
+def test_a_file_is_hidden_and_shown_again_but_not_emptied(kinen, write, space: Path) -> None:
+    write("plan.md", "# Plan\n\nBuy the wombatworks.\n")
+    kinen("index")
+    gone = kinen("forget", "plan.md")
+    assert gone.code == 0
+    assert "not kinen's to empty" in gone.err
+    assert kinen("search", "--fulltext", "wombatworks").code == 1
+    assert (space / "plan.md").exists()
+    kinen("index", "--rebuild")
+    assert kinen("search", "--fulltext", "wombatworks").code == 1
+    assert kinen("forget", "plan.md", "--undo").code == 0
+    assert kinen("search", "--fulltext", "wombatworks").code == 0
+    assert kinen("forget", "plan.md", "--undo").code == 2
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_an_export_imported_into_an_empty_home_exports_the_same_bytes(
+    kinen, tmp_path: Path, form: str
+) -> None:
+    ref(kinen("capsule", "open", "--intent", "ünïcode", "--session", "s1"))
+    one = ref(kinen("log", "日本語 and \u2028 and \\n", "--session", "s1", "--file", "a b.md"))
+    kinen("log", "second", "--kind", "error", "--session", "s1", "--agent", "x")
+    kinen("pin", one, "--note", "n", "--ttl", "7d")
+    kinen("capsule", "open", "--intent", "next", "--session", "s1")
+    kinen("redact", one)
+    fixed = {"SOURCE_DATE_EPOCH": "1700000000"}
+    path, there = str(tmp_path / "a"), {"KINEN_HOME": str(tmp_path / "elsewhere")}
+    assert kinen("export", path, "--format", form, **fixed).code == 0
+    ran = kinen("import", path, **there)
+    assert ran.code == 0, ran.err
+    assert "2 observations" in ran.out
+    again = kinen("export", "--format", form, **fixed, **there)
+    assert again.out == Path(path).read_text(encoding="utf-8")
+    piped = kinen("import", "-", stdin=again.out, **there)
+    assert "skipped 2 observations" in piped.out
+    found = kinen("search", "--fulltext", "second", **there)
+    assert found.code == 0
+
+
+def test_an_import_is_whole_or_nothing_and_says_what_it_would_do(kinen, tmp_path: Path) -> None:
+    ref(kinen("log", "kept before"))
+    bundle = tmp_path / "b.json"
+    kinen("export", str(bundle))
+    other = {"KINEN_HOME": str(tmp_path / "other")}
+    said = json.loads(kinen("import", str(bundle), "--dry-run", "--json", **other).out)
+    assert said["added"]["observations"] == 1
+    assert kinen("list", "observations", **other).code == 1
+    ran = kinen("import", str(bundle), "--on-conflict", "error")
+    assert ran.code == 2
+    assert len(ran.err.strip().splitlines()) == 1
+    assert (
+        "replaced 1 observations" in kinen("import", str(bundle), "--on-conflict", "overwrite").out
+    )
+    text = bundle.read_text()
+    bundle.write_text(text[: len(text) // 2])
+    assert kinen("import", str(bundle), **other).code == 2
+    bundle.write_text(
+        text.replace('"kind": "message"', '"kind": 7').replace('"kind":"message"', '"kind":7')
+    )
+    wrong = kinen("import", str(bundle), **other)
+    assert wrong.code == 2
+    assert kinen("list", "observations", **other).code == 1
+    assert kinen("import", str(tmp_path / "missing.json")).code == 2
+    bundle.write_bytes(b"\x00\x01 no json")
+    assert kinen("import", str(bundle)).code == 2
+
+
+def test_mistakes_are_one_line(kinen, tmp_path: Path, home: Path) -> None:
+    for words in (
+        ("log", ""),
+        ("log", "   "),
+        ("log", "x", "--kind", "nonsense"),
+        ("log", "x", "--capsule", "capsule:nope"),
+        ("redact", "observation:nope"),
+        ("forget", "no/such/file.md"),
+        ("pin", "nothing"),
+        ("capsule", "show", "01"),
+        ("list", "nothing"),
+        ("list", "observations", "--after", "whenever"),
+    ):
+        ran = kinen(*words)
+        assert ran.code == 2, words
+        assert len(ran.err.strip().splitlines()) == 1, ran.err
+        assert "Traceback" not in ran.err
+    before = sorted((home / "kinen").rglob("*"))
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    assert kinen("log", "x", cwd=bare).code == 2
+    assert sorted((home / "kinen").rglob("*")) == before
+
+
+def test_a_journal_of_a_newer_kinen_is_refused_and_not_touched(kinen, home: Path) -> None:
+    ref(kinen("log", "before"))
+    (path,) = (home / "kinen").rglob("journal.db")
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version=99")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    before = path.read_bytes()
+    for words in (("list", "observations"), ("log", "x", "--json"), ("export",)):
+        ran = kinen(*words)
+        assert ran.code == 2, words
+        assert "update kinen" in ran.err
+    waits = kinen("log", "kept for later")
+    assert waits.code == 0
+    assert "spool" in waits.err
+    assert path.read_bytes() == before
+    assert len([name for name in os.listdir(home / "kinen" / "spool") if name != ".reserve"]) == 1
+
+
+def test_doctor_tells_of_the_journal_and_of_what_waits(kinen, home: Path) -> None:
+    ref(kinen("log", "one"))
+    kinen("index")
+    assert "1 observations" in kinen("doctor").out
+    (data,) = (home / "kinen" / "spaces").iterdir()
+    spool = home / "kinen" / "spool" / data.name
+    spool.mkdir()
+    (spool / ("0" * 26)).write_text("torn")
+    ran = kinen("doctor")
+    assert ran.code == 1
+    assert "cannot be read" in ran.out
+    assert (spool / ("0" * 26 + ".bad")).read_text() == "torn"
