@@ -103,9 +103,7 @@ def test_each_layer_wins_over_the_one_before(
 
 def test_every_row_is_a_field_with_a_default_of_its_kind_and_every_field_a_row() -> None:
     fields = {
-        f"{section}.{key}"
-        for section in SECTIONS
-        for key in getattr(Config(), section)._fields
+        f"{section}.{key}" for section in SECTIONS for key in getattr(Config(), section)._fields
     }
     assert set(ROWS) == fields
     for dotted, row in ROWS.items():

@@ -33,7 +33,7 @@ def jot(
     """
     check(text, kind)
     here = route.find(route.default_home(os.environ), folder or os.getcwd(), folder or None)
-    named = [route.inside(file, here.root) for file in files]
+    named = [route.inside(file, here.tree, here.root) for file in files]
     allowed(named, here.excluded)
     columns["branch"], columns["head"] = route.head(here.git, here.common)
     columns.setdefault("repo", here.repo)

@@ -29,6 +29,8 @@ CLASSES = tuple(
     )
 )
 
+VERSION = 1
+"""Raised with every rule: what was masked by older ones is masked again on import."""
 SHORTEST = 20
 """No token is a shorter word than this."""
 

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "exclude")
-_VERSION, _END = "route 2", "end"
+_FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude")
+_VERSION, _END = "route 3", "end"
 
 
 def user_folder(env: Mapping[str, str]) -> str:
@@ -70,6 +70,8 @@ class Route:
     repo: str
     git: str
     common: str
+    tree: str
+    """The space's root in the working tree that the folder is in; another one in a worktree."""
     exclude: str
     """Globs of paths that are never captured; tab-separated."""
 
@@ -123,6 +125,7 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     repo = space.origin or space.name
     values = [env, space.root, space.data, spools, repo]
     values += [git.folder, git.common] if git else ["", ""]
+    values.append(_tree(space.root, git.main, git.top) if git else space.root)
     found = Route([*values, "\t".join(settings.privacy.exclude)])
     watched = [
         os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")
@@ -141,6 +144,11 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
         with suppress(OSError):
             registry.write_atomic(_file(home, folder), os.fsencode("\n".join(lines)))
     return found
+
+
+def _tree(root: str, main: str, top: str) -> str:
+    inside = root == main or root.startswith(main + os.sep)
+    return os.path.normpath(os.path.join(top, os.path.relpath(root, main))) if inside else root
 
 
 def _file(home: str, folder: str) -> str:
@@ -191,16 +199,15 @@ def _text(path: str) -> str:
         return ""
 
 
-def inside(path: str, root: str) -> str:
+def inside(path: str, *roots: str) -> str:
     """A path as the space knows it: relative and with slashes if it is inside, else absolute."""
     full = os.path.abspath(path)
-    for top in (root, os.path.realpath(root)):
-        if full.startswith(top + os.sep):
-            return full[len(top) + 1 :].replace(os.sep, "/")
     folder, name = os.path.split(full)
-    real = os.path.join(os.path.realpath(folder), name)
-    if real != full and real.startswith(root + os.sep):
-        return real[len(root) + 1 :].replace(os.sep, "/")
+    for root in roots:
+        for one in (full, os.path.join(os.path.realpath(folder), name)):
+            for top in (root, os.path.realpath(root)):
+                if one.startswith(top + os.sep):
+                    return one[len(top) + 1 :].replace(os.sep, "/")
     return full.replace(os.sep, "/")
 
 

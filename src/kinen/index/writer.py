@@ -14,7 +14,7 @@ from kinen.model import JOURNAL_KINDS, Report, State
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from kinen.model import Change, Chunk, Document, Link, Record
     from kinen.ports import Source
@@ -218,25 +218,10 @@ class Writer:
             found.append((above(title, heading, body), body))
         return found
 
-    def digests_of(self, refs: Iterable[str]) -> set[str]:
-        """The digests of what some records say."""
-        found: set[str] = set()
-        for ref in refs:
-            rows = self.db.execute(
-                "SELECT c.digest FROM chunks c JOIN records r ON r.id = c.record WHERE r.ref = ?",
-                (ref,),
-            )
-            found.update(row[0] for row in rows)
-        return found
-
-    def known(self, digests: Iterable[str]) -> set[str]:
-        """Those of some digests that a chunk still has."""
-        one = "SELECT 1 FROM chunks WHERE digest = ? LIMIT 1"
-        return {name for name in digests if self.db.execute(one, (name,)).fetchone()}
-
     def scrub(self) -> None:
         """Leave no trace of what was deleted: full text keeps words until it is merged."""
         with translated(self.path):
+            self._triggers(on=True)
             self.db.execute("INSERT INTO search(search) VALUES ('optimize')")
         scrub(self.db, self.path)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import math
+import hashlib
+import re
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.database import translated
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.intake import TARGETS, Intake, Loaded, place
-from kinen.journal.rows import REQUIRED, SCOPE, SECTIONS, Section, encode
+from kinen.journal.rows import REQUIRED, SCOPE, SECTIONS, Section, encode, let_go
+from kinen.masking import VERSION as MASKING
 
 if TYPE_CHECKING:
     import sqlite3
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Filter", "Loaded", "export", "load"]
 
 VERSION = "1.0"
+_TAIL = 200
+_SEAL = re.compile(rb'(?:,\n|(?<=\n)\{)"digest": "([0-9a-f]{64})"\n?\}\n\Z')
 
 
 class Filter(NamedTuple):
@@ -41,7 +46,7 @@ class Filter(NamedTuple):
 
 def export(
     db: sqlite3.Connection,
-    write: Callable[[str], object],
+    out: Callable[[str], object],
     *,
     only: Filter = Filter(),  # noqa: B008
     form: Literal["json", "jsonl"] = "json",
@@ -49,21 +54,28 @@ def export(
 ) -> dict[str, int]:
     """Write what is not forgotten, one entry per line in an order that never varies.
 
-    How many of each there were comes back.
+    How many of each there were comes back. The last line seals it: an import of what nobody changed
+    need not mask it again.
     """
     head = {"version": VERSION, "exported_at": exported_at, "scope_filter": only.shown()}
-    with (
-        translated(place(db), "run `kinen doctor`"),
-        _snapshot(db),
-    ):
+    head["masked"] = MASKING
+    seal = hashlib.sha256()
+
+    def write(text: str) -> None:
+        seal.update(text.encode("utf-8", "surrogatepass"))
+        out(text)
+
+    with translated(place(db), "run `kinen doctor`"), _snapshot(db):
         if form == "jsonl":
             write(encode(head) + "\n")
-            return {
+            counts = {
                 section.table: _each(
                     _lines(db, section, only), write, f'{{"{section.noun}": ', "}\n"
                 )
                 for section in SECTIONS
             }
+            out(f'{{"digest": "{seal.hexdigest()}"}}\n')
+            return counts
         write("{\n" + ",\n".join(f"{encode(key)}: {encode(value)}" for key, value in head.items()))
         counts = {}
         for section in SECTIONS:
@@ -71,7 +83,7 @@ def export(
             lines = _lines(db, section, only)
             counts[section.table] = _each(lines, write, "\n", "", between=",")
             write("\n]" if counts[section.table] else "]")
-        write("\n}\n")
+        out(f',\n"digest": "{seal.hexdigest()}"\n}}\n')
         return counts
 
 
@@ -94,6 +106,7 @@ def _snapshot(db: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         db.execute("ROLLBACK")
+        let_go()
 
 
 def _lines(db: sqlite3.Connection, section: Section, only: Filter) -> Iterator[str]:
@@ -105,62 +118,51 @@ def _lines(db: sqlite3.Connection, section: Section, only: Filter) -> Iterator[s
     )
     for row in db.execute(sql, only._asdict()):
         try:
-            item = show(row)
+            shown = show(row)
         except ValueError as error:
             what = f"{section.noun} {row[0]} of the journal holds text that is not JSON"
-            raise StoreError(what, "run `kinen doctor`; nothing more was exported") from error
+            raise StoreError(what, "run `kinen doctor`; the export is not whole") from error
         if section.derived:
-            item |= _held(db, row[0], only)
-        try:
-            yield encode(item)
-        except ValueError:
-            yield encode(_finite(item))
+            shown += _held(db, row[0], only)
+        yield f"{{{', '.join(shown)}}}"
 
 
-def _shower(section: Section) -> Callable[[Sequence[Any]], dict[str, Any]]:
-    """What makes the JSON of a row; its cells are the section's columns."""
+def _shower(section: Section) -> Callable[[Sequence[Any]], list[str]]:
+    """What makes the fields of a row; its cells are the section's columns."""
     plan, start = [], 0
     for field in section.fields:
-        stop = start + len(field.columns)
-        empty = REQUIRED if field.always else field.empty
-        plan.append((field.name, field.form.show, start, stop, empty))
+        form, stop = field.form, start + len(field.columns)
+        always = field.always or field.empty is REQUIRED
+        empty = "" if always else form.show(*chain(*form.keep([field.empty], {})))
+        plan.append((f'"{field.name}": ', form.show, start, stop, empty))
         start = stop
 
-    def show(row: Sequence[Any]) -> dict[str, Any]:
-        item = {}
-        for name, shown, start, stop, empty in plan:
-            value = shown(*row[start:stop])
-            if value != empty:
-                item[name] = value
-        return item
+    def show(row: Sequence[Any]) -> list[str]:
+        shown = []
+        for name, form, start, stop, empty in plan:
+            text = form(*row[start:stop])
+            if text != empty:
+                shown.append(name + text)
+        return shown
 
     return show
 
 
-def _finite(value: Any) -> Any:
-    """A value with null for the infinite numbers, which JSON has not."""
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_finite(one) for one in value]
-    return None if value in (math.inf, -math.inf) else value
-
-
-def _held(db: sqlite3.Connection, capsule: str, only: Filter) -> dict[str, Any]:
-    """What a capsule holds of that which is exported."""
+def _held(db: sqlite3.Connection, capsule: str, only: Filter) -> list[str]:
+    """The fields that tell what a capsule holds of that which is exported."""
     values = {**only._asdict(), "capsule": capsule}
     ids = db.execute(
         "SELECT id FROM observations WHERE capsule = :capsule AND capsule != ''"
         f" AND {_where('observations', only)} ORDER BY ts, id",
         values,
     )
-    held: dict[str, Any] = {"observationIds": [row[0] for row in ids]}
+    shown = [f'"observationIds": {encode([row[0] for row in ids])}']
     summary = db.execute(
         "SELECT id FROM summaries WHERE capsule = :capsule AND forgotten_at = 0"
         " ORDER BY created_at DESC, id DESC LIMIT 1",
         values,
     ).fetchone()
-    return held | ({"summaryId": summary[0]} if summary else {})
+    return [*shown, f'"summaryId": {encode(summary[0])}'] if summary else shown
 
 
 def _where(table: str, only: Filter) -> str:
@@ -201,5 +203,31 @@ def load(
     progress: Callable[[int], None] | None = None,
 ) -> Loaded:
     """Import a bundle of kinen or Kindling, all of it or nothing."""
-    intake = Intake(db, stream.name(file), conflict, progress)
+    intake = Intake(db, stream.name(file), conflict, progress, sealed=_is_sealed(file))
     return intake.take(lambda pause: stream.parts(file, pause), dry_run=dry_run)
+
+
+def _is_sealed(file: IO[bytes]) -> bool:
+    """Is it as kinen exported it, by the rules of masking that hold now?"""
+    if not file.seekable():
+        return False
+    start = file.tell()
+    try:
+        if f'"masked": {MASKING}'.encode() not in file.read(4096):
+            return False
+        size = file.seek(0, 2)
+        tail_at = file.seek(max(start, size - _TAIL))
+        found = _SEAL.search(file.read())
+        if not found:
+            return False
+        left, seal = tail_at + found.start() - start, hashlib.sha256()
+        file.seek(start)
+        while left > 0:
+            data = file.read(min(left, 1 << 20))
+            if not data:
+                return False
+            seal.update(data)
+            left -= len(data)
+        return seal.hexdigest() == found[1].decode()
+    finally:
+        file.seek(start)

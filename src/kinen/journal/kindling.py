@@ -28,19 +28,17 @@ _TABLES = {
 """Columns; a bundle calls them the same in camel case."""
 _ORDER = {"observations": "ts, id", "capsules": "opened_at, id"}
 _JSON = {"provenance", "scope_ids", "evidence_refs"}
+_SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+"""What SQLite says when it cannot make the side files of a database."""
 _MEMBERS = "capsule_id observation_id seq"
 
 
 def is_kindling(path: str) -> bool:
     """Whether a file is a database of Kindling."""
-    wanted = {**_TABLES, "capsule_observations": _MEMBERS}
     try:
         with _opened(path) as db:
-            return all(
-                set(names.split()) <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-                for table, names in wanted.items()
-            )
-    except (sqlite3.Error, StoreError):
+            return _shaped(db)
+    except sqlite3.Error:
         return False
 
 
@@ -53,11 +51,22 @@ def load_database(
     progress: Callable[[int], None] | None = None,
 ) -> Loaded:
     """Import what is in a database of Kindling, all of it or nothing."""
-    if not is_kindling(path):
-        raise StoreError(f"{path} is no database of Kindling", UNCHANGED)
+    if not os.path.isfile(path):
+        raise StoreError(f"no file {path}", UNCHANGED)
     intake = Intake(db, path, conflict, progress)
     with translated(path, UNCHANGED), _opened(path) as theirs:
-        return intake.take(lambda _: _parts(theirs, path), dry_run=dry_run)
+        if not _shaped(theirs):
+            raise StoreError(f"{path} is no database of Kindling", UNCHANGED)
+        return intake.take(lambda _: _told(theirs, path), dry_run=dry_run)
+
+
+def _shaped(db: sqlite3.Connection) -> bool:
+    """Whether the tables are there with the columns that are read."""
+    wanted = {**_TABLES, "capsule_observations": _MEMBERS}
+    return all(
+        set(names.split()) <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+        for table, names in wanted.items()
+    )
 
 
 @contextlib.contextmanager
@@ -67,15 +76,13 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
     One in WAL mode cannot be read where its side files cannot be made, unless it is declared
     immutable; that would leave out what is still in its log.
     """
-    if not os.path.isfile(path):
-        raise StoreError(f"no file {path}", UNCHANGED)
     uri = Path(path).absolute().as_uri() + "?mode=ro"
     db = sqlite3.connect(uri, uri=True, isolation_level=None)
     try:
         try:
             db.execute("SELECT 1 FROM sqlite_master")
         except sqlite3.OperationalError as error:
-            if "unable to open" not in str(error):
+            if error.sqlite_errorcode & 0xFF not in _SIDE_FILES:
                 raise
             log = f"{path}-wal"
             if os.path.exists(log) and os.path.getsize(log):
@@ -89,6 +96,12 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
         yield db
     finally:
         db.close()
+
+
+def _told(db: sqlite3.Connection, path: str) -> Iterator[tuple[str, list[Any]]]:
+    """The same, with their faults told as theirs and not as the journal's."""
+    with translated(path, UNCHANGED):
+        yield from _parts(db, path)
 
 
 def _parts(db: sqlite3.Connection, path: str) -> Iterator[tuple[str, list[Any]]]:

@@ -1,13 +1,13 @@
-"""The journal's tables and the JSON of bundles: which field is which column, and what may be in it.
+"""Tables and the JSON of bundles: which field is which column, and what may be in it.
 
-On the way in, entries are judged by the batch and column by column: that is where the time of an
-import goes.
+On the way in, entries are judged column by column: that is where the time of an import goes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from functools import lru_cache
 from itertools import chain, repeat
@@ -20,18 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     Column = list[Any]
-    Found = dict[int, dict[str, int]]
+    Found = dict[int, dict[str, int]] | None
 
-LATEST = 253_402_300_800_000
-"""The year 10000 in epoch milliseconds."""
+LATEST = 253_402_300_800_000  # the year 10000
 LONGEST_ID = 200
-SCOPE = {
-    "sessionId": "session",
-    "repoId": "repo",
-    "agentId": "agent",
-    "userId": "user",
-    "taskId": "task",
-}
+SCOPE = {f"{name}Id": name for name in ("session", "repo", "agent", "user", "task")}
 REQUIRED = object()
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -42,16 +35,22 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=F
 _decode = json.JSONDecoder(parse_constant=lambda _: None).decode
 
 
+def encode(value: object) -> str:
+    """JSON that can be written as UTF-8: half a surrogate pair stays an escape."""
+    text = _encode(value)
+    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
 # What may be in a column
 
 
 class Form(NamedTuple):
-    """What a field may hold, and how it is kept and shown."""
+    """What a field may hold, how it is kept in columns, and how these are shown as JSON."""
 
     words: str
     fits: Callable[[Column], bool]
     keep: Callable[[Column, Found], Sequence[Column]]
-    show: Callable[..., object] = lambda cell: cell
+    show: Callable[..., str] = encode
 
 
 def _of(*types: type) -> Callable[[Iterable[Any]], bool]:
@@ -69,11 +68,12 @@ def _ids(values: Column) -> bool:
 def _names(values: Column) -> bool:
     if not _texts(values) or max(map(len, values), default=0) > LONGEST_ID:
         return False
-    return all(map(str.isprintable, values)) or not any(map(_CONTROL.search, values))
+    whole = "".join(values)
+    return whole.isprintable() or not _CONTROL.search(whole)
 
 
 def _refs(values: Column) -> bool:
-    return _texts(values) and all(values) and not any(map(_SURROGATE.search, values))
+    return _texts(values) and all(values) and not _SURROGATE.search("".join(values))
 
 
 def _moments(values: Column) -> bool:
@@ -123,6 +123,9 @@ def _kept_text(values: Column, _: Found) -> Sequence[Column]:
 
 
 def _masked_text(values: Column, found: Found) -> Sequence[Column]:
+    """Text without secrets; where nothing is to be found, it was masked before it was sealed."""
+    if found is None:
+        return (values,)
     texts = list(_kept_text(values, found)[0])
     for index, text in enumerate(texts):
         texts[index], secrets = mask(text)
@@ -133,34 +136,34 @@ def _masked_text(values: Column, found: Found) -> Sequence[Column]:
 
 def _masked_object(values: Column, found: Found) -> Sequence[Column]:
     texts = _encoded(values)
-    for index, text in enumerate(texts):
+    for index, text in enumerate(texts if found is not None else ()):
         if text != "{}":
             texts[index], secrets = masked_json(text)
-            if secrets:
+            if secrets and found is not None:
                 _add(found, index, secrets)
     return (texts,)
 
 
 def let_go() -> None:
     """Forget what was held to save time: a text may be there as it was before masking."""
-    masked_json.cache_clear()
-    array.cache_clear()
+    for held in (masked_json, array, shown_json, shown_scope):
+        held.cache_clear()
 
 
-@lru_cache(1024)
+@lru_cache(512)
 def masked_json(text: str) -> tuple[str, dict[str, int]]:
     """A text of JSON without secrets. The same comes up again and again, and masking is dear."""
     value, secrets = mask_values(_decode(text))
     return encode(value), secrets
 
 
-@lru_cache(1024)
+@lru_cache(512)
 def array(*texts: str) -> str:
     """A list as JSON; the same files come up again and again."""
     return encode(texts)
 
 
-def _add(found: Found, index: int, secrets: dict[str, int]) -> None:
+def _add(found: dict[int, dict[str, int]], index: int, secrets: dict[str, int]) -> None:
     here = found.setdefault(index, {})
     for name, count in secrets.items():
         here[name] = here.get(name, 0) + count
@@ -184,7 +187,7 @@ def _kept_scope(values: Column, found: Found) -> Sequence[Column]:
 def _kept_proof(values: Column, found: Found) -> Sequence[Column]:
     """What had been masked before, and what was masked now."""
     values = list(values)
-    for index, secrets in found.items():
+    for index, secrets in (found or {}).items():
         old: dict[str, Any] = values[index]
         new: dict[str, Any] = evidence(secrets)
         classes = {*old.get("classes", ()), *new["classes"]}
@@ -205,18 +208,32 @@ def _encoded(values: Column) -> list[str]:
     return [encode(value) for value in values]
 
 
-def encode(value: object) -> str:
-    """JSON that can be written as UTF-8: half a surrogate pair stays an escape."""
-    text = _encode(value)
-    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+def _shown_flag(cell: int) -> str:
+    return "true" if cell else "false"
 
 
-def _shown_json(cell: str) -> Any:
-    return {} if cell == "{}" else [] if cell == "[]" else _decode(cell)
+@lru_cache(512)
+def shown_json(cell: str) -> str:
+    """The same JSON always written the same way."""
+    value = _decode(cell)
+    try:
+        return encode(value)
+    except ValueError:
+        return encode(_finite(value))
 
 
-def _shown_scope(*cells: str) -> dict[str, str]:
-    return {key: cell for key, cell in zip(SCOPE, cells, strict=True) if cell}
+def _finite(value: Any) -> Any:
+    """A value with null for the infinite numbers, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if value in (math.inf, -math.inf) else value
+
+
+@lru_cache(512)
+def shown_scope(*cells: str) -> str:
+    return encode({key: cell for key, cell in zip(SCOPE, cells, strict=True) if cell})
 
 
 def _one_of(words: tuple[str, ...]) -> Form:
@@ -231,13 +248,13 @@ IDS = Form("a list of ids", _listed(_ids), _as_is)
 REF = Form("a name", _refs, _as_is)
 WORD = Form("a text", _texts, _kept_text)
 TEXT = Form("a text", _texts, _masked_text)
-TIME = Form("a time in epoch milliseconds before the year 10000", _moments, _as_is)
-FLAG = Form("true or false", _of(bool), _kept_flags, bool)
+TIME = Form("a time in epoch milliseconds before the year 10000", _moments, _as_is, str)
+FLAG = Form("true or false", _of(bool), _kept_flags, _shown_flag)
 RATIO = Form("a number from 0 to 1", _ratios, _as_is)
-LIST = Form("a list of texts", _listed(_texts), _kept_list, _shown_json)
-OBJECT = Form("an object", _objects, _masked_object, _shown_json)
-SCOPES = Form("an object of texts", _scopes, _kept_scope, _shown_scope)
-PROOF = Form("an object with a count and classes", _proofs, _kept_proof, _shown_json)
+LIST = Form("a list of texts", _listed(_texts), _kept_list, shown_json)
+OBJECT = Form("an object", _objects, _masked_object, shown_json)
+SCOPES = Form("an object of texts", _scopes, _kept_scope, shown_scope)
+PROOF = Form("an object with a count and classes", _proofs, _kept_proof, shown_json)
 
 
 # Which field is which column
@@ -338,6 +355,9 @@ SECTIONS = (
             Field("written", "written", FLAG, True),
             _REDACTED,
         ),
+        # of those that kinen made: one may tell what was since taken out
+        erased="redacted OR NOT written AND EXISTS (SELECT 1 FROM observations o"
+        " WHERE o.capsule = summaries.capsule AND (o.redacted OR o.forgotten_at))",
     ),
     Section(
         "pin",

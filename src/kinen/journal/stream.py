@@ -227,7 +227,7 @@ def _members(source: _Source, prefix: str) -> Parts:
             raise source.wrong("not JSON")
         key = str(source.value())
         if key in seen:
-            raise source.wrong(f"a second {key!r}")
+            raise source.wrong(f"a second {key[:80]!r}")
         seen.add(key)
         source.take(":")
         opening = source.peek()
@@ -269,7 +269,7 @@ def _lines(source: _Source) -> Parts:
     """The members of every line; the first has to be a header."""
     number, header = 0, False
     for lines in _split(source):
-        texts = [line.strip() for line in lines]
+        texts = [line.strip(" \t\r") for line in lines]
         values = _objects([text for text in texts if text])
         if values is None:
             values = [_object(source, text, number + n) for n, text in enumerate(texts, 1) if text]

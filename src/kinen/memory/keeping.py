@@ -54,8 +54,10 @@ class Keeping(Asking):
         journal = self._journal
         if capsule:
             capsule = reading.resolve(journal.db, capsule, ["capsule"])[1]
-        git = git_above(self.space.root)
-        branch, head = route.head(git.folder, git.common) if git else ("", "")
+        if self._repository is None:
+            git = git_above(root)
+            self._repository = (git.folder, git.common) if git else ("", "")
+        branch, head = route.head(*self._repository)
         said, masked = _provenance(provenance or {})
         return journal.observe(
             append.row(
@@ -160,7 +162,10 @@ class Keeping(Asking):
     ) -> Pin:
         """Have every recall in a scope begin with something, for `ttl` seconds or for good."""
         from kinen.entries import Scope
+        from kinen.journal import append
 
+        if not 0 <= ttl < append.LATEST / 1000:
+            raise QueryError(f"no such time: {ttl} seconds", "give a time to come, or 0 for good")
         chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
         target, _ = self._named(ref)
         return self._journal.pin(target, note, round(ttl * 1000), chosen, _milliseconds())

@@ -45,6 +45,7 @@ class Parts:
         self._model: Embedder | None = None
         self._loaded: tuple[str, Scan | None] = ("", None)
         self._log: Journal | None = None
+        self._repository: tuple[str, str] | None = None
 
     @classmethod
     def open(

@@ -1,0 +1,250 @@
+"""A journal outlives the kinen that wrote it: upgraded, or refused untouched."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kinen import Memory, Query
+from kinen.database import statements
+from kinen.entries import Scope
+from kinen.errors import StoreError
+from kinen.journal import append, migrate
+from kinen.journal.store import Journal
+
+FIRST = (Path(__file__).parent / "first.sql").read_text(encoding="utf-8")
+TABLES = ("observations", "capsules", "summaries", "pins", "memories")
+
+
+def at(data: Path) -> Journal:
+    return Journal(str(data), [str(data.parent / "spool" / "a")])
+
+
+def put(data: Path, script: str) -> Path:
+    """A database where the journal is expected."""
+    data.mkdir(parents=True, exist_ok=True)
+    file = data / "journal.db"
+    with closing(sqlite3.connect(file)) as db:
+        db.executescript(script)
+    return file
+
+
+def dump(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as db:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        return [f"version {version}", *db.iterdump()]
+
+
+def rows(db: sqlite3.Connection, table: str, columns: str) -> list[tuple[object, ...]]:
+    return db.execute(f"SELECT {columns} FROM {table} ORDER BY {columns}").fetchall()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def first(data: Path) -> Path:
+    return put(data, FIRST)
+
+
+# The scripts
+
+
+def test_migrations_are_numbered_without_gaps_and_the_last_is_the_schema() -> None:
+    numbers = [re.match(r"(\d{3})_[a-z_]+\.sql$", name) for name in migrate.scripts()]
+    assert all(numbers)
+    assert [int(found[1]) for found in numbers if found] == [*range(1, append.SCHEMA + 1)]
+
+
+@pytest.mark.parametrize("name", migrate.scripts())
+def test_nothing_of_a_migration_is_left_out(name: str) -> None:
+    """A last statement without its semicolon would be."""
+    script = (Path(migrate.FOLDER) / name).read_text(encoding="utf-8")
+    assert "".join(statements(script)).strip() == script.strip()
+
+
+# Upgrades
+
+
+def test_a_fresh_journal_knows_its_version_and_how_it_came_to_it(data: Path) -> None:
+    with closing(at(data)) as journal:
+        found = journal.db.execute("SELECT version, name, applied_at FROM schema_migrations")
+        applied = found.fetchall()
+        assert journal.db.execute("PRAGMA user_version").fetchone() == (append.SCHEMA,)
+        assert journal.db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert [row[1] for row in applied] == migrate.scripts()
+    assert [row[0] for row in applied] == [*range(1, append.SCHEMA + 1)]
+    assert all(row[2] > 1_700_000_000_000 for row in applied)
+
+
+def test_a_journal_of_the_first_version_keeps_every_row(first: Path, data: Path) -> None:
+    with closing(sqlite3.connect(":memory:")) as before, closing(at(data)) as journal:
+        before.executescript(FIRST)
+        for table in (*TABLES, "schema_migrations"):
+            columns = ", ".join(row[1] for row in before.execute(f"PRAGMA table_info({table})"))
+            kept = rows(before, table, columns)
+            assert kept, f"the fixture has nothing in {table}"
+            found = rows(journal.db, table, columns)
+            assert found[: len(kept)] == kept
+            assert len(found) == len(kept) or table == "schema_migrations"
+        assert journal.db.execute("PRAGMA user_version").fetchone() == (append.SCHEMA,)
+
+
+def test_an_upgrade_announces_what_an_index_cannot_see_by_number(first: Path, data: Path) -> None:
+    with closing(at(data)) as journal:
+        announced = [row[0] for row in journal.db.execute("SELECT ref FROM changes")]
+        expected = [
+            f"{kind}:{row[0]}"
+            for kind, table in zip(("capsule", "summary", "pin", "memory"), TABLES[1:], strict=True)
+            for row in journal.db.execute(f"SELECT id FROM {table}")
+        ]
+    assert sorted(announced) == sorted(expected)
+    assert len(expected) == 9
+
+
+def test_an_upgraded_journal_is_searched_like_any_other(space: Path) -> None:
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        memory.sync()
+        put(Path(memory.space.data), FIRST)
+
+        def refs(text: str) -> set[str]:
+            hits = memory.search(Query(text, mode="fulltext"))
+            return {hit.record.ref.replace("01KDWMA8G0", "") for hit in hits}
+
+        assert refs("沸騰しない") == {"observation:BBBBBBBBBBBBBB01"}
+        assert refs("blocked") == {"summary:CCCCCCCCCCCCCC01"}
+        assert refs("100") == {"memory:EEEEEEEEEEEEEE01"}
+        assert refs("quoted") == {"capsule:AAAAAAAAAAAAAA02", "summary:CCCCCCCCCCCCCC02"}
+        assert refs("first") == {"pin:DDDDDDDDDDDDDD01"}
+
+
+@pytest.mark.parametrize("script", ["", FIRST], ids=["fresh", "first"])
+def test_opening_twice_changes_nothing(data: Path, script: str) -> None:
+    file = put(data, script)
+    with closing(at(data)) as journal:
+        assert journal.db
+    before = dump(file), file.read_bytes()
+    with closing(at(data)) as journal:
+        assert journal.db
+    assert (dump(file), file.read_bytes()) == before
+
+
+def test_a_migration_that_fails_midway_leaves_the_old_version(
+    first: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = dump(first)
+    with monkeypatch.context() as patched:
+        folder = tmp_path / "migrations"
+        folder.mkdir()
+        (folder / "001_journal.sql").write_text("")
+        broken = "CREATE TABLE half(done);\nDELETE FROM pins;\nINSERT INTO nowhere VALUES (1);\n"
+        (folder / "002_broken.sql").write_text(broken)
+        patched.setattr(migrate, "FOLDER", str(folder))
+        with pytest.raises(StoreError, match="no such table: nowhere"):
+            assert at(data).db
+        assert dump(first) == before
+        kept = append.keep(str(data), [str(tmp_path / "spool" / "a")], append.row("hi", "message"))
+        assert not kept
+        assert dump(first) == before
+    with closing(at(data)) as journal:
+        assert journal.db.execute("SELECT COUNT(*) FROM pins").fetchone() == (2,)
+        spooled = "SELECT COUNT(*) FROM observations WHERE content = 'hi'"
+        assert journal.db.execute(spooled).fetchone() == (1,)
+
+
+# Refusals
+
+NEWER = f"{FIRST}CREATE TABLE of_tomorrow(x);\nPRAGMA user_version=99;"
+FOREIGN = "CREATE TABLE recipes(name); INSERT INTO recipes VALUES ('tea');"
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_journal_of_a_newer_kinen_is_refused_and_not_touched(
+    data: Path, tmp_path: Path, mode: str
+) -> None:
+    file = put(data, f"PRAGMA journal_mode={mode};{NEWER}")
+    before = file.read_bytes()
+    spool = tmp_path / "spool" / "a"
+    with pytest.raises(StoreError) as refused:
+        assert at(data).db
+    assert "newer kinen" in refused.value.message
+    assert "update kinen" in refused.value.hint
+    assert file.read_bytes() == before
+    row = append.row("for the newer one", "message")
+    assert append.keep(str(data), [str(spool)], row) is False
+    assert [path.name for path in spool.iterdir()] == [row[0]]
+    assert file.read_bytes() == before
+    assert {path.name for path in data.iterdir()} == {"journal.db"}
+
+
+@pytest.mark.parametrize("version", [0, 1, append.SCHEMA])
+def test_a_database_of_somebody_else_is_refused_and_not_touched(
+    data: Path, tmp_path: Path, version: int
+) -> None:
+    file = put(data, f"{FOREIGN}PRAGMA user_version={version};")
+    before = file.read_bytes()
+    with pytest.raises(StoreError) as refused:
+        at(data).open_capsule("x", "session", Scope(), 1)
+    assert "update kinen" not in str(refused.value)
+    spools = [str(tmp_path / "spool" / "a")]
+    assert append.keep(str(data), spools, append.row("hi", "message")) is False
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused_and_not_touched(data: Path, tmp_path: Path) -> None:
+    data.mkdir()
+    file = data / "journal.db"
+    file.write_text("dear diary\n" * 1000)
+    with pytest.raises(StoreError, match="not a database"):
+        assert at(data).db
+    assert file.read_text() == "dear diary\n" * 1000
+
+
+# Many at once
+
+INSERT = """
+import os, sys, time
+from kinen.journal import append
+path, go = sys.argv[1:]
+row = append.row("one of ten", "message")
+print("ready", flush=True)
+while not os.path.exists(go):
+    time.sleep(0.001)
+db = append.connect(path, 20_000)
+append.insert(db, [row])
+db.close()
+"""
+
+
+@pytest.mark.parametrize(("script", "there"), [("", 0), (FIRST, 5)], ids=["fresh", "first"])
+def test_ten_processes_may_open_the_same_journal_at_once(
+    data: Path, tmp_path: Path, script: str, there: int
+) -> None:
+    data.mkdir()
+    if script:
+        put(data, script)
+    go = tmp_path / "go"
+    command = [sys.executable, "-c", INSERT, str(data / "journal.db"), str(go)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    ten = [subprocess.Popen(command, **pipes) for _ in range(10)]
+    assert [process.stdout.readline() for process in ten] == ["ready\n"] * 10
+    go.touch()
+    for process in ten:
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+    with closing(at(data)) as journal:
+        count = "SELECT COUNT(DISTINCT id) FROM observations"
+        assert journal.db.execute(count).fetchone() == (there + 10,)
+        versions = journal.db.execute("SELECT version FROM schema_migrations").fetchall()
+        assert [row[0] for row in versions] == [*range(1, append.SCHEMA + 1)]
+        assert journal.check() == ""
+    assert os.listdir(data) == ["journal.db"]

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinen.entries import Capsule, Observation
+from kinen.journal.summary import LIMIT, summarize
+from kinen.text import estimate
+from kinen.vocabulary import EVENTS, REDACTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TEN = 1772359200000
+"""2026-03-01T10:00Z"""
+CAPSULE = Capsule("c", "session", "survive a truncated header", "closed", TEN)
+SECRET = "hunter2"
+
+
+def seen(kind: str, content: str, *files: str, **provenance: Any) -> Observation:
+    return Observation("", kind, content, TEN, provenance=provenance, files=files)
+
+
+def ran(command: str, code: int = 0, output: str = "") -> Observation:
+    return seen("command", f"$ {command}\n{output}", command=command, exitCode=code)
+
+
+def edited(path: str) -> Observation:
+    return seen("file_diff", f"Tool: Edit\nFile: {path}\n@@", path, toolName="Edit")
+
+
+def numbered(*observations: Observation) -> list[Observation]:
+    """With ids o0, o1 … a minute apart."""
+    return [one._replace(id=f"o{n}", ts=TEN + n * 60_000) for n, one in enumerate(observations)]
+
+
+def summary(*observations: Observation) -> str:
+    return summarize(CAPSULE, numbered(*observations))[0]
+
+
+def test_a_session_reads_like_this() -> None:
+    text, evidence = summarize(
+        CAPSULE,
+        numbered(
+            seen("message", "The parser dies on truncated headers", role="user"),
+            seen("tool_call", "Tool: Read\nFile: src/parser.py", "src/parser.py"),
+            ran("pytest -q", 1, "Traceback:\n  raise error\nValueError: too short\n1 failed"),
+            edited("src/parser.py"),
+            ran("pytest  -q", 0, "4 passed"),
+            ran("make lint", 2, "make: *** [lint] Error 2"),
+            seen("message", "Done.\n\nLint is still open.", role="assistant"),
+        ),
+    )
+    assert text == (
+        "**Intent**: survive a truncated header\n"
+        "7 observations, 2026-03-01T10:00Z to 2026-03-01T10:06Z\n"
+        "\n"
+        "**Files**: `src/parser.py` ×2\n"
+        "\n"
+        "**Commands**\n"
+        "- `pytest -q`\n"
+        "- `make lint` ✗ exit 2\n"
+        "\n"
+        "**Errors, latest first**\n"
+        "- `make lint` (exit 2): make: *** [lint] Error 2 → unresolved\n"
+        "- `pytest -q` (exit 1): ValueError: too short → succeeded after editing `src/parser.py`\n"
+        "\n"
+        "**Last message** (assistant): Done. Lint is still open."
+    )
+    assert evidence == ("o0", "o2", "o3", "o4", "o5", "o6")
+
+
+@pytest.mark.parametrize("intent", ["", "tidy up"])
+def test_of_an_empty_capsule_it_says_so(intent: str) -> None:
+    text, evidence = summarize(CAPSULE._replace(intent=intent), [])
+    assert text == "Nothing was recorded." + (f" Intent: {intent}" if intent else "")
+    assert evidence == ()
+
+
+def test_a_capsule_of_redacted_and_forgotten_observations_is_empty() -> None:
+    gone = [
+        seen("message", REDACTED)._replace(redacted=True),
+        seen("message", SECRET)._replace(forgotten_at=TEN),
+    ]
+    assert summary(*gone).startswith("Nothing was recorded.")
+
+
+def test_files_are_told_by_how_often_they_were_touched() -> None:
+    often = [edited("a.py"), edited("b.py"), edited("b.py")]
+    assert "**Files**: `b.py` ×2, `a.py`\n" in summary(*often, ran("ls"))
+    assert summary(*often, *(edited(f"{n}.py") for n in range(13))).endswith("`9.py`, and 3 more")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        seen("file_diff", "", "src/a.py"),
+        seen("file_diff", "Tool: Edit\nFile: src/a.py\n@@"),
+        seen("tool_call", "", filePath="src/a.py"),
+    ],
+)
+def test_a_file_is_known_however_it_is_named(one: Observation) -> None:
+    assert "`src/a.py`" in summary(one)
+
+
+def test_a_command_is_told_once_with_how_it_last_ended() -> None:
+    told = summary(ran("make"), ran("git  status"), ran("make", 2), ran("git status"))
+    assert "**Commands**\n- `make` ✗ exit 2\n- `git status`\n" in told
+
+
+def test_at_most_ten_commands_are_told() -> None:
+    told = summary(*(ran(f"run {n}") for n in range(14)))
+    assert told.endswith("- `run 9`\n- and 4 more")
+
+
+def test_a_command_is_read_from_the_content_where_nothing_else_names_it() -> None:
+    assert "- `ls -l`" in summary(seen("command", "$ ls -l\ntotal 0"))
+    assert "- `ls` ✗\n" in summary(seen("error", "$ ls\nno such folder"))
+
+
+@pytest.mark.parametrize(
+    ("then", "outcome"),
+    [
+        ([], "unresolved"),
+        ([edited("a.py")], "unresolved"),
+        ([ran("ls")], "unresolved"),
+        ([ran("make")], "succeeded when tried again"),
+        ([edited("a.py"), ran(" make ")], "succeeded after editing `a.py`"),
+        ([edited("a.py"), edited("b.py"), ran("make")], "succeeded after editing `a.py`, `b.py`"),
+        ([edited("a.py"), ran("ls")], "edited `a.py`, then `ls` succeeded"),
+        ([edited("a.py"), ran("ls"), ran("make", 1, "error: boom")], "unresolved"),
+        ([edited("a.py"), ran("ls"), ran("make")], "succeeded after editing `a.py`"),
+    ],
+)
+def test_an_error_is_told_with_what_came_of_it(then: list[Observation], outcome: str) -> None:
+    told = summary(ran("make", 1, "error: boom"), *then)
+    assert f"- `make` (exit 1): error: boom → {outcome}" in told.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (seen("error", "connection reset"), "connection reset"),
+        (seen("node_error", "step 3 failed"), "step 3 failed"),
+        (seen("error", ""), "an error"),
+        (seen("command", "$ x\nboom", hasError=True), "`x`: boom"),
+        (seen("command", "$ x\n", exitCode="7"), "`x` (exit 7)"),
+    ],
+)
+def test_what_counts_as_an_error(one: Observation, said: str) -> None:
+    assert f"- {said} → unresolved" in summary(one)
+
+
+def test_an_edit_that_failed_is_resolved_when_it_succeeds() -> None:
+    failed = seen("error", "Tool: Edit\nFile: a.py\nno such text", "a.py", toolName="Edit")
+    told = summary(failed, edited("a.py"))
+    assert "- `Edit a.py`: no such text → succeeded when tried again" in told
+
+
+def test_the_last_five_errors_are_told() -> None:
+    told = summary(*(seen("error", f"error: {n}") for n in range(8)))
+    assert told.endswith("- error: 3 → unresolved\n- and 3 earlier")
+
+
+def test_what_failed_and_passed_twice_is_told_twice() -> None:
+    told = summary(*[ran("make", 1, "error: a"), ran("make"), ran("make", 1, "error: b")])
+    assert "error: b → unresolved" in told
+    assert "error: a → succeeded" in told
+
+
+def test_the_last_message_is_an_excerpt() -> None:
+    told = summary(seen("message", "first"), seen("message", "word " * 300), seen("message", " "))
+    last = told.rpartition("**Last message**: ")[2]
+    assert len(last) <= 400
+    assert last.endswith("word…")
+
+
+def test_observations_are_read_one_by_one_and_memory_stays_small() -> None:
+    import tracemalloc
+
+    def stream() -> Iterator[Observation]:
+        for n in range(20_000):
+            yield ran(f"run {n} " + "x" * 500, n % 2)._replace(id=f"o{n}", files=(f"{n}.py",))
+
+    tracemalloc.start()
+    text, evidence = summarize(CAPSULE, stream())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+    assert estimate(text) <= LIMIT
+    assert len(evidence) < 50
+    assert "or more" in text
+
+
+words = st.sampled_from(
+    [
+        "error: no",
+        "make",
+        "src/a.py",
+        "한국어" * 30,
+        "\n",
+        "`",
+        "$ ls",
+        "Tool: Edit",
+        "File: b",
+        "**",
+    ]
+)
+texts = st.lists(words | st.text(max_size=20), max_size=12).map(" ".join) | st.text(max_size=900)
+odd = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), texts, st.lists(texts, max_size=2)
+)
+keys = ("toolName", "command", "exitCode", "hasError", "filePath", "role", "query")
+observations = st.builds(
+    lambda id_, kind, content, ts, provenance, files: Observation(
+        id_, kind, content, ts, provenance=provenance, files=tuple(files)
+    ),
+    st.integers(0, 40).map(str),
+    st.sampled_from(EVENTS),
+    texts,
+    st.integers(-(10**18), 10**18) | st.integers(TEN, TEN + 10**8),
+    st.none() | st.dictionaries(st.sampled_from(keys), odd, max_size=5),
+    st.lists(texts, max_size=3),
+)
+streams = st.lists(observations, max_size=40)
+
+
+@settings(deadline=None)
+@given(texts, streams)
+def test_whatever_happened_a_summary_is_short_and_the_same_again(
+    intent: str, stream: list[Observation]
+) -> None:
+    capsule = CAPSULE._replace(intent=intent)
+    text, evidence = summarize(capsule, iter(stream))
+    assert (text, evidence) == summarize(capsule, stream)
+    assert estimate(text) <= LIMIT
+    assert len(set(evidence)) == len(evidence)
+    assert set(evidence) <= {one.id for one in stream}
+    assert bool(evidence) == bool(stream)
+
+
+@settings(deadline=None)
+@given(streams, st.data())
+def test_nothing_of_what_was_redacted_or_forgotten_is_told(
+    stream: list[Observation], data: st.DataObject
+) -> None:
+    mixed = []
+    for one in stream:
+        if data.draw(st.booleans()):
+            mixed.append(one)
+        else:
+            how = data.draw(st.sampled_from([{"redacted": True}, {"forgotten_at": TEN}]))
+            told = {"command": SECRET, "toolName": SECRET, "exitCode": 1}
+            gone = one._replace(content=f"$ {SECRET}\nerror: {SECRET}", files=(SECRET,), id=SECRET)
+            mixed.append(gone._replace(provenance=told, **how))
+    text, evidence = summarize(CAPSULE, mixed)
+    assert SECRET not in text
+    assert SECRET not in evidence
+    kept = [one for one in mixed if not (one.redacted or one.forgotten_at)]
+    assert (text, evidence) == summarize(CAPSULE, kept)
