@@ -37,10 +37,11 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py
-	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
+	$(BIN)/python benchmarks/journal.py
+	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
-	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/properties/test_rebuild.py
+	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -109,12 +109,17 @@ def connect(path: str, timeout_ms: int) -> sqlite3.Connection:
     return db
 
 
-def insert(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Write observations in one transaction; one that is there already stays as it is."""
+def insert(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
+    """Write observations in one transaction; one that is there already stays as it is.
+
+    They come back as they were written, or none if one was there.
+    """
     db.execute("BEGIN IMMEDIATE")
     try:
-        db.executemany(_INSERT, [_placed(db, one) for one in rows])
+        placed = [_placed(db, one) for one in rows]
+        count = db.executemany(_INSERT, placed).rowcount
         db.execute("COMMIT")
+        return placed if count == len(rows) else []
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")

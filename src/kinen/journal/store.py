@@ -106,11 +106,17 @@ class Journal:
     def observe(self, row: append.Row) -> Observation:
         """Keep an observation; when this returns, it is on disk."""
         try:
-            append.insert(self.db, [row])
+            db = self.db
+            written = append.insert(db, [row])
         except (sqlite3.OperationalError, Busy) as error:
             self._spool(row, error)
-            return reading.made("observation", _as_read(row))  # type: ignore[no-any-return]
-        return reading.entry(self.db, "observation", str(row[0]))  # type: ignore[no-any-return]
+            written = [row]
+        found: Observation = (
+            reading.made("observation", _as_read(written[0]))
+            if written
+            else reading.entry(db, "observation", str(row[0]))
+        )
+        return found
 
     def _spool(self, row: append.Row, error: Exception) -> None:
         from kinen.journal.spool import put
@@ -259,7 +265,10 @@ _IDLE = (
 )
 
 
+_READ = [one.strip() for one in reading.NOUNS["observations"].columns.split(",")]
+
+
 def _as_read(row: append.Row) -> tuple[Any, ...]:
     """A row to be written, in the order in which it is read."""
     by_name = dict(zip(append.COLUMNS, row, strict=True), redacted=0, forgotten_at=0)
-    return tuple(by_name[one.strip()] for one in reading.NOUNS["observations"].columns.split(","))
+    return tuple(by_name[one] for one in _READ)
