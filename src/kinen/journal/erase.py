@@ -60,8 +60,8 @@ def unsuppress(journal: Journal, name: str) -> str:
     """Take back a suppression, by ref or path; the ref."""
     with journal.writing() as db:
         row = db.execute(
-            "SELECT ref FROM suppressed WHERE ref = ?1 OR substr(ref, instr(ref, ':') + 1) = ?1",
-            (name,),
+            "SELECT ref FROM suppressed WHERE ref = :n OR substr(ref, instr(ref, ':') + 1) = :n",
+            {"n": name},
         ).fetchone()
         if row is None:
             hint = "what was emptied cannot come back; `kinen index status` shows hidden files"

@@ -158,11 +158,11 @@ def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tup
     kind, _, rest = name.partition(":")
     among, id_ = ([kind], rest) if kind in KINDS and rest else ([*KINDS], name)
     among = [one for one in among if not kinds or one in kinds]
-    for test in ("id = ?1", "substr(id, 1, length(?1)) IN (?1, upper(?1))"):
+    for test in ("id = :id", "substr(id, 1, length(:id)) IN (:id, upper(:id))"):
         found = []
         for one in among:
             query = f"SELECT id FROM {KINDS[one].table} WHERE {test} LIMIT 2"
-            found += [(one, row[0]) for row in db.execute(query, (id_,))]
+            found += [(one, row[0]) for row in db.execute(query, {"id": id_})]
         if len(found) == 1:
             return found[0]
         if found:

@@ -249,9 +249,9 @@ class Journal:
         """Take away a pin, or every pin of a ref; the refs of what is pinned no more."""
         with self.writing() as db:
             rows = db.execute(
-                "SELECT id, target_type || ':' || target_id FROM pins WHERE id = ?1 OR"
-                " 'pin:' || id = ?1 OR target_id = ?1 OR target_type || ':' || target_id = ?1",
-                (name,),
+                "SELECT id, target_type || ':' || target_id FROM pins WHERE"
+                " :name IN (id, 'pin:' || id, target_id, target_type || ':' || target_id)",
+                {"name": name},
             ).fetchall()
             db.executemany("DELETE FROM pins WHERE id = ?", [row[:1] for row in rows])
         if not rows:
