@@ -151,7 +151,7 @@ class Writer:
     def _segment(self, segment: str) -> tuple[list[int], str]:
         rows = self.db.execute(
             "SELECT c.id, c.body FROM chunks c JOIN records r ON r.id = c.record"
-            " WHERE c.segment = ? ORDER BY r.at, r.ref",
+            " WHERE c.segment = ? AND c.segment != '' ORDER BY r.at, r.ref",
             (segment,),
         ).fetchall()
         return [row[0] for row in rows], "\n".join(row[1] for row in rows)

@@ -137,8 +137,8 @@ def entry(db: sqlite3.Connection, kind: str, id_: str) -> Any:
 def made(kind: str, row: Sequence[Any]) -> Any:
     """A row of the table as a value."""
     if kind == "observation":
-        scope, about, files = Scope(*row[4:9]), json.loads(row[10]), tuple(json.loads(row[13]))
-        masked, redacted = json.loads(row[14]), bool(row[15])
+        scope, about, files = Scope(*row[4:9]), _decoded(row[10]), tuple(_decoded(row[13]))
+        masked, redacted = _decoded(row[14]), bool(row[15])
         return Observation._make(
             [*row[:4], scope, row[9], about, *row[11:13], files, masked, redacted, row[16]]
         )
@@ -151,6 +151,11 @@ def made(kind: str, row: Sequence[Any]) -> Any:
         return Pin._make([*row[:5], Scope(*row[5:10])])
     drawn, scope = tuple(json.loads(row[5])), Scope(*row[7:12])
     return Learned._make([*row[:5], drawn, row[6], scope, bool(row[12]), row[13]])
+
+
+def _decoded(text: str) -> Any:
+    """JSON of a cell; most are empty, and then there is nothing to parse."""
+    return {} if text == "{}" else () if text == "[]" else json.loads(text)
 
 
 def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
@@ -178,11 +183,24 @@ def stream(db: sqlite3.Connection, capsule: str, after: tuple[int, str] = (0, ""
     """The living observations of a capsule in the order in which they happened."""
     columns = NOUNS["observations"].columns
     rows = db.execute(
-        f"SELECT {columns} FROM observations WHERE capsule = ? AND (ts, id) >= (?, ?)"
+        f"SELECT {columns} FROM observations WHERE capsule = ? AND capsule != ''"
+        " AND (ts, id) >= (?, ?)"
         " AND forgotten_at = 0 ORDER BY ts, id",
         (capsule, *after),
     )
     return (made("observation", row) for row in rows)
+
+
+def outline(
+    db: sqlite3.Connection, capsule: str, after: tuple[int, str]
+) -> Iterator[tuple[str, str, int, Any]]:
+    """The same with what a cut into segments depends on: id, kind, length, provenance."""
+    rows = db.execute(
+        "SELECT id, kind, length(content), provenance FROM observations WHERE capsule = ?"
+        " AND capsule != '' AND (ts, id) >= (?, ?) AND forgotten_at = 0 ORDER BY ts, id",
+        (capsule, *after),
+    )
+    return ((id_, kind, length, _decoded(said)) for id_, kind, length, said in rows)
 
 
 def latest_summary(db: sqlite3.Connection, scope: Scope) -> Summary | None:
@@ -224,13 +242,26 @@ class Mark(NamedTuple):
 
 
 def added(db: sqlite3.Connection, since: Mark, until: Mark) -> Iterator[Observation]:
-    """Observations that were written between two marks, in the order of writing."""
+    """Observations outside capsules that were written between two marks."""
     rows = db.execute(
         f"SELECT {NOUNS['observations'].columns} FROM observations"
-        " WHERE seq > ? AND seq <= ? ORDER BY seq",
+        " WHERE seq > ? AND seq <= ? AND capsule = '' AND forgotten_at = 0 ORDER BY seq",
         (since.added, until.added),
     )
     return (made("observation", row) for row in rows)
+
+
+def grown(db: sqlite3.Connection, since: Mark, until: Mark) -> dict[str, tuple[int, str]]:
+    """The capsules that got observations between two marks, each with the place of the first."""
+    found: dict[str, tuple[int, str]] = {}
+    for capsule, ts, id_ in db.execute(
+        "SELECT capsule, ts, id FROM observations"
+        " WHERE seq > ? AND seq <= ? AND capsule != '' AND forgotten_at = 0 ORDER BY seq",
+        (since.added, until.added),
+    ):
+        if capsule not in found or (ts, id_) < found[capsule]:
+            found[capsule] = (ts, id_)
+    return found
 
 
 def changed(db: sqlite3.Connection, since: Mark, until: Mark) -> list[str]:

@@ -79,16 +79,11 @@ class Entries:
         self, known: Mapping[str, State], since: Mark, until: Mark, torn: dict[str, None]
     ) -> Iterator[Change]:
         """New observations; those of a capsule go on where its last segment began."""
-        fresh: dict[str, tuple[int, str]] = {}
         for one in reading.added(self._db, since, until):
-            if one.forgotten_at:
+            yield Change(one.ref, None, self._observation(one, ""))
+        for capsule, first in reading.grown(self._db, since, until).items():
+            if capsule in torn:
                 continue
-            if not one.capsule:
-                yield Change(one.ref, None, self._observation(one, ""))
-            elif one.capsule not in torn:
-                at = (one.ts, one.id)
-                fresh[one.capsule] = min(fresh.get(one.capsule, at), at)
-        for capsule, first in fresh.items():
             state = known.get(f"capsule:{capsule}")
             if state and state.digest and first <= _place(state.stamp):
                 torn[capsule] = None
@@ -104,7 +99,7 @@ class Entries:
         if state and state.digest:
             n, _, place = state.digest.partition("|")
             start, number, last = _place(place), int(n), _place(state.stamp)
-        cuts = cut(_event(one) for one in reading.stream(self._db, capsule, start))
+        cuts = cut(_event(*one) for one in reading.outline(self._db, capsule, start))
         end, opening, before = "", "", -1
         for one, segment in zip(reading.stream(self._db, capsule, start), cuts, strict=True):
             end = f"{one.ts}|{one.id}"
@@ -171,11 +166,10 @@ class Entries:
         return chunk_parts([Part(text)], ref, size=self._size, overlap=self._overlap)
 
 
-def _event(one: Observation) -> Event:
-    said = one.provenance
+def _event(id_: str, kind: str, length: int, said: Any) -> Event:
     key = next((str(said[name]) for name in _CALL_IDS if said.get(name)), "")
-    user = one.kind == "message" and said.get("role", "user") == "user"
-    return Event(one.id, one.kind, len(one.content) // 4 + 1, key, user)
+    user = kind == "message" and said.get("role", "user") == "user"
+    return Event(id_, kind, length // 4 + 1, key, user)
 
 
 def _record(ref: str, title: str, ms: int, session: str, about: dict[str, Any]) -> Record:

@@ -1,0 +1,551 @@
+"""How fast the journal is, as ratios within one run against the plain call that each rests on.
+
+    python benchmarks/journal.py [--rows hook observe recall import catch-up]
+                                 [--observations 100000]
+
+Ours and the baseline take turns in one loop and the medians are compared, so that whatever else
+the machine does meets both alike. Rows without a limit are there to be known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import math
+import os
+import random
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kinen import Memory, Query
+from kinen.index.schema import TOKENIZE
+from kinen.journal import append
+from record import save
+from speed import KINEN, QUESTIONS, Row, peak_mb, process, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Event = tuple[str, str, dict[str, Any]]
+
+NO_LIMIT = math.inf
+SESSION = 500
+"""Observations in a capsule."""
+STANDING = 5_000
+"""Observations of the journal that one more is written to."""
+EMBEDDED = 2_000
+"""Observations that are embedded for real: 100,000 take most of an hour, and get random vectors."""
+NO_VECTORS = {"index.embedding_provider": "none"}
+BEGAN = 1_700_000_000_000
+ASKED = (*QUESTIONS, "what was decided about the water level", "which test failed last")
+LOGGED = "$ pytest -q tests/index\n41 passed in 3.08s"
+
+
+# What agents do, made of words with the frequencies of language
+
+
+def events(rng: random.Random) -> Iterator[Event]:
+    """Kind, content and provenance of one thing after the other, about 300 characters each."""
+    words = _words(rng)
+
+    def say(least: int, most: int) -> str:
+        return " ".join(next(words) for _ in range(rng.randint(least, most)))
+
+    while True:
+        yield "message", say(12, 70).capitalize() + "?", {"role": "user"}
+        for _ in range(rng.randint(2, 7)):
+            name = f"{say(1, 1)}_{say(1, 1)}"
+            path = f"src/{say(1, 1)}/{name}.py"
+            yield rng.choices((_ran, _edited, _failed, _called), (4, 3, 1, 2))[0](rng, say, path)
+        yield "message", say(30, 110).capitalize() + ".", {"role": "assistant"}
+
+
+def _words(rng: random.Random) -> Iterator[str]:
+    while True:
+        yield from prose(rng, 20_000)[:-1].lower().split()
+
+
+def _ran(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
+    command = f"pytest -q {path.replace('src', 'tests')} -k {say(1, 1)}"
+    lines = [f"{path}:{rng.randint(1, 400)}: {say(3, 9)}" for _ in range(rng.randint(1, 9))]
+    told = "\n".join([f"$ {command}", *lines, f"{rng.randint(1, 90)} passed"])
+    return "command", told, {"command": command, "exitCode": 0}
+
+
+def _edited(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
+    at, lines = rng.randint(1, 400), []
+    for _ in range(rng.randint(2, 5)):
+        name = "_".join(say(2, 3).split())
+        lines += [
+            f"-    {name} = {say(1, 1)}({say(1, 1)})",
+            f"+    {name} = {say(1, 1)}(self.{name})",
+        ]
+    told = "\n".join([f"File: {path}", f"@@ -{at},9 +{at},9 @@ def {say(1, 1)}():", *lines])
+    return "file_diff", told, {"filePath": path}
+
+
+def _failed(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
+    told = ["Traceback (most recent call last):"]
+    for _ in range(rng.randint(1, 4)):
+        told.append(f'  File "{path}", line {rng.randint(1, 400)}, in {say(1, 1)}')
+        told.append(f"    return self.{say(1, 1)}({say(1, 1)})")
+    told.append(f"ValueError: {say(4, 12)}")
+    return "error", "\n".join(told), {"hasError": True}
+
+
+def _called(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
+    told = [f"Tool: Read\nFile: {path}", *(f"{n}\t{say(3, 10)}" for n in range(rng.randint(1, 8)))]
+    return "tool_call", "\n".join(told), {"toolName": "Read", "filePath": path}
+
+
+def write_bundle(path: Path, count: int) -> None:
+    """Sessions of 500 observations each, a day apart and every one summed up, as exported."""
+    rng = random.Random(7)
+    happened = events(rng)
+    capsules = range(-(-count // SESSION))
+    scopes = [{"sessionId": f"session-{n}", "repoId": "acme/app"} for n in capsules]
+    with path.open("w") as file:
+        file.write(f'{{\n"version": "1.0",\n"exported_at": {BEGAN},\n"scope_filter": {{}}')
+        _section(
+            file, "observations", (_observation(n, next(happened), scopes) for n in range(count))
+        )
+        _section(file, "capsules", (_capsule(n, prose(rng, 6), scopes) for n in capsules))
+        _section(file, "summaries", (_summary(n, prose(rng, 120)) for n in capsules))
+        file.write("\n}\n")
+
+
+def _section(file: Any, name: str, items: Iterator[dict[str, Any]]) -> None:
+    file.write(f',\n"{name}": [\n')
+    file.write(",\n".join(json.dumps(item, ensure_ascii=False) for item in items) + "\n]")
+
+
+def _id(what: int, n: int) -> str:
+    return f"01J{what}{n:022d}"
+
+
+def _observation(n: int, event: Event, scopes: list[dict[str, str]]) -> dict[str, Any]:
+    kind, content, said = event
+    capsule, at = divmod(n, SESSION)
+    ts = BEGAN + capsule * 86_400_000 + at * 45_000
+    made = {"id": _id(0, n), "kind": kind, "content": content, "provenance": said, "ts": ts}
+    made |= {"scopeIds": scopes[capsule], "redacted": False, "capsuleId": _id(1, capsule)}
+    return made | {"branch": "main", "head": f"{capsule:040x}"}
+
+
+def _capsule(n: int, intent: str, scopes: list[dict[str, str]]) -> dict[str, Any]:
+    began = BEGAN + n * 86_400_000
+    times = {"status": "closed", "openedAt": began, "closedAt": began + SESSION * 45_000}
+    return {"id": _id(1, n), "type": "session", "intent": intent, **times, "scopeIds": scopes[n]}
+
+
+def _summary(n: int, text: str) -> dict[str, Any]:
+    at = BEGAN + n * 86_400_000 + SESSION * 45_000
+    return {"id": _id(2, n), "capsuleId": _id(1, n), "content": text, "createdAt": at}
+
+
+# Spaces to measure in
+
+
+class Bench:
+    """A temporary folder with spaces and bundles; what is costly to make is made once."""
+
+    def __init__(self, root: Path, observations: int) -> None:
+        self.root, self.observations = root, observations
+        self._spaces = 0
+
+    @functools.cache  # noqa: B019
+    def bundle(self, count: int) -> Path:
+        path = self.root / f"bundle-{count}.json"
+        write_bundle(path, count)
+        return path
+
+    def space(self) -> tuple[Path, Path]:
+        """A new git repository and a home; its files are written here, git is not started."""
+        self._spaces += 1
+        space, home = (self.root / f"{name}-{self._spaces}" for name in ("space", "home"))
+        git = space / ".git"
+        for folder in ("objects", "refs/heads"):
+            (git / folder).mkdir(parents=True)
+        (git / "HEAD").write_text("ref: refs/heads/main\n")
+        (git / "refs/heads/main").write_text("a" * 40 + "\n")
+        (git / "config").write_text('[remote "origin"]\n\turl = https://example.com/acme/app.git\n')
+        return space, home
+
+    def memory(self, count: int = 0, **settings: Any) -> Memory:
+        """The memory of a new space with so many observations."""
+        space, home = self.space()
+        memory = Memory.open(space, home=home, settings=settings)
+        if count:
+            memory.load(self.bundle(count))
+        return memory
+
+    @functools.cache  # noqa: B019
+    def embedded(self) -> tuple[Path, Path, int]:
+        """A space with vectors by the model, and how many observations it has."""
+        count = min(EMBEDDED, self.observations)
+        with self.memory(count) as memory:
+            memory.sync(embed=False)
+            began = time.perf_counter()
+            memory.sync()
+            seconds = time.perf_counter() - began
+            print(f"embedded {count:,} observations in {seconds:.0f} s", file=sys.stderr)
+            return Path(memory.space.root), Path(memory.space.home), count
+
+    @functools.cache  # noqa: B019
+    def scattered(self) -> tuple[Path, Path, int]:
+        """A space of full size whose text is indexed for real, with random vectors."""
+        with self.memory(self.observations) as memory:
+            memory.sync(embed=False)
+            scatter(memory)
+            return Path(memory.space.root), Path(memory.space.home), self.observations
+
+
+def scatter(memory: Memory) -> None:
+    """Give everything that has no vector a random one."""
+    import numpy as np
+
+    embedder, rng = memory._embedder, np.random.default_rng(7)
+    assert embedder is not None
+    digests = sorted(set(memory._reader.digests()))
+    vectors = rng.standard_normal((len(digests), embedder.dimensions), dtype=np.float32)
+    memory._cache.put(
+        embedder.fingerprint, digests, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    )
+
+
+def alternated(calls: dict[str, Callable[[], object]], times: int) -> dict[str, list[float]]:
+    """The seconds of each call, made in turn."""
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(times):
+        for name, call in calls.items():
+            began = time.perf_counter()
+            call()
+            taken[name].append(time.perf_counter() - began)
+    return taken
+
+
+def p95(taken: list[float]) -> float:
+    return statistics.quantiles(taken, n=20)[-1]
+
+
+# Rows
+
+
+def hook_rows(bench: Bench) -> list[Row]:
+    """A process per event; afterwards every one of them has to be in the journal."""
+    with bench.memory(STANDING) as memory:
+        memory.open_capsule("measure the hook", scope={"session": "s1"})
+        space, home = memory.space.root, memory.space.home
+    env = {**os.environ, "KINEN_HOME": home}
+    log = ["log", LOGGED, "--kind", "command", "--session", "s1"]
+    lines = {
+        "hook": [sys.executable, "-c", "from kinen.cli import main; main()", *log],
+        "script": [KINEN, *log],
+        "bare": [sys.executable, "-c", "import sqlite3"],
+    }
+    calls = {
+        name: functools.partial(process, line, cwd=space, env=env) for name, line in lines.items()
+    }
+    alternated(calls, 5)
+    taken = alternated(calls, 301)
+    with Memory.open(space, home=home) as memory:
+        written = memory.entries("observations", session="s1")[1]
+    assert written == 2 * 306, f"{written} of 612 observations are in the journal"
+    middle = {name: statistics.median(some) for name, some in taken.items()}
+    against = 'python -c "import sqlite3"'
+    return [
+        Row("hook write", middle["hook"], middle["bare"], 1.6, against),
+        Row("hook write, p95", p95(taken["hook"]), p95(taken["bare"]), NO_LIMIT, against),
+        Row("`kinen log`, console script", middle["script"], middle["bare"], NO_LIMIT, against),
+        Row(
+            "`kinen log`, console script, p95",
+            *(p95(taken["script"]), p95(taken["bare"]), NO_LIMIT, against),
+        ),
+    ]
+
+
+BARE = """
+CREATE TABLE t(id TEXT PRIMARY KEY, kind TEXT, content TEXT, ts INTEGER, session TEXT);
+CREATE VIRTUAL TABLE f USING fts5(content, content='t', content_rowid='rowid');
+CREATE TRIGGER added AFTER INSERT ON t BEGIN
+  INSERT INTO f(rowid, content) VALUES (new.rowid, new.content); END;
+"""
+
+
+def bare_database(path: Path, synchronous: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute(f"PRAGMA synchronous={synchronous}")
+    return db
+
+
+def observe_rows(bench: Bench) -> list[Row]:
+    happened = events(random.Random(11))
+    texts = [next(happened) for _ in range(1_000)]
+    db = bare_database(bench.root / "bare.db", "FULL")
+    db.executescript(BARE)
+    with bench.memory(STANDING) as memory:
+        memory.open_capsule("measure observe", scope={"session": "s1"})
+        insert = "INSERT INTO t VALUES (?, ?, ?, ?, ?)"
+        standing = memory._journal.db.execute(
+            "SELECT id, kind, content, ts, session FROM observations"
+        )
+        db.execute("BEGIN")
+        db.executemany(insert, standing.fetchall())
+        db.execute("COMMIT")
+        ours, bare = iter(texts), iter(texts)
+
+        def observe() -> None:
+            kind, content, said = next(ours)
+            memory.observe(content, kind=kind, scope={"session": "s1"}, provenance=said)
+
+        def raw() -> None:
+            kind, content, _ = next(bare)
+            now = time.time_ns() // 1_000_000
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(insert, (append.ulid(), kind, content, now, "s1"))
+            db.execute("COMMIT")
+
+        taken = alternated({"ours": observe, "bare": raw}, len(texts))
+    db.close()
+    against = "INSERT into a table with FTS5, synchronous=FULL"
+    return [
+        Row(name, of(taken["ours"]), of(taken["bare"]), limit, against)
+        for name, of, limit in (
+            ("observe", statistics.median, 3.0),
+            ("observe, mean", statistics.fmean, NO_LIMIT),
+            ("observe, p95", p95, NO_LIMIT),
+        )
+    ]
+
+
+def recall_rows(bench: Bench) -> list[Row]:
+    """With random vectors and by word at the full size, and with vectors by the model."""
+    rows = []
+    for place, how in (
+        (bench.scattered, "random vectors"),
+        (bench.embedded, "the model's vectors"),
+    ):
+        space, home, count = place()
+        with Memory.open(space, home=home) as memory:
+            rows.append(_recall(memory, f"recall, {count:,} observations, {how}"))
+    space, home, count = bench.scattered()
+    with Memory.open(space, home=home, settings=NO_VECTORS) as memory:
+        return [*rows, _recall(memory, f"recall, {count:,} observations, full text")]
+
+
+def _recall(memory: Memory, name: str) -> Row:
+    for ref in memory.entries("summaries", limit=2)[0]:
+        memory.pin(ref.ref, "keep in mind")
+
+    def recall() -> None:
+        for text in ASKED:
+            memory.recall(Query(text, budget=2000))
+
+    def search() -> None:
+        for text in ASKED:
+            memory.search(Query(text))
+
+    calls = {"ours": recall, "bare": search}
+    alternated(calls, 2)
+    taken = alternated(calls, 21)
+    ours, bare = (statistics.median(some) / len(ASKED) for some in taken.values())
+    return Row(name, ours, bare, 1.5, "search for the same, same limit")
+
+
+def import_rows(bench: Bench) -> list[Row]:
+    """A bundle that kinen exported, one that it did not, and the raw rows."""
+    foreign, own = bench.bundle(bench.observations), bench.root / "exported.json"
+    with bench.memory(bench.observations) as memory:
+        memory.export(own)
+        tables = _tables(memory._journal.db)
+    taken: dict[str, list[float]] = {"own": [], "foreign": [], "raw": []}
+    for n in range(7):
+        taken["own"].append(_import(bench, own))
+        taken["foreign"].append(_import(bench, foreign))
+        taken["raw"].append(_raw_import(bench.root / f"raw-{n}.db", tables))
+    del tables
+    middle = {name: statistics.median(some) for name, some in taken.items()}
+    name = f"import {bench.observations:,} observations"
+    against = "executemany of ready rows, one transaction"
+    return [
+        Row(name, middle["own"], middle["raw"], 2.0, against),
+        Row(f"{name}, of another program", middle["foreign"], middle["raw"], NO_LIMIT, against),
+        *_memory_rows(bench, own),
+    ]
+
+
+def _import(bench: Bench, bundle: Path) -> float:
+    with bench.memory() as memory:
+        memory._journal.db.execute("SELECT 1")
+        began = time.perf_counter()
+        loaded = memory.load(bundle)
+        seconds = time.perf_counter() - began
+    assert loaded.added["observations"] == bench.observations
+    shutil.rmtree(memory.space.home)
+    return seconds
+
+
+def _tables(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of a journal, as INSERT statements with what they take."""
+    found = {}
+    for table in ("observations", "capsules", "summaries"):
+        names = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1] != "seq"]
+        columns, marks = ", ".join(names), ", ".join("?" * len(names))
+        rows = db.execute(f"SELECT {columns} FROM {table}").fetchall()
+        found[f"INSERT INTO {table}({columns}) VALUES ({marks})"] = rows
+    return found
+
+
+def _raw_import(path: Path, tables: dict[str, list[tuple[Any, ...]]]) -> float:
+    db = append.connect(str(path), 1000)
+    began = time.perf_counter()
+    db.execute("BEGIN IMMEDIATE")
+    for insert, rows in tables.items():
+        db.executemany(insert, rows)
+    db.execute("COMMIT")
+    seconds = time.perf_counter() - began
+    db.close()
+    path.unlink()
+    return seconds
+
+
+def _memory_rows(bench: Bench, bundle: Path) -> list[Row]:
+    space, home = bench.space()
+    bare = _child("bare", space, home, bundle)
+    rows = []
+    for what in ("import", "export"):
+        peak = _child(what, space, home, bundle)
+        name = f"peak memory of {what}, MB"
+        rows.append(Row(name, peak, bare, NO_LIMIT, "a bare `import kinen.memory`"))
+    return rows
+
+
+def _child(what: str, space: Path, home: Path, bundle: Path) -> float:
+    words = [sys.executable, __file__, "--child", what, str(space), str(home), str(bundle)]
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+def child(what: str, space: str, home: str, bundle: str) -> None:
+    """The peak memory of this process, once it has imported or exported."""
+    if what != "bare":
+        with Memory.open(space, home=home) as memory:
+            memory.load(bundle) if what == "import" else memory.export(f"{bundle}.exported")
+    print(peak_mb())
+
+
+def catch_up_rows(bench: Bench) -> list[Row]:
+    first = {"ours": [], "bare": []}
+    for n in range(3):
+        with bench.memory(**NO_VECTORS) as memory:
+            memory.sync()
+            memory.load(bench.bundle(bench.observations))
+            began = time.perf_counter()
+            found = memory.search(Query(ASKED[0], mode="fulltext"))
+            first["ours"].append(time.perf_counter() - began)
+            assert len(found) == 10
+            texts = memory._journal.db.execute("SELECT content FROM observations").fetchall()
+            first["bare"].append(_rebuild(bench.root / f"rebuilt-{n}.db", texts))
+            if n == 2:
+                rows = [_one_more(memory, bench.observations, "fulltext")]
+        shutil.rmtree(memory.space.home)
+    ours, bare = (statistics.median(some) for some in first.values())
+    name = f"first search after {bench.observations:,} observations"
+    rows.insert(0, Row(name, ours, bare, NO_LIMIT, "bare FTS5 rebuild of the same texts"))
+    space, home, count = bench.scattered()
+    with Memory.open(space, home=home) as memory:
+        return [*rows, _one_more(memory, count, "hybrid")]
+
+
+def _rebuild(path: Path, texts: list[tuple[str]]) -> float:
+    db = bare_database(path, "NORMAL")
+    db.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, content TEXT)")
+    db.execute("BEGIN")
+    db.executemany("INSERT INTO t(content) VALUES (?)", texts)
+    db.execute("COMMIT")
+    db.execute(
+        "CREATE VIRTUAL TABLE f USING fts5("
+        f"content, content='t', content_rowid='id', tokenize='{TOKENIZE}')"
+    )
+    began = time.perf_counter()
+    db.execute("INSERT INTO f(f) VALUES ('rebuild')")
+    seconds = time.perf_counter() - began
+    db.close()
+    path.unlink()
+    return seconds
+
+
+def _one_more(memory: Memory, count: int, mode: str) -> Row:
+    """The search that takes in an observation, against the one before it."""
+    memory.open_capsule("measure what a question takes in", scope={"session": "s1"})
+    happened = events(random.Random(13))
+    before, after = [], []
+    memory.search(Query(ASKED[0], mode=mode))
+    for n in range(31):
+        query = Query(ASKED[n % len(ASKED)], mode=mode)
+        before += alternated({"": lambda asked=query: memory.search(asked)}, 1)[""]
+        kind, content, said = next(happened)
+        memory.observe(content, kind=kind, scope={"session": "s1"}, provenance=said)
+        after += alternated({"": lambda asked=query: memory.search(asked)}, 1)[""]
+    name = f"search after one more of {count:,}, {mode}"
+    against = "the search before it"
+    return Row(name, statistics.median(after), statistics.median(before), NO_LIMIT, against)
+
+
+ROWS = {
+    "hook": hook_rows,
+    "observe": observe_rows,
+    "recall": recall_rows,
+    "import": import_rows,
+    "catch-up": catch_up_rows,
+}
+
+
+def shown(row: Row) -> dict[str, Any]:
+    """A row as it is saved, with what else the machine had to do."""
+    limit = None if row.limit == NO_LIMIT else row.limit
+    load = round(os.getloadavg()[0], 2)
+    return {**row._asdict(), "limit": limit, "ratio": round(row.ratio, 3), "load": load}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
+    parser.add_argument("--observations", type=int, default=100_000)
+    parser.add_argument("--no-save", action="store_true", help="print only")
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.child:
+        child(*chosen.child)
+        return
+    results: dict[str, dict[str, Any]] = {}
+    print(f"{'row':<52} {'ratio':>7} {'limit':>6}  {'ours':>9} {'baseline':>9}  against")
+    with tempfile.TemporaryDirectory(prefix="kinen-journal-") as temporary:
+        bench = Bench(Path(temporary), chosen.observations)
+        for name in chosen.rows:
+            for row in ROWS[name](bench):
+                results[row.name] = shown(row)
+                limit = "" if row.limit == NO_LIMIT else f"{row.limit:.2f}"
+                mark = "" if row.ratio <= row.limit else "  ← over"
+                print(
+                    f"{row.name:<52} {row.ratio:>7.2f} {limit:>6}  {row.ours:>9.4f}"
+                    f" {row.baseline:>9.4f}  {row.against}{mark}",
+                    flush=True,
+                )
+    if not chosen.no_save:
+        save("journal", results)
+
+
+if __name__ == "__main__":
+    main()
