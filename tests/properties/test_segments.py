@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 from itertools import pairwise
 
 import pytest
@@ -90,28 +91,31 @@ def test_a_cut_has_a_reason(found: list[Event], given_: Limits) -> None:
             assert not found[n].key or found[n].key not in {one.key for one in before}
 
 
+cut_ = functools.partial(cut, threshold=200, most=1000)
+
+
 def test_of_nothing_there_are_no_segments() -> None:
-    assert cut([]) == []
+    assert cut_([]) == []
 
 
 def test_the_user_opens_a_segment_once_enough_was_said() -> None:
     exchange = [said(120), answer(80), said(90), answer(40), answer(30), said(10), answer(10)]
-    assert cut(exchange) == [0, 0, 0, 0, 0, 1, 1]
+    assert cut_(exchange) == [0, 0, 0, 0, 0, 1, 1]
 
 
 def test_a_user_who_interrupts_a_call_does_not_part_it_from_its_result() -> None:
     call, result = Event("1", "tool_call", 9, "k"), Event("3", "error", 9, "k")
     said = [Event("0", "message", 300, user=True), Event("2", "message", 300, user=True)]
-    assert cut([said[0], call, said[1], result]) == [0, 0, 0, 0]
+    assert cut_([said[0], call, said[1], result]) == [0, 0, 0, 0]
 
 
 def test_only_the_words_of_the_user_count_towards_the_threshold() -> None:
-    assert cut([said(10), answer(400), said(10), answer(400), said(10)]) == [0, 0, 0, 0, 0]
+    assert cut_([said(10), answer(400), said(10), answer(400), said(10)]) == [0, 0, 0, 0, 0]
 
 
 def test_a_segment_is_cut_before_what_would_exceed_it() -> None:
-    assert cut([said(10), answer(900), answer(90), answer(1)]) == [0, 0, 0, 1]
-    assert cut([answer(5000), answer(1)]) == [0, 1]
+    assert cut_([said(10), answer(900), answer(90), answer(1)]) == [0, 0, 0, 1]
+    assert cut_([answer(5000), answer(1)]) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -129,8 +133,8 @@ def test_a_segment_is_cut_before_what_would_exceed_it() -> None:
     ],
 )
 def test_a_result_stays_with_its_call(together: list[Event]) -> None:
-    assert cut(together) == [0] * len(together)
-    assert cut([*together, answer(300)]) == [*[0] * len(together), 1]
+    assert cut_(together) == [0] * len(together)
+    assert cut_([*together, answer(300)]) == [*[0] * len(together), 1]
 
 
 @pytest.mark.parametrize(
@@ -143,4 +147,4 @@ def test_a_result_stays_with_its_call(together: list[Event]) -> None:
     ],
 )
 def test_what_is_no_result_does_not_stay(apart: list[Event]) -> None:
-    assert cut(apart) == [0, 1]
+    assert cut_(apart) == [0, 1]

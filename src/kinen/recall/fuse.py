@@ -21,9 +21,9 @@ HALF = 2.35
 NEIGHBOUR = 0.5
 """What a chunk gains of the better of its neighbours' BM25."""
 RRF_K = 60
-HALF_LIFE = 14.0
+HALF_LIFE = 90.0
 """Days after which something is half as fresh."""
-RECENCY_WEIGHT = 0.05
+RECENCY_WEIGHT = 0.02
 """What freshness may add in a recall (docs/decisions/0007-journal.md)."""
 
 Scores = Mapping[int, float]

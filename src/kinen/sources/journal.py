@@ -9,7 +9,7 @@ from kinen.journal.append import mark, snapshot
 from kinen.journal.reading import Mark
 from kinen.model import Change, Chunk, Delta, Document, Part, Record, State
 from kinen.sources.chunks import chunk_parts
-from kinen.sources.segments import Event, cut
+from kinen.sources.segments import MOST, THRESHOLD, Event, cut
 from kinen.text import iso
 from kinen.vocabulary import REDACTED
 
@@ -52,7 +52,7 @@ class Entries:
 
     @property
     def _rules(self) -> str:
-        return f"{self._size}:{self._overlap}"
+        return f"{self._size}:{self._overlap}:{THRESHOLD}:{MOST}"
 
     def _changes(
         self, known: Mapping[str, State], since: Mark, until: Mark, changed: list[str]

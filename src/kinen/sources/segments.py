@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-THRESHOLD = 200
+THRESHOLD = 30
 """Tokens of the user's own words after which the next of them open a segment."""
-MOST = 1000
-"""Tokens of all kinds that a segment holds, unless a call and its result need more."""
+MOST = 80
+"""Tokens of all kinds that a segment holds, unless a call and its result need more.
+
+Both were chosen on a labelled set: docs/decisions/0007-journal.md.
+"""
 
 _RESULTS = ("error", "command")
 _NODE_RESULTS = ("node_end", "node_output", "node_error")
