@@ -346,19 +346,18 @@ def _recall(memory: Memory, name: str) -> Row:
     for ref in memory.entries("summaries", limit=2)[0]:
         memory.pin(ref.ref, "keep in mind")
 
-    def recall() -> None:
-        for text in ASKED:
-            memory.recall(Query(text, budget=2000))
-
-    def search() -> None:
-        for text in ASKED:
-            memory.search(Query(text))
-
-    calls = {"ours": recall, "bare": search}
-    alternated(calls, 2)
-    taken = alternated(calls, 21)
-    ours, bare = (statistics.median(some) / len(ASKED) for some in taken.values())
-    return Row(name, ours, bare, 1.5, "search for the same, same limit")
+    ours, bare = [], []
+    for text in ASKED:
+        calls = {
+            "ours": functools.partial(memory.recall, Query(text, budget=2000)),
+            "bare": functools.partial(memory.search, Query(text)),
+        }
+        alternated(calls, 3)
+        taken = alternated(calls, 31)
+        ours.append(statistics.median(taken["ours"]))
+        bare.append(statistics.median(taken["bare"]))
+    against = "search for the same, same limit"
+    return Row(name, statistics.fmean(ours), statistics.fmean(bare), 1.5, against)
 
 
 def import_rows(bench: Bench) -> list[Row]:
