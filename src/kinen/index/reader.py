@@ -118,11 +118,20 @@ class Reader:
             found[row[0]] = (record, Chunk(record.ref, *row[9:]))
         return found
 
-    def places(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """The record and number of each chunk: what its neighbours are known by."""
+    def places(self, ids: Sequence[int]) -> dict[int, tuple[int | str, int]]:
+        """The record and number of each chunk, or the capsule and number of its segment.
+
+        It is what its neighbours are known by.
+        """
         marks = ", ".join("?" * len(ids))
-        rows = self.db.execute(f"SELECT id, record, n FROM chunks WHERE id IN ({marks})", (*ids,))
-        return {id_: (record, n) for id_, record, n in rows}
+        rows = self.db.execute(
+            f"SELECT id, record, n, segment FROM chunks WHERE id IN ({marks})", (*ids,)
+        )
+        found: dict[int, tuple[int | str, int]] = {}
+        for id_, record, n, segment in rows:
+            capsule, _, number = segment.rpartition("/")
+            found[id_] = (capsule, int(number)) if segment else (record, n)
+        return found
 
     def bodies(self, ids: Sequence[int]) -> list[str]:
         marks = ", ".join("?" * len(ids))

@@ -129,8 +129,11 @@ def with_recency(ranked: list[Ranked], fresh: Scores, weight: float) -> list[Ran
     return sorted(again, key=lambda one: (-one.score, one.id))
 
 
-def lifts(scores: Scores, places: Mapping[int, tuple[int, int]]) -> dict[int, float]:
-    """What each chunk gains from the chunks before and after it in its record."""
+def lifts(scores: Scores, places: Mapping[int, tuple[int | str, int]]) -> dict[int, float]:
+    """What each chunk gains from the chunks before and after it in its record.
+
+    Of a segment, from the segments before and after it.
+    """
     by_place = {places[id_]: score for id_, score in scores.items() if id_ in places}
     found = {}
     for id_, (record, n) in places.items():

@@ -163,9 +163,10 @@ def _rank(
 
 
 def _lexical(reader: Reader, units: Units, candidates: Iterable[int]) -> fuse.Lexical:
-    """What words say: of a chunk with its neighbours, of a segment with its second best chunk."""
+    """What words say: of a chunk with its neighbours, of a segment with its second best too."""
     lifts = fuse.lifts(units.best, reader.places([*candidates]))
-    lifts.update({unit: fuse.NEIGHBOUR * score for unit, score in units.second.items()})
+    for unit, score in units.second.items():
+        lifts[unit] = max(lifts.get(unit, 0.0), fuse.NEIGHBOUR * score)
     return fuse.Lexical(units.best, lifts, reader.chunk_count())
 
 
