@@ -109,7 +109,8 @@ def test_every_row_is_a_field_with_a_default_of_its_kind_and_every_field_a_row()
     for dotted, row in ROWS.items():
         assert row.dotted == dotted
         assert row.help
-        assert config._parse(row, config._as_raw(row.default), "default") == row.default
+        raw = config._as_raw(config.get(Config(), dotted))
+        assert config._parse(row, raw, "default") == row.default
     assert not set(RESERVED) & set(ROWS)
 
 
@@ -178,6 +179,24 @@ def test_an_unknown_key_names_the_nearest(
         ("a: 1\n---\nb: 2\n", 2),
         ("? [a]\n: 1\n", 1),
         ("a: &x [*x]\n", 1),
+        ("index: [[1]]\n", 1),
+        ("git:\n  stop_tags: {a: b}\n", 2),
+        ("git:\n  stop_tags: [[a]]\n", 2),
+        ('git:\n  exclude: ["a\\x07"]\n', 2),
+        ("git:\n  snapshot_frequency: -1\n", 2),
+        ("git:\n  components: [a]\n", 2),
+        ("git:\n  components: docs\n", 2),
+        ("git:\n  components: [[a]]\n", 2),
+        ("git:\n  components: {a: {b: c}}\n", 2),
+        ("git:\n  components: {a: [[b]]}\n", 2),
+        ("git:\n  components: {a: [b c]}\n", 2),
+        ('git:\n  components: {a: ["b,c"]}\n', 2),
+        ("git:\n  components: {a: []}\n", 2),
+        ("git:\n  components:\n    a:\n", 2),
+        ("git:\n  components:\n    a: b\n    a: c\n", 4),
+        ('git:\n  components: {"": b}\n', 2),
+        ('git:\n  components: {"a\\x07": b}\n', 2),
+        ("git:\n  components: {[a]: b}\n", 2),
     ],
 )
 def test_a_broken_file_is_an_error_with_its_line(
@@ -249,6 +268,16 @@ def test_a_pasted_key_is_refused_and_never_repeated(data: Path, home: Path, user
         ("int", "1", 1),
         ("globs", ["a", "b"], ("a", "b")),
         ("globs", "a, b,", ("a", "b")),
+        ("words", ["a", "b"], ("a", "b")),
+        ("words", "a, b c,", ("a", "b c")),
+        ("words", [], ()),
+        ("words", " [] ", ()),
+        ("mapping", {"a/**": ["x", "y"], "b": "z"}, (("a/**", ("x", "y")), ("b", ("z",)))),
+        ("mapping", " a/** = x  y,b=z, ", (("a/**", ("x", "y")), ("b", ("z",)))),
+        ("mapping", "k=v/**=x", (("k=v/**", ("x",)),)),
+        ("mapping", "b=c++, a=+x -y x x", (("b", ("c++",)), ("a", ("+x", "-y", "x")))),
+        ("mapping", {}, ()),
+        ("mapping", "{}", ()),
         ("text", " x ", "x"),
     ],
 )
@@ -350,6 +379,108 @@ def test_get_and_items_agree(data: Path) -> None:
         config.get(loaded, "search.limit")
 
 
+# Words and mappings
+
+COMPONENTS = (("packages/core/**", ("core", "manifest")), ("docs/**", ("docs",)))
+IN_YAML = 'git:\n  components: {"packages/core/**": [core, manifest], "docs/**": docs}\n'
+IN_ONE_LINE = "packages/core/**=core manifest, docs/**=docs"
+
+
+def test_a_later_layer_replaces_words_and_mappings_but_adds_to_globs(
+    data: Path, space: Path, home: Path, user: Path, ours: Path
+) -> None:
+    user.write_text("git:\n  stop_tags: [a]\n  exclude: [b]\n  components: {x: y}\n")
+    ours.write_text(IN_YAML + "  stop_tags: c, d\n  exclude: []\nprivacy: {exclude: [p]}\n")
+    loaded = config.load(data, space, plain_env(home))
+    assert loaded.git.stop_tags == ("c", "d")
+    assert loaded.git.exclude == ()
+    assert loaded.git.components == COMPONENTS
+    assert loaded.privacy.exclude == (*Config().privacy.exclude, "p")
+    assert loaded.ignored == ()
+    assert loaded.sources["git.components"] == f"{ours}:2"
+    env = plain_env(home, KINEN_GIT_STOP_TAGS="[]", KINEN_GIT_COMPONENTS="{}")
+    loaded = config.load(data, space, env, {"git.exclude": ("e",), "git.snapshot_frequency": 0})
+    assert loaded.git == Config().git._replace(stop_tags=(), exclude=("e",), snapshot_frequency=0)
+
+
+def test_a_mapping_may_be_a_variable_or_a_flag(data: Path, home: Path) -> None:
+    env = plain_env(home, KINEN_GIT_COMPONENTS=IN_ONE_LINE)
+    assert config.load(data, None, env).git.components == COMPONENTS
+    for given in (IN_ONE_LINE, dict(COMPONENTS)):
+        loaded = config.load(data, None, plain_env(home), {"git.components": given})
+        assert loaded.git.components == COMPONENTS
+
+
+@pytest.mark.parametrize("text", ["docs/**", "docs/**=", "=docs", "a=x, a=y", "a=x, b"])
+def test_a_line_that_is_no_mapping_says_how_to_write_one(text: str, data: Path) -> None:
+    with pytest.raises(ConfigError, match=r"git\.components cannot have .*docs/\*\*=docs"):
+        config.load(data, None, {}, {"git.components": text})
+
+
+def test_a_mapping_comes_out_of_the_cache_as_it_went_in(
+    data: Path, space: Path, ours: Path
+) -> None:
+    aged(ours, IN_YAML)
+    assert config.load(data, space).git.components == COMPONENTS
+    assert str(ours) in json.loads((data / "cache" / "config.json").read_text())
+    code = (
+        "from kinen import config\n"
+        f"assert config.load(sys.argv[1], sys.argv[2]).git.components == {COMPONENTS!r}\n"
+    )
+    assert "yaml" not in imported(code, str(data), str(space))
+
+
+@pytest.mark.parametrize(
+    ("dotted", "before", "after"),
+    [
+        ("components", "", "git:\n  components: %s\n"),
+        ("components", "git:\n  components: {}  # x\n", "git:\n  components: %s  # x\n"),
+        ("components", "git:\n  components:\n", "git:\n  components: %s\n"),
+        (
+            "components",
+            "git:\n  components:\n    a: b\n    # why\n    c: [d]\n  # more\n  exclude: []\n",
+            "git:\n  components: %s\n  # more\n  exclude: []\n",
+        ),
+        (
+            "components",
+            "git:\n  components:  # ours\n    a: b\n",
+            "git:\n  components:  # ours\n    %s\n",
+        ),
+        ("components", "git: {components: {a: b}}\n", "git: {components: %s}\n"),
+        ("stop_tags", "git:\n  stop_tags:\n  - a\n  - b  # x\n", "git:\n  stop_tags: %s  # x\n"),
+        ("exclude", "git:\r\n  exclude: [a]\r\n", "git:\r\n  exclude: %s\r\n"),
+    ],
+)
+def test_words_and_mappings_are_set_in_place(
+    dotted: str, before: str, after: str, ours: Path
+) -> None:
+    ours.write_bytes(before.encode())
+    text, value = (IN_ONE_LINE, COMPONENTS) if dotted == "components" else ("x, z", ("x", "z"))
+    assert config.set_value(ours, f"git.{dotted}", text) == value
+    mapping = '{"packages/core/**": [core, manifest], "docs/**": [docs]}'
+    shown = mapping if dotted == "components" else "[x, z]"
+    assert ours.read_bytes().decode() == after.replace("%s", shown)
+    empty = "{}" if dotted == "components" else "[]"
+    assert config.set_value(ours, f"git.{dotted}", empty) == ()
+
+
+def test_the_command_shows_and_sets_a_mapping(space: Path, kinen: Any) -> None:
+    assert kinen("config", "set", "git.components", IN_ONE_LINE).code == 0
+    assert kinen("config", "get", "git.components").out == IN_ONE_LINE + "\n"
+    assert f"git.components: {IN_ONE_LINE}  # " in kinen("config", "show").out
+    shown = json.loads(kinen("config", "show", "--json").out)
+    assert shown["git.components"] == {glob: list(tags) for glob, tags in COMPONENTS}
+    assert shown["git.exclude"] == list(Config().git.exclude)
+    assert kinen("config", "get", "git.exclude").out == "node_modules/**, dist/**, *.lock\n"
+
+
+def test_aliases_cannot_make_a_small_file_large(data: Path, space: Path, ours: Path) -> None:
+    many = "\n".join(f"  k{n}: *list" for n in range(9_000))
+    ours.write_text(f"space: {{name: &list [{'x, ' * 9_000}]}}\ndaemon:\n{many}\n")
+    with pytest.raises(ConfigError, match="too many values"):
+        config.load(data, space)
+
+
 # The cache
 
 
@@ -448,6 +579,10 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
             "git:\n  exclude:\n    - a\n    - b  # last\n\nindex:\n  chunk_size: 99\n# tail\n",
         ),
         ('index:\n  chunk_size: "60"\n', "index:\n  chunk_size: 99\n"),
+        (
+            "git:\n  components:\n    a: b  # last\n  # more\n",
+            "git:\n  components:\n    a: b  # last\n\nindex:\n  chunk_size: 99\n  # more\n",
+        ),
     ],
 )
 def test_setting_a_value_changes_that_value_and_nothing_else(
@@ -529,7 +664,7 @@ def test_the_template_loads_and_every_line_of_it_can_be_uncommented(
     loaded = config.load(data, space)
     assert (loaded.space.name, loaded.space.id) == ("My notes", "a1b2")
     lines = text.splitlines()
-    assert len(lines) < 25
+    assert len(lines) < 30
     ours.write_text("\n".join([lines[0], *(line.removeprefix("# ") for line in lines[1:])]))
     assert config.load(data, space)._replace(sources={}) == loaded._replace(sources={})
     ours.write_text(config.template("x"))
@@ -567,7 +702,8 @@ def test_xdg_folders_are_honoured_unless_relative(home: Path) -> None:
 def test_yaml_written_by_kinen_means_the_same_to_any_reader() -> None:
     import yaml
 
-    for value in ["no", "a b", "", "1e3", "a: b", 5, 0.5, True, ["x", "yes"], "~", "üñ"]:
+    values = ["no", "a b", "", "1e3", "a: b", 5, 0.5, True, ["x", "yes"], "~", "üñ", {}]
+    for value in [*values, {"a/**": ["x"], "no": ["no"], "b: c": ["-"]}]:
         assert yaml.safe_load(configfile.written(value)) == value
 
 

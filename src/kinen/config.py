@@ -12,7 +12,7 @@ from kinen.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    Raw = str | list[str]
+    Raw = str | list[str] | dict[str, Any]
     Path = str | os.PathLike[str]
 
 user_folder, user_file, default_home = route.user_folder, route.user_file, route.default_home
@@ -103,12 +103,16 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 def _as_raw(value: Any) -> Raw:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, dict):
+        return {str(key): _as_raw(item) for key, item in value.items()}
     return [str(item) for item in value] if isinstance(value, (list, tuple)) else str(value)
 
 
 def get(config: Config, dotted: str) -> Any:
+    """The value of one key; a mapping as a dictionary."""
     row = _row(dotted, "the configuration")
-    return getattr(getattr(config, row.section), row.key)
+    value = getattr(getattr(config, row.section), row.key)
+    return dict(value) if row.kind == "mapping" else value
 
 
 def items(config: Config) -> list[tuple[str, Any]]:
@@ -137,13 +141,20 @@ def _nearest(word: str, words: Any) -> str:
     return next(iter(twins or get_close_matches(word, list(words), 1, 0.5)), "")
 
 
+def parse_value(dotted: str, raw: Raw, source: str) -> Any:
+    """What a value stands for that a file of another tool gives for a key of ours."""
+    return _parse(_row(dotted, source), raw, source)
+
+
 def _parse(row: Row, raw: Raw, source: str, base: str = "") -> Any:
     """The value that a text stands for, whether it came from a file, a variable or a flag."""
-    wanted = ""
-    if row.kind == "globs":
-        return tuple(raw if isinstance(raw, list) else filter(None, map(str.strip, raw.split(","))))
-    if isinstance(raw, list):
-        raise ConfigError(f"{row.dotted} cannot be a list ({source})", "give one value")
+    if row.kind == "mapping":
+        return _mapping(row, raw, source)
+    if row.kind in ("globs", "words"):
+        return _list(row, raw, source)
+    if not isinstance(raw, str):
+        shape = "list" if isinstance(raw, list) else "group"
+        raise ConfigError(f"{row.dotted} cannot be a {shape} ({source})", "give one value")
     text = raw.strip()
     if row.kind in ("int", "float"):
         try:
@@ -169,6 +180,45 @@ def _parse(row: Row, raw: Raw, source: str, base: str = "") -> Any:
     # What was pasted there may be the key itself: it is not repeated.
     shown = "that" if row.kind == "variable" else repr(text)
     raise ConfigError(f"{row.dotted} cannot be {shown} ({source})", f"it is {wanted}")
+
+
+def _list(row: Row, raw: Raw, source: str) -> tuple[str, ...]:
+    """The texts of a list, or of one text with commas; a variable empties it by `[]`."""
+    if isinstance(raw, str):
+        parts = raw.split(",") if row.kind == "globs" or raw.strip() != "[]" else []
+        raw = [part.strip() for part in parts if part.strip()]
+    if not isinstance(raw, list):
+        raise ConfigError(f"{row.dotted} cannot be a group ({source})", "give a list")
+    if row.kind == "words" and (wanted := _misfit("text", "".join(raw))):
+        raise ConfigError(f"{row.dotted} cannot be {raw} ({source})", f"it is {wanted}")
+    return tuple(raw)
+
+
+def _mapping(row: Row, raw: Any, source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Globs with their tags, in order, from a mapping or from `glob=tag tag, glob=tag`."""
+    if isinstance(raw, str):
+        parts = filter(None, map(str.strip, raw.split(","))) if raw.strip() != "{}" else ()
+        raw = [(glob, tags) for glob, _, tags in (part.rpartition("=") for part in parts)]
+    elif isinstance(raw, dict):
+        raw = raw.items()
+    else:
+        hint = "give globs with their tags: {docs/**: [docs]}"
+        raise ConfigError(f"{row.dotted} cannot be a list ({source})", hint)
+    found: dict[str, tuple[str, ...]] = {}
+    for glob, tags in raw:
+        name, words = glob.strip(), tags.split() if isinstance(tags, str) else tags
+        if not name or name in found or not _tags(words) or _misfit("text", name):
+            hint = "give each glob once, with tags that are one word each: docs/**=docs"
+            raise ConfigError(f"{row.dotted} cannot have {glob!r}: {tags!r} ({source})", hint)
+        found[name] = tuple(dict.fromkeys(words))
+    return tuple(found.items())
+
+
+def _tags(words: Any) -> bool:
+    """Whether these are tags that mean the same when they are written in one line."""
+    if not words or not isinstance(words, list) or _misfit("text", "".join(words)):
+        return False
+    return all(word.split() == [word] and "," not in word for word in words)
 
 
 def _misfit(kind: str, text: str) -> str:
@@ -211,12 +261,10 @@ def _accepted(values: dict[str, Any], file: str) -> dict[str, tuple[Raw, int]]:
     found: dict[str, tuple[Raw, int]] = {}
     for dotted, (raw, line) in values.items():
         if dotted in sections:
-            if raw not in (None, {}):
+            if raw is not None:
                 raise ConfigError(f"{dotted} is a group of keys: {file}:{line}", "indent them")
         elif dotted not in ROWS and dotted not in RESERVED:
             raise _unknown(dotted, f"{file}:{line}")
-        elif dotted in ROWS and raw == {}:
-            raise ConfigError(f"{dotted} cannot be a group: {file}:{line}", "give one value")
         elif dotted in ROWS and raw is not None:
             found[dotted] = (raw, line)
     return found
@@ -228,7 +276,8 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
     row, old = _row(dotted, file), configfile.source_text(file)
     before = _accepted(configfile.parse(old, file), file)
     value = _parse(row, text, file)
-    new = configfile.edit(old, file, dotted, text.strip() if row.kind == "path" else value)
+    setting = text.strip() if row.kind == "path" else value
+    new = configfile.edit(old, file, dotted, dict(value) if row.kind == "mapping" else setting)
     try:
         after = _accepted(configfile.parse(new, file), file)
         took = _parse(row, after.pop(dotted)[0], file) == value
@@ -238,7 +287,7 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
     others = {key: raw for key, (raw, _) in before.items()}
     if not took or others != {key: raw for key, (raw, _) in after.items()}:
         raise ConfigError(f"cannot set {dotted} in {file}", "that file needs an edit by hand")
-    merged = {key: _parse(ROWS[key], raw, file) for key, raw in others.items()}
+    merged = {key: _parse(ROWS[key], raw, f"{file}:{at}") for key, (raw, at) in before.items()}
     _build({**merged, dotted: value}, (), {dotted: file, "index.chunk_size": file})
     write_atomic(file, new)
     return value
@@ -255,5 +304,8 @@ def template(name: str, identity: str = "") -> str:
     for section in SECTIONS[1:]:
         lines += ["", f"# {section}:"]
         rows = (row for row in ROWS.values() if row.section == section and not row.dangerous)
-        lines += [f"#   {row.key}: {configfile.written(row.default)}  # {row.help}" for row in rows]
+        lines += [
+            f"#   {row.key}: {configfile.written(get(Config(), row.dotted))}  # {row.help}"
+            for row in rows
+        ]
     return "\n".join(lines) + "\n"

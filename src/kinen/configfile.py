@@ -20,6 +20,8 @@ LARGEST = 256 * 1024
 SHALLOW = 1_000
 """Characters in which YAML cannot nest deeply enough to harm."""
 MAX_DEPTH = 64
+MAX_VALUES = 20_000
+"""More than people write; a few aliases can spell a billion."""
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
 WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
@@ -125,8 +127,12 @@ def source_text(file: Path) -> str:
 
 
 def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
-    """Dotted key → (text, list of texts, None where empty, or {} where nested; its line)."""
+    """Dotted key → (text, list of texts, mapping to such, None where empty; its line).
+
+    False stands for whatever is nested deeper: no key takes it.
+    """
     found: dict[str, tuple[Any, int]] = {}
+    left = [MAX_VALUES]
     for section, node, line in _pairs(_compose(data, file), file):
         if _is(node, "mapping"):
             pairs = [(f"{section}.{key}", value, at) for key, value, at in _pairs(node, file)]
@@ -135,7 +141,7 @@ def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
         for dotted, value, at in pairs:
             if dotted in found:
                 raise ConfigError(f"{dotted} is there twice: {file}:{at}", "remove one of them")
-            found[dotted] = (_plain(value), at)
+            found[dotted] = (_plain(value, file, left), at)
     return found
 
 
@@ -177,23 +183,29 @@ def _compose(data: bytes | str, file: str) -> Any:
 
 
 def _pairs(node: Any, file: str) -> list[tuple[str, Any, int]]:
-    pairs: list[tuple[str, Any, int]] = []
+    pairs: dict[str, tuple[str, Any, int]] = {}
     for key, value in node.value if node is not None else ():
         line = key.start_mark.line + 1
         if not _is(key, "scalar"):
             raise ConfigError(f"{file}:{line} has a key that is no word")
-        if any(key.value == other for other, _, _ in pairs):
+        if key.value in pairs:
             raise ConfigError(f"{key.value} is there twice: {file}:{line}", "remove one of them")
-        pairs.append((key.value, value, line))
-    return pairs
+        pairs[key.value] = (key.value, value, line)
+    return list(pairs.values())
 
 
-def _plain(node: Any) -> Any:
+def _plain(node: Any, file: str, left: list[int], inner: bool = False) -> Any:
+    left[0] -= 1 if _is(node, "scalar") else len(node.value) + 1
+    if left[0] < 0:
+        raise ConfigError(f"{file} has too many values", "keep it short, and aliases out of it")
     if _is(node, "scalar"):
         return None if _empty(node) else node.value
     if _is(node, "sequence") and all(_is(item, "scalar") for item in node.value):
         return [item.value for item in node.value]
-    return {}
+    if _is(node, "mapping") and not inner:
+        pairs = _pairs(node, file)
+        return {key: _plain(value, file, left, inner=True) for key, value, _ in pairs}
+    return False
 
 
 def _is(node: Any, kind: str) -> bool:
@@ -214,6 +226,9 @@ def written(value: Any) -> str:
         return str(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(written(item) for item in value)}]"
+    if isinstance(value, dict):
+        pairs = (f"{written(key)}: {written(item)}" for key, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
     if value and set(value) <= PLAIN and value[0].isalpha() and value.lower() not in WORDS:
         return str(value)
     return json.dumps(value, ensure_ascii=False)
@@ -235,7 +250,7 @@ def edit(text: str, file: str, dotted: str, setting: Any) -> str:
     child = _child(group, key)
     if child is None:
         return _append(text, group, f"{key}: {value}", end)
-    return _splice(text, child, value if child.value else f" {value}")
+    return _splice(text, child, value)
 
 
 def _child(node: Any, key: str) -> Any:
@@ -267,7 +282,10 @@ def _line_end(text: str, start: int) -> int:
 
 def _splice(text: str, node: Any, value: str) -> str:
     start = node.start_mark.index
-    return text[:start] + value + text[max(start, _stop(text, node)) :]
+    after = text[max(start, _stop(text, node)) :]
+    before = text[:start].rstrip()
+    # A list below its key may stand in the same column, where no value in brackets can.
+    return f"{before} {value}{after}" if before.endswith(":") else text[:start] + value + after
 
 
 def _stop(text: str, node: Any) -> int:

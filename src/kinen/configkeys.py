@@ -41,6 +41,17 @@ class PrivacySection(NamedTuple):
     )
 
 
+class GitSection(NamedTuple):
+    strip_prefixes: tuple[str, ...] = ("src", "lib", "components", "app", "pages")
+    stop_tags: tuple[str, ...] = (
+        *("index", "utils", "helpers", "types", "__tests__", "test", "tests"),
+        *("cache", "build", "coverage", ".turbo"),
+    )
+    exclude: tuple[str, ...] = ("node_modules/**", "dist/**", "*.lock")
+    snapshot_frequency: int = 500
+    components: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
 class Config(NamedTuple):
     """Every setting, with where it came from and what was ignored for want of trust."""
 
@@ -49,11 +60,12 @@ class Config(NamedTuple):
     search: SearchSection = SearchSection()
     recall: RecallSection = RecallSection()
     privacy: PrivacySection = PrivacySection()
+    git: GitSection = GitSection()
     ignored: tuple[str, ...] = ()
     sources: Mapping[str, str] = {}
 
 
-SECTIONS = Config._fields[:5]
+SECTIONS = Config._fields[:6]
 
 
 class Row(NamedTuple):
@@ -62,6 +74,7 @@ class Row(NamedTuple):
     section: str
     key: str
     kind: str
+    """Each layer adds to the `globs` of the one before, and replaces `words` and a `mapping`."""
     help: str
     low: float = 0
     high: float = 0
@@ -112,12 +125,21 @@ ROWS = {
         Row("search", "context_chunks", "int", "chunks shown around a hit", 0, 50),
         Row("recall", "budget", "int", "most tokens of a recall", 50, 1_000_000),
         Row("privacy", "exclude", "globs", "more paths that are never captured"),
+        Row("git", "strip_prefixes", "words", "folders that give no tag: they only hold others"),
+        Row("git", "stop_tags", "words", "tags that say nothing: no path gets them"),
+        Row("git", "exclude", "words", "paths whose history is left out, as in .gitignore"),
+        Row("git", "snapshot_frequency", "int", "commits between snapshots, 0: none", 0, 1_000_000),
+        Row(
+            "git",
+            "components",
+            "mapping",
+            "tags by glob; in one line: `docs/**=docs, packages/core/**=core manifest`",
+        ),
     )
 }
 # Known names that nothing reads yet: files that have them load.
 RESERVED = (
     *("index.path", "consolidation.on_session_close", "consolidation.extract_decisions"),
     *("consolidation.confidence_threshold", "daemon.auto_start", "daemon.idle_shutdown_minutes"),
-    *("daemon.watch_debounce_ms", "git.strip_prefixes", "git.stop_tags", "git.exclude"),
-    *("git.snapshot_frequency", "distill.order", "distill.timeout", "distill.cache_hours"),
+    *("daemon.watch_debounce_ms", "distill.order", "distill.timeout", "distill.cache_hours"),
 )

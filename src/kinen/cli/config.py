@@ -93,6 +93,8 @@ def _root(name: str | None) -> str | None:
 
 
 def _written(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{glob}={' '.join(tags)}" for glob, tags in value.items())
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

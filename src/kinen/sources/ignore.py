@@ -116,14 +116,14 @@ class Ignore:
         own, git = self._files(folder)
         return _Level(False, own + above.own, git + above.git)
 
-    def _files(self, folder: str) -> tuple[list[tuple[int, _Rules]], list[tuple[int, _Rules]]]:
+    def _files(self, folder: str) -> tuple[list[tuple[int, Patterns]], list[tuple[int, Patterns]]]:
         base = len(folder) + 1 if folder else 0
         path = folder + "/" if folder else ""
         own = self._rules(f"{self._prefix}{path}.kinenignore", f"{path}.kinenignore")
         git = self._rules(f"{self._prefix}{path}.gitignore", f"{path}.gitignore")
         return [(base, own)] if own else [], [(base, git)] if git else []
 
-    def _rules(self, file: str | Path, name: str) -> _Rules | None:
+    def _rules(self, file: str | Path, name: str) -> Patterns | None:
         # Nearly every folder has no such file, and this is the cheapest way to learn that.
         if not os.access(file, os.R_OK):
             return None
@@ -132,7 +132,7 @@ class Ignore:
         except OSError:
             return None
         self._read[name] = data
-        rules = _Rules(data)
+        rules = Patterns(data)
         return rules if rules.negated else None
 
 
@@ -140,11 +140,11 @@ class _Level(NamedTuple):
     """Whether a folder is left out, else the rules for what is in it, with their path's length."""
 
     ignored: bool
-    own: list[tuple[int, _Rules]]
-    git: list[tuple[int, _Rules]]
+    own: list[tuple[int, Patterns]]
+    git: list[tuple[int, Patterns]]
 
 
-class _Rules:
+class Patterns:
     """The rules of one file; the last one that matches decides.
 
     Most rules are a name, a suffix or a path, and are found by looking them up: each key leads

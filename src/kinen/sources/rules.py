@@ -1,0 +1,151 @@
+"""What a repository says about its own history: which tags its paths give, what is left out."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections import Counter
+from functools import cache
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen import config, configfile
+from kinen.errors import ConfigError
+from kinen.sources.frontmatter import unique
+from kinen.sources.ignore import Patterns
+from kinen.text import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from kinen.configkeys import GitSection
+
+    Words = tuple[str, ...]
+
+KISTE, VARP = ".kiste.yaml", "varp.yaml"
+MOST_TAGS, MOST_NOTES = 8, 10
+DEEPEST = 200  # folders that are asked about in turn, each by the next
+_FOLDER = re.compile(r"/?([^!#*?\[\\/][^*?\[\\]*/)\*\*")
+
+
+class Rules(NamedTuple):
+    """How paths become tags and which are left out, with what could not be read."""
+
+    strip_prefixes: Words
+    stop_tags: Words
+    exclude: Words
+    snapshot_frequency: int
+    components: tuple[tuple[str, Words], ...]
+    notes: Words = ()
+
+
+def read_rules(root: str, section: GitSection, sources: Mapping[str, str]) -> Rules:
+    """The configuration where it sets a key, else what the repository's own files say."""
+    notes: list[str] = []
+    settings = _settings(_read(root, KISTE, notes), notes)
+    told = {key: value for key, value in settings if f"git.{key}" not in sources}
+    if "git.components" not in sources:
+        told["components"] = tuple(_components(_read(root, VARP, notes), notes))
+    return Rules(**{**section._asdict(), **told, "notes": tuple(notes[:MOST_NOTES])})
+
+
+def _read(root: str, name: str, notes: list[str]) -> dict[str, Any]:
+    """What a file sets, with the lines; it came with the repository, so it is never an error."""
+    file = os.path.join(root, name)
+    try:
+        return configfile.parse(configfile.source_text(file), name) if os.path.exists(file) else {}
+    except ConfigError as error:
+        notes.append(f"{error.message}; it is ignored")
+    return {}
+
+
+def _settings(found: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
+    for dotted, (raw, line) in found.items():
+        try:
+            if dotted.partition(".")[0] in Rules._fields[:4] and raw is not None:
+                yield dotted, config.parse_value(f"git.{dotted}", raw, f"{KISTE}:{line}")
+        except ConfigError as error:
+            notes.append(f"{error.message}; it is ignored")
+
+
+def _components(found: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Words]]:
+    parts: dict[str, tuple[dict[str, Any], int]] = {}
+    for dotted, (raw, line) in found.items():
+        name, _, key = dotted.rpartition(".")
+        if dotted.startswith("components.") and isinstance(raw, dict):  # the older form
+            parts[dotted.removeprefix("components.")] = (raw, line)
+        elif "varp" not in (name, dotted):  # which is a version
+            parts.setdefault(name or key, ({}, line))[0][key] = raw
+    for name, (told, line) in parts.items():
+        paths, tags = _texts(told.get("path") or told.get("paths")), _texts(told.get("tags", []))
+        globs = [_below(path) for path in paths or [""]]
+        if tags is None or not all(globs):
+            notes.append(f"{VARP}:{line}: {name} needs paths in the repository and a list of tags")
+        yield from ((glob, unique((name, *(tags or ())))) for glob in globs if glob)
+
+
+def _texts(raw: Any) -> list[str] | None:
+    """A text or a list of texts as a list, None for anything else."""
+    return [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else None
+
+
+def _below(path: str) -> str:
+    """The glob for everything below a path, none if it leads out of the root."""
+    clean = posixpath.normpath(path.replace("\\", "/"))
+    if not path or "\n" in path or re.match(r"[/~]|.:|\.\.(/|$)", clean):
+        return ""
+    # A folder may be called `[slug]`; none is called `*`, so whoever writes that means a glob.
+    return "**" if clean == "." else re.sub(r"^[!#]|\[", r"\\\g<0>", clean) + "/**"
+
+
+def folder_tags(path: str, rules: Rules) -> Words:
+    """The folders of a path that say what it is about: `src/auth/session/a.ts` → auth, session."""
+    dropped = set(map(str.lower, rules.strip_prefixes + rules.stop_tags))
+    folders = (folder for folder in path.lower().split("/")[:-1] if folder not in dropped)
+    return unique("-".join(folder.replace(",", " ").split()) for folder in folders)
+
+
+class Tagger:
+    """What the rules say of each path of a history."""
+
+    def __init__(self, rules: Rules) -> None:
+        stop = set(map(str.lower, rules.stop_tags))
+        parts = [(glob, sorted({*map(str.lower, tags)} - stop)) for glob, tags in rules.components]
+        self._folder = cache(lambda folder: tuple(sorted(folder_tags(f"{folder}/", rules))))
+        self._components = [(_matcher((glob,)), tags) for glob, tags in parts]
+        self.excluded = _matcher(rules.exclude)
+        self.digest = digest(repr((sorted(rules.strip_prefixes), sorted(stop), sorted(parts))))
+        self.exclude_digest = digest(repr(rules.exclude))
+
+    def derived(self, path: str) -> Words:
+        """The tags of a path by its folders and components, sorted."""
+        found = self._folder(path.rpartition("/")[0])
+        named = self._named(path) if self._components else None
+        return tuple(sorted(named.union(found))) if named else found
+
+    def component_tags(self, paths: Iterable[str]) -> Words:
+        """What the line of tags of a commit to these paths should name, the most frequent first."""
+        paths = tuple(paths)
+        count = Counter(tag for path in paths for tag in self._named(path))
+        if not count:
+            count = Counter(tag for path in paths for tag in self._folder(posixpath.dirname(path)))
+        return tuple(sorted(count, key=lambda tag: (-count[tag], tag))[:MOST_TAGS])
+
+    def _named(self, path: str) -> set[str]:
+        return {tag for covers, tags in self._components if covers(path) for tag in tags}
+
+
+def _matcher(globs: Words) -> Callable[[str], bool]:
+    """Whether globs as in .gitignore name a path, or a folder that holds it."""
+    if len(globs) == 1 and (whole := _FOLDER.fullmatch(globs[0])):
+        return methodcaller("startswith", whole[1])
+    patterns = Patterns("\n".join(globs).encode("utf-8", "surrogateescape"))
+
+    @cache
+    def match(path: str, folder: bool = False) -> bool:
+        above, _, name = path.rpartition("/")
+        inside = above and path.count("/") < DEEPEST and match(above, True)
+        return bool(inside or patterns.verdict(path, name, folder))
+
+    return match
