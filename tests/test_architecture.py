@@ -17,7 +17,7 @@ BASE = {
     *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
     "configkeys",
     *("gitdir", "registry", "space", "route", "vocabulary"),
-    "secret_shapes",
+    *("secret_shapes", "lineage"),
 }
 ALLOWED = {
     "journal": BASE,
@@ -34,6 +34,7 @@ ALLOWED["memory"] |= {"jot"}
 SURFACES = ("cli", "mcp", "web", "tui", "agents", "daemon")
 for _surface in SURFACES:
     ALLOWED[_surface] = BASE | {"memory", "render", "jot"}
+ALLOWED["cli"] |= {"agents"}
 for _base in BASE:
     ALLOWED[_base] = BASE
 ALLOWED["__init__"] = {"memory", "model", "entries", "errors"}

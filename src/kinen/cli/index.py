@@ -8,6 +8,7 @@ from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.progress import bar
 from kinen.cli.run import ERROR, colours, fail, note
+from kinen.errors import Busy
 
 
 def command() -> click.Command:
@@ -17,11 +18,24 @@ def command() -> click.Command:
 @click.group(invoke_without_command=True)
 @click.option("--rebuild", is_flag=True, help="forget the index and build it from the files")
 @click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
+@click.option("--quiet", is_flag=True, help="say nothing, also when another kinen is indexing")
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, 86400),
+    default=3600.0,
+    help="how many seconds to wait for another kinen; an hour if not given",
+)
 @in_space
 @for_scripts
 @click.pass_context
 def index(
-    ctx: click.Context, rebuild: bool, no_embed: bool, space: str | None, as_json: bool
+    ctx: click.Context,
+    rebuild: bool,
+    no_embed: bool,
+    quiet: bool,
+    wait: float,
+    space: str | None,
+    as_json: bool,
 ) -> int:
     """Bring the index up to date: all full text first, vectors after. Safe to interrupt.
 
@@ -34,7 +48,14 @@ def index(
     """
     if ctx.invoked_subcommand:
         return 0
-    return run(space, as_json=as_json, rebuild=rebuild, embed=not no_embed)
+    try:
+        return run(
+            space, as_json=as_json, rebuild=rebuild, embed=not no_embed, quiet=quiet, wait=wait
+        )
+    except Busy:
+        if quiet:
+            return 0  # the other one, or the next, brings in what this one would have
+        raise
 
 
 @index.command()
@@ -78,13 +99,26 @@ def rebuild(session: str, no_embed: bool, space: str | None, as_json: bool) -> i
     return run(space, as_json=as_json, rebuild=True, embed=not no_embed, session=session)
 
 
-def run(space: str | None, *, as_json: bool, rebuild: bool, embed: bool, session: str = "") -> int:
+def run(
+    space: str | None,
+    *,
+    as_json: bool,
+    rebuild: bool,
+    embed: bool,
+    session: str = "",
+    quiet: bool = False,
+    wait: float = 3600.0,
+) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        with bar(quiet=as_json) as tell:
-            report = memory.sync(rebuild=rebuild, embed=embed, session=session, progress=tell)
+        with bar(quiet=as_json or quiet) as tell:
+            report = memory.sync(
+                rebuild=rebuild, embed=embed, session=session, progress=tell, wait=wait
+            )
         counts = memory.status().counts
+    if quiet and not report.failure:
+        return 0
     if as_json:
         shown = {**report._asdict(), "counts": render.counts_json(counts)}
         print(render.to_json(shown))

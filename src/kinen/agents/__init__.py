@@ -1,0 +1,1 @@
+"""What ties kinen to other tools: git hooks and coding agents."""
