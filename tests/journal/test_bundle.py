@@ -114,6 +114,10 @@ def filled() -> sqlite3.Connection:
         (TEN,),
     )
     db.execute("INSERT INTO suppressed VALUES ('file:secret.txt', 7)")
+    db.execute(
+        "INSERT INTO tag_ops(id, path, op, tag, head, created_at)"
+        " VALUES ('t0', 'src/é.py', '+', 'auth', 'abc', 8)"
+    )
     return db
 
 
@@ -137,7 +141,7 @@ def test_a_bundle_reads_like_this() -> None:
         ' "capsuleId": "c0"},'
     )
     whole = json.loads(text)
-    nouns = "observations capsules summaries pins memories suppressed"
+    nouns = "observations capsules summaries pins memories suppressed tag_ops"
     assert list(whole)[4:] == [*nouns.split(), "digest"]
     assert json.dumps(whole["capsules"][0]) == (
         '{"id": "c0", "type": "session", "intent": "mend it", "status": "closed",'
@@ -147,6 +151,9 @@ def test_a_bundle_reads_like_this() -> None:
     )
     assert whole["summaries"][0]["written"] is False
     assert whole["suppressed"] == [{"ref": "file:secret.txt", "at": 7}]
+    assert json.dumps(whole["tag_ops"], ensure_ascii=False) == (
+        '[{"id": "t0", "path": "src/é.py", "op": "+", "tag": "auth", "head": "abc", "createdAt": 8}]'
+    )
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
@@ -187,7 +194,8 @@ def test_lines_hold_the_same_as_the_document() -> None:
     assert list(json.loads(lines.pop())) == ["digest"]
     del whole["digest"]
     found: dict[str, list[Any]] = {}
-    nouns = dict(zip(["observation", "capsule", "summary", "pin", "memory"], whole, strict=False))
+    singular = ["observation", "capsule", "summary", "pin", "memory", "suppressed", "tag"]
+    nouns = dict(zip(singular, whole, strict=True))
     for line in lines:
         ((noun, item),) = json.loads(line).items()
         found.setdefault(nouns.get(noun, noun), []).append(item)
@@ -196,7 +204,7 @@ def test_lines_hold_the_same_as_the_document() -> None:
 
 def test_counts_come_back() -> None:
     counts = export(filled(), lambda _: None, exported_at=TEN)
-    assert list(counts.values()) == [7, 2, 1, 2, 1, 1]
+    assert list(counts.values()) == [7, 2, 1, 2, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +271,7 @@ def test_what_was_exported_comes_back(form: str) -> None:
     data = exported(filled(), form=form)
     db = journal()
     result = loaded(db, data)
-    assert list(result.added.values()) == [7, 2, 1, 2, 1, 1]
+    assert list(result.added.values()) == [7, 2, 1, 2, 1, 1, 1]
     assert (result.forgotten, result.masked, result.ignored, result.notes) == (0, 0, {}, ())
     assert exported(db, form=form) == data
 

@@ -176,7 +176,7 @@ def everything(db: sqlite3.Connection) -> list[Any]:
 def test_both_shapes_of_bundle_are_read(bundle: Any) -> None:
     db = journal()
     result = load(db, io.BytesIO(bundle(dataset())))
-    assert list(result.added.values()) == [3, 2, 1, 1, 0, 0]
+    assert list(result.added.values()) == [3, 2, 1, 1, 0, 0, 0]
     assert result.ignored == {}
     row = db.execute("SELECT * FROM capsules WHERE id = 'c0'").fetchone()
     assert row[:8] == ("c0", "session", "build", "closed", TEN, TEN + 9, "", "s")

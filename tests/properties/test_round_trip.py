@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MIGRATIONS = sorted((Path(kinen.journal.__file__).parent / "migrations").glob("*.sql"))
 unhurried = settings(deadline=None)
-TABLES = ("observations", "capsules", "summaries", "pins", "memories", "suppressed")
+TABLES = ("observations", "capsules", "summaries", "pins", "memories", "suppressed", "tag_ops")
 
 
 @cache
@@ -141,6 +141,14 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "forgotten_at": WHEN,
     },
     "suppressed": {"ref": NAMED, "at": TIME},
+    "tag_ops": {
+        "id": IDS,
+        "path": NAMED,
+        "op": st.sampled_from(["+", "-"]),
+        "tag": IDS,
+        "head": FEW,
+        "created_at": TIME,
+    },
 }
 ROWS = st.fixed_dictionaries(
     {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Row = tuple[str | int, ...]
 
-SCHEMA = 3
+SCHEMA = 4
 """The newest migration."""
 COLUMNS = (
     *("id", "kind", "content", "provenance", "ts", "session", "repo", "agent", "user", "task"),

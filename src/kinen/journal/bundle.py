@@ -12,7 +12,8 @@ from kinen.database import translated
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.intake import TARGETS, Intake, Loaded, place
-from kinen.journal.rows import REQUIRED, SCOPE, SECTIONS, Section, encode, let_go
+from kinen.journal.rows import SCOPE, encode, let_go
+from kinen.journal.sections import REQUIRED, SECTIONS, Section
 from kinen.masking import VERSION as MASKING
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _held(db: sqlite3.Connection, capsule: str, only: Filter) -> list[str]:
 def _where(table: str, only: Filter) -> str:
     """The condition that an entry of a table is exported."""
     live = next(section.live for section in SECTIONS if section.table == table)
-    if table == "suppressed":
+    if table in ("suppressed", "tag_ops"):
         return "0" if any(only) else live
     if table == "pins":
         journal = ", ".join(f"'{noun}'" for noun in TARGETS)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.database import translated, writing
 from kinen.errors import StoreError
-from kinen.journal.rows import LONGEST_ID, REQUIRED, SCOPE, SECTIONS, Field, Section, encode, let_go
+from kinen.journal.rows import LONGEST_ID, SCOPE, encode, let_go
+from kinen.journal.sections import REQUIRED, SECTIONS, Field, Section
 from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:

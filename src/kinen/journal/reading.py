@@ -276,3 +276,8 @@ def changed(db: sqlite3.Connection, since: Mark, until: Mark) -> list[str]:
 def suppressed(db: sqlite3.Connection) -> set[str]:
     """Refs of files and commits that are not to be shown."""
     return {row[0] for row in db.execute("SELECT ref FROM suppressed")}
+
+
+def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Tags given and taken by hand, in order: the path, `+tag` or `-tag`, the last commit then."""
+    return db.execute("SELECT path, op || tag, head FROM tag_ops ORDER BY seq").fetchall()

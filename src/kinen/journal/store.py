@@ -75,6 +75,16 @@ class Journal:
                     "update kinen: pip install -U kinen",
                 ) from error
 
+    def tag(self, path: str, ops: list[str], head: str, now: int) -> None:
+        """Keep what a file was tagged by hand: `+tag` or `-tag`."""
+        rows = [(append.ulid(), path, op[0], op[1:], head, now) for op in ops]
+        with self.writing() as db:
+            db.executemany(
+                "INSERT INTO tag_ops(id, path, op, tag, head, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         with self.translated():
