@@ -110,19 +110,26 @@ def _unquoted(value: str) -> str:
     return out.strip()
 
 
+def environment() -> dict[str, str]:
+    """The variables that git is run with: this repository's, in plain words, and no network."""
+    # Inside a git hook, GIT_DIR and its kin name another repository.
+    stray = {key for key in os.environ if key[:4] == "GIT_" and key[:11] != "GIT_CONFIG_"}
+    env = {key: text for key, text in os.environ.items() if key not in stray}
+    quiet = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0"}
+    return {**env, **quiet, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
 def root_commit(git: Git | None) -> str:
     """The first commit of the history, of several the smallest; empty where git cannot tell."""
     if git is None or not git.deep:
         return ""
     import subprocess
 
-    # Inside a git hook, GIT_DIR and its kin name another repository.
-    stray = {key for key in os.environ if key[:4] == "GIT_" and key[:11] != "GIT_CONFIG_"}
-    env = {key: text for key, text in os.environ.items() if key not in stray}
-    env["GIT_NO_LAZY_FETCH"] = "1"
     command = ["git", "-C", git.top, "rev-list", "--max-parents=0", "HEAD", "--"]
     try:
-        done = subprocess.run(command, capture_output=True, env=env, timeout=10, check=False)
+        done = subprocess.run(
+            command, capture_output=True, env=environment(), timeout=10, check=False
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     roots = done.stdout.decode("ascii", "replace").split()

@@ -11,9 +11,13 @@ from typing import Any, NamedTuple, overload
 
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
-KINDS = (*FILE_KINDS, "file", "commit", *JOURNAL_KINDS)
+GIT_KINDS = ("file", "commit")
+KINDS = (*FILE_KINDS, *GIT_KINDS, *JOURNAL_KINDS)
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
-EDGE_TYPES = ("links", "touches", "renames", "part_of", "summarizes", "pins", "derived_from")
+EDGE_TYPES = (
+    *("links", "touches", "renames", "part_of", "summarizes", "pins", "derived_from"),
+    *("reverts", "fixes", "refs"),
+)
 
 
 class Record(NamedTuple):
@@ -83,6 +87,57 @@ class Document(NamedTuple):
     """False when nothing in it says when it happened, and `at` is the file's own time."""
     segment: str = ""
     """What it is embedded and shown with: the stretch of a session that it is part of."""
+
+
+class Commit(NamedTuple):
+    """A commit as an index takes it in."""
+
+    sha: str
+    parents: tuple[str, ...]
+    at: str
+    author: str
+    subject: str
+    texts: tuple[str, ...]
+    """The message, in pieces that fit a chunk."""
+    touches: tuple[tuple[str, str, str], ...]
+    """What it did: A, M, T, D or R; the path; the path before, of a rename."""
+    scope: str = ""
+    ops: tuple[str, ...] = ()
+    """Its line of tags: `+auth`, `-session`."""
+    cites: tuple[tuple[str, str], ...] = ()
+    """What it reverts, fixes or refers to, with the sha or its beginning."""
+    about: Mapping[str, Any] | None = None
+
+
+class Revision(NamedTuple):
+    """What a commit did to a file, and the tags that the file had after it."""
+
+    ref: str
+    at: str
+    author: str
+    subject: str
+    status: str
+    """A, M, T, D or R."""
+    path: str
+    """The file's path then."""
+    before: str
+    tags: tuple[str, ...]
+
+
+class Companion(NamedTuple):
+    """A file that usually changes together with others."""
+
+    path: str
+    support: int
+    """Commits that they share."""
+    jaccard: float
+    """These, of all commits that touched either."""
+    weight: float
+    """The sum of 1/(n−1) over these commits, each of n files: large ones say little."""
+    score: float
+    """What they are ordered by."""
+    commits: tuple[tuple[str, str], ...]
+    """Refs and subjects of those that say most."""
 
 
 class Part(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kinen.model import Delta, Extract, State
+    from kinen.model import Commit, Delta, Extract, State
 
 
 class Extractor(Protocol):
@@ -37,3 +37,21 @@ class Source(Protocol):
 
     def delta(self, known: Mapping[str, State]) -> Delta:
         """What differs from what is known; reading happens as the changes are consumed."""
+
+
+class Past(Protocol):
+    """A history that commits come from, newest first or in any order."""
+
+    rules: str
+    """Names what decides how commits are read; another value means to read them again."""
+    notes: list[str]
+    """What could not be read, and why."""
+
+    @property
+    def inside(self) -> bool:
+        """Whether it is of a folder of the repository: commits elsewhere are of no concern."""
+
+    def head(self) -> str: ...
+    def since(self, head: str, old: str = "") -> Iterator[Commit]: ...
+    def among(self, head: str, known: set[str]) -> Iterator[Commit]: ...
+    def tree(self, head: str) -> list[str] | None: ...

@@ -20,9 +20,12 @@ STOP_WORDS = frozenset(
 
 _WORD = re.compile(r"[^\W_]+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_DEFINED = (
-    r"\b(?:def|class|function|func|fn|fun|interface|struct|trait|enum|module)\s+([A-Za-z_]\w*)"
+_DEFINING = (
+    *("def", "class", "function", "func", "fn", "fun", "interface", "struct", "trait", "enum"),
+    "module",
 )
+_DEFINED = re.compile(rf"\b(?:{'|'.join(_DEFINING)})\s+([A-Za-z_]\w*)")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 QUARTERS = 4
 """A weight is in quarters of a token."""
@@ -46,7 +49,7 @@ def parts(word: str) -> list[str]:
     """The parts of an identifier: `getUserName` → get User Name, `utf8` → utf 8."""
     if not word.isascii() or (word.isalpha() and (word.islower() or word.isupper())):
         return [word]
-    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
+    return _PARTS.findall(word)
 
 
 def spaced_cjk(text: str) -> list[str]:
@@ -61,15 +64,17 @@ def identifier_parts(text: str) -> str:
     once more, and CJK characters one by one, since their words are not marked.
     """
     found: dict[str, None] = {}
-    for word in dict.fromkeys(words(text)):
-        if word[1:].islower() and word.isalpha():
-            continue  # nearly every word, told apart without a call
+    mixed = [word for word in _WORD.findall(text) if not word.islower() or not word.isalpha()]
+    for word in mixed:  # few of all words, and of these a capital or a number are most
+        if (word.isalpha() and word[1:].islower()) or word.isdecimal():
+            continue
         split = parts(word)
         if len(split) > 1:
             found.update(dict.fromkeys(part.lower() for part in split))
-    for name in re.findall(_DEFINED, text):
-        for word in words(name.replace("_", " ")):
-            found.update(dict.fromkeys(part.lower() for part in parts(word)))
+    if any(map(text.__contains__, _DEFINING)):
+        for name in _DEFINED.findall(text):
+            for word in words(name.replace("_", " ")):
+                found.update(dict.fromkeys(part.lower() for part in parts(word)))
     return " ".join([*found, *spaced_cjk(text)])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_WHAT = {"read": "reading", "embed": "embedding", "import": "importing"}
+_WHAT = {"read": "reading", "history": "history", "embed": "embedding", "import": "importing"}
 
 
 @contextlib.contextmanager

@@ -21,7 +21,8 @@ class Root(click.Group):
         for _, known, module, _ in COMMANDS:
             if known == name:
                 path, _, function = module.partition(":")
-                made: click.Command = getattr(import_module(path), function or "command")()
+                found = getattr(import_module(path), function or "command")
+                made: click.Command = found if isinstance(found, click.Command) else found()
                 return made
         return None
 

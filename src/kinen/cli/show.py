@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import click
 
@@ -16,21 +17,29 @@ def command() -> click.Command:
 
 
 @click.command()
-@click.argument("name", metavar="REF|PATH[:LINE]")
+@click.argument("name", metavar="REF|PATH[:LINE]|PATH@COMMIT")
 @in_space
 @for_scripts
 def show(name: str, space: str | None, as_json: bool) -> int:
-    """Show what is remembered of a record, or the chunk at a line of it.
+    """Show what is remembered of a record, the chunk at a line of it, or a file at a commit.
 
     \b
     Examples:
       kinen show note:docs/auth.md
       kinen show docs/auth.md:42
+      kinen show src/auth.py@v1.2
+      kinen show a43f9c1
       kinen show 'round:sessions/20251203-01-auth/rounds/01-foundation.md#3'
     """
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
+        path, sign, commit = name.rpartition("@")
+        if sign and path and commit and not memory.knows(name):
+            text = memory.read(path, commit)
+            at_commit = {"path": path, "at": commit, "content": text}
+            sys.stdout.write(render.to_json(at_commit) + "\n" if as_json else text)
+            return 0
         record, chunks = memory.show(*_place(name))
     if as_json:
         shown = {**render.record_json(record), "chunks": [chunk._asdict() for chunk in chunks]}

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from kinen.database import translated, writing
+from kinen.index import past
 from kinen.model import Edge, Link
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Reso
     names = [
         (ref, path, tuple(json.loads(aliases)))
         for ref, path, aliases in writer.db.execute(
-            "SELECT ref, path, aliases FROM records ORDER BY ref"
+            "SELECT ref, path, aliases FROM records WHERE source != 'git' ORDER BY ref"
         )
     ]
     resolve = resolver(names)
@@ -85,7 +86,7 @@ def around(db: sqlite3.Connection, ref: str, depth: int) -> list[Edge]:
     for _ in range(depth):
         ahead: dict[str, None] = {}
         for here in frontier:
-            for edge in (*outgoing(db, here), *incoming(db, here)):
+            for edge in (*outgoing(db, here), *incoming(db, here), *past.edges(db, here)):
                 found[edge] = None
                 ahead.update(dict.fromkeys(end for end in (edge.source, edge.target) if end))
         frontier = sorted(set(ahead) - reached)

@@ -114,7 +114,7 @@ class Reader:
         )
         found = {}
         for row in rows:
-            record = _record(row[1:9])
+            record = to_record(row[1:9])
             found[row[0]] = (record, Chunk(record.ref, *row[9:]))
         return found
 
@@ -152,20 +152,22 @@ class Reader:
 
     def record(self, ref: str) -> Record | None:
         row = self.db.execute(f"SELECT {_RECORD} FROM records r WHERE r.ref = ?", (ref,)).fetchone()
-        return _record(row) if row else None
+        return to_record(row) if row else None
 
     def at_path(self, path: str) -> Record | None:
         row = self.db.execute(
-            f"SELECT {_RECORD} FROM records r WHERE r.path = ? ORDER BY r.ref", (path,)
+            f"SELECT {_RECORD} FROM records r WHERE r.path = ? AND r.path != ''"
+            " ORDER BY r.kind = 'file', r.ref",
+            (path,),
         ).fetchone()
-        return _record(row) if row else None
+        return to_record(row) if row else None
 
     def records(self, kinds: Sequence[str] = ()) -> list[Record]:
         where = f" WHERE r.kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         rows = self.db.execute(
             f"SELECT {_RECORD} FROM records r{where} ORDER BY r.path, r.ref", tuple(kinds)
         )
-        return [_record(row) for row in rows]
+        return [to_record(row) for row in rows]
 
     def skipped(self) -> list[tuple[str, str]]:
         """Keys that could not be indexed, with the reason."""
@@ -194,7 +196,8 @@ class Reader:
         return Counts(
             documents=one("SELECT COUNT(*) FROM records"),
             chunks=one("SELECT COUNT(*) FROM chunks"),
-            edges=one("SELECT COUNT(*) FROM links WHERE target NOT IN ('', '*')"),
+            edges=one("SELECT COUNT(*) FROM links WHERE target NOT IN ('', '*')")
+            + one("SELECT COUNT(*) + IFNULL(SUM(before != 0), 0) FROM touches"),
             broken=one("SELECT COUNT(*) FROM links WHERE target = ''"),
             skipped=one("SELECT COUNT(*) FROM states WHERE reason != ''"),
             vectors=vectors,
@@ -280,7 +283,7 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
         clauses.append(
             "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"
         )
-        values += [tag, _literal(tag) + "/*"]
+        values += [tag, literal(tag) + "/*"]
     if query.paths:
         clauses.append("(" + " OR ".join("r.path GLOB ?" for _ in query.paths) + ")")
         values += [_glob(path) for path in query.paths]
@@ -307,14 +310,16 @@ def _glob(path: str) -> str:
     if any(mark in path for mark in "*?["):
         return path.replace("**/", "*").replace("**", "*")
     name = path.rstrip("/")
-    return _literal(path) if "." in name.rsplit("/", 1)[-1][1:] else _literal(name) + "/*"
+    return literal(path) if "." in name.rsplit("/", 1)[-1][1:] else literal(name) + "/*"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text as a GLOB that matches only it."""
     return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in text)
 
 
-def _record(row: Sequence[Any]) -> Record:
+def to_record(row: Sequence[Any]) -> Record:
+    """A record from its columns."""
     ref, kind, title, path, at, session, tags, metadata = row
     return Record(
         ref, kind, title, path, at, session, tuple(json.loads(tags)), json.loads(metadata)

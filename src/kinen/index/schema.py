@@ -12,9 +12,12 @@ import sqlite3
 
 from kinen.database import BUSY_MS, integrity, remove_database, statements, translated, writing
 
-SCHEMA = 2
+SCHEMA = 3
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
+# Of git: a path belongs to the file that has it now or had it last (`paths.file`); so does what
+# touched it, unless `touches.file` names another, or -1 where that file is no more. A file that no
+# commit is known to have made, as a merge can, is `extra`.
 # Chunks of one segment are embedded and shown together: `anchor` is the id of its first chunk, 0 in
 # that one and in every chunk that stands alone.
 TABLES = (
@@ -31,8 +34,8 @@ CREATE TABLE records(
   user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL);
 CREATE INDEX records_parent ON records(parent) WHERE parent != '';
 CREATE INDEX records_at ON records(at);
-CREATE INDEX records_key ON records(source, key);
-CREATE INDEX records_path ON records(path);
+CREATE INDEX records_key ON records(source, key) WHERE key != '';
+CREATE INDEX records_path ON records(path) WHERE path != '';
 CREATE TABLE tags(
   tag TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY(tag, record)) WITHOUT ROWID;
 CREATE INDEX tags_record ON tags(record);
@@ -49,6 +52,25 @@ CREATE TABLE links(
   heading TEXT NOT NULL, line INTEGER NOT NULL, embedded INTEGER NOT NULL, wiki INTEGER NOT NULL,
   target TEXT, PRIMARY KEY(record, n)) WITHOUT ROWID;
 CREATE INDEX links_target ON links(target);
+CREATE TABLE commits(
+  id INTEGER PRIMARY KEY, record INTEGER NOT NULL, sha TEXT NOT NULL UNIQUE, parents TEXT NOT NULL,
+  at TEXT NOT NULL, width INTEGER NOT NULL, ops TEXT NOT NULL, place INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE paths(
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, file INTEGER NOT NULL DEFAULT 0,
+  present INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX paths_file ON paths(file) WHERE file != 0;
+CREATE TABLE touches(
+  commit_id INTEGER NOT NULL, path INTEGER NOT NULL, status TEXT NOT NULL, before INTEGER NOT NULL,
+  file INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(commit_id, path)) WITHOUT ROWID;
+CREATE INDEX touches_path ON touches(path, commit_id);
+CREATE INDEX touches_file ON touches(file, commit_id) WHERE file != 0;
+CREATE TABLE files(
+  id INTEGER PRIMARY KEY, record INTEGER NOT NULL, path INTEGER NOT NULL, extra INTEGER NOT NULL,
+  commits INTEGER NOT NULL, last INTEGER NOT NULL, said TEXT NOT NULL);
+CREATE INDEX files_path ON files(path);
+CREATE TABLE cites(commit_id INTEGER NOT NULL, type TEXT NOT NULL, sha TEXT NOT NULL,
+  PRIMARY KEY(commit_id, type, sha)) WITHOUT ROWID;
+CREATE INDEX cites_sha ON cites(sha);
 CREATE VIRTUAL TABLE search USING fts5(
   title, heading, path, body, extra, content='chunks', content_rowid='id',
 """

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from kinen.index.cache import Cache
     from kinen.index.graph import Name, Resolve
+    from kinen.index.history import Settings
     from kinen.index.writer import Writer
-    from kinen.ports import Embedder, Source
+    from kinen.ports import Embedder, Past, Source
 
     Progress = Callable[[str, int, int], None]
 
@@ -44,9 +45,12 @@ def sync(
     embedder: Embedder | None,
     attachments: Callable[[], set[str]],
     resolver: Callable[[Iterable[Name]], Resolve],
+    past: tuple[Past, Settings] | None = None,
 ) -> Report:
     """Full text of every source, then links, then vectors."""
     report = sync_text(job, sources)
+    if past is not None:
+        report = _add(report, sync_past(job, *past))
     relink(job.writer, "links:" + digest("\n".join(sorted(attachments()))), resolver)
     if embedder is not None:
         report = _with_vectors(job, embedder, report)
@@ -83,6 +87,14 @@ def sync_text(job: Job, sources: Iterable[Source]) -> Report:
         left = job.writer.count(source.name) - done.added - done.changed
         total = _add(total, done._replace(unchanged=max(0, left)))
     return total
+
+
+def sync_past(job: Job, past: Past, settings: Settings) -> Report:
+    """Read what is new in the repository's history."""
+    from kinen.index.follow import follow
+
+    job.progress("history", 0, 0)
+    return follow(job.writer, past, settings, lambda seen: job.progress("history", seen, 0))
 
 
 def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
@@ -143,4 +155,5 @@ def _add(one: Report, two: Report) -> Report:
         removed=one.removed + two.removed,
         skipped=one.skipped + two.skipped,
         unchanged=one.unchanged + two.unchanged,
+        notes=one.notes + two.notes,
     )

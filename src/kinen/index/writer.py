@@ -116,7 +116,9 @@ class Writer:
             if state is not None and state.reason:
                 self._remove(source, key, segments)
                 return "skipped"
-            undated = "UPDATE records SET at = ? WHERE source = ? AND key = ? AND NOT dated"
+            undated = (
+                "UPDATE records SET at = ? WHERE source = ? AND key = ? AND key != '' AND NOT dated"
+            )
             self.db.execute(undated, (change.at, source, key))
             return "touched"
         known = self._remove(source, key, segments)
@@ -127,7 +129,7 @@ class Writer:
 
     def _remove(self, source: str, key: str, segments: set[str]) -> bool:
         ids = self.db.execute(
-            "SELECT id FROM records WHERE source = ? AND key = ?", (source, key)
+            "SELECT id FROM records WHERE source = ? AND key = ? AND key != ''", (source, key)
         ).fetchall()
         for (record,) in ids:
             if source == "journal":
@@ -164,7 +166,7 @@ class Writer:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *_columns(record),
-                _json(document.aliases),
+                encode(document.aliases),
                 int(document.dated),
                 *(source, key),
                 *_scope(record),
@@ -198,6 +200,29 @@ class Writer:
             else:
                 self.db.execute("DROP TRIGGER chunks_added")
                 self.db.execute("DROP TRIGGER chunks_removed")
+
+    @contextlib.contextmanager
+    def loading(self, *, bulk: bool) -> Iterator[None]:
+        """While much is added and nothing taken out: full text of it is built once, at the end."""
+        with translated(self.path):
+            self._triggers(on=True)
+            if bulk:
+                # Pages are kept until they are full, and moved from the log a few times only.
+                self.db.execute("PRAGMA cache_size=-65536")
+                self.db.execute("PRAGMA wal_autocheckpoint=16384")
+                row = self.db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()
+                self._triggers(on=False)
+            yield
+            if not bulk:
+                return
+            with writing(self.db):
+                self.db.execute(
+                    "INSERT INTO search(rowid, title, heading, path, body, extra)"
+                    " SELECT id, title, heading, path, body, extra FROM chunks WHERE id > ?",
+                    row,
+                )
+                for statement in statements(TRIGGERS):
+                    self.db.execute(statement)
 
     def pending(self, known: set[str]) -> list[tuple[str, int]]:
         """Digests that have no vector yet, with the length of their text, longest first."""
@@ -272,8 +297,8 @@ def _columns(record: Record) -> tuple[str, ...]:
         record.path,
         record.at,
         record.session,
-        _json(record.tags),
-        _json(record.metadata or {}),
+        encode(record.tags),
+        encode(record.metadata or {}),
     )
 
 
@@ -283,8 +308,7 @@ def _scope(record: Record) -> list[str]:
     return [str(said.get(name) or "") for name in ("repo", "agent", "user", "event", "parent")]
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str).encode
 
 
 def _path_words(record: Record) -> str:

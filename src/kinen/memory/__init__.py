@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from kinen import config as configuration
 from kinen import space as spaces
-from kinen.memory.keeping import Keeping
+from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Memory(Keeping):
+class Memory(Tracing):
     """The memory of one space. Use it as a context manager, or close it."""
 
 

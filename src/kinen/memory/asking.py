@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError, NotFound
-from kinen.memory.parts import FIRST_SEARCH_SECONDS, Parts
-from kinen.model import JOURNAL_KINDS, Hits, Query
+from kinen.memory.syncing import FIRST_SEARCH_SECONDS, Syncing
+from kinen.model import GIT_KINDS, JOURNAL_KINDS, Hits, Query
 from kinen.text import estimate, excerpt, iso, now
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ BEFORE, AFTER = 2, 4
 """Observations of its segment around one that is cited."""
 
 
-class Asking(Parts):
+class Asking(Syncing):
     """Search, and everything else that only reads."""
 
     def search(self, query: Query | str) -> Hits:
@@ -80,17 +80,31 @@ class Asking(Parts):
     def record(self, name: str) -> Record:
         """The record that a ref or a path in the space names."""
         self._first_sync()
-        found = self._reader.record(name) or self._reader.at_path(self._inside(name))
+        found = self._reader.record(name) or self._commit(name)
+        found = found or self._reader.at_path(self._inside(name))
         if found is None:
             raise NotFound(f"nothing remembered as {name!r}", "`kinen search` shows refs and paths")
         return found
+
+    def knows(self, name: str) -> bool:
+        """Whether a ref or path names a record."""
+        with contextlib.suppress(NotFound):
+            return bool(self.record(name))
+        return False
+
+    def _commit(self, name: str) -> Record | None:
+        """A commit by the beginning of its sha."""
+        from kinen.index.past import commit_named
+
+        ref = commit_named(self._reader, name)
+        return self._reader.record(ref) if ref else None
 
     def show(self, name: str, line: int = -1, n: int = -1) -> tuple[Record, list[Chunk]]:
         """A record with its chunks, or the one at a line or number."""
         record = self.record(name)
         chunks = self._reader.between(record.ref, 0, 1 << 31)
-        if not chunks and record.kind in JOURNAL_KINDS and line < 0 and n < 0:
-            return record, []  # redacted, or a pin without a note
+        if not chunks and record.kind in (*JOURNAL_KINDS, *GIT_KINDS) and line < 0 and n < 0:
+            return record, []  # redacted, a pin without a note, a file whose text git has
         if line >= 0:
             chunks = [one for one in chunks if one.start_line <= line <= one.end_line]
         elif n >= 0:

@@ -41,7 +41,6 @@ class Keeping(Asking):
         `at` is epoch milliseconds, now if not given. The same `id` is stored once.
         """
         from kinen import route
-        from kinen.gitdir import git_above
         from kinen.jot import allowed, check
         from kinen.journal import append, reading
 
@@ -54,10 +53,7 @@ class Keeping(Asking):
         journal = self._journal
         if capsule:
             capsule = reading.resolve(journal.db, capsule, ["capsule"])[1]
-        if self._repository is None:
-            git = git_above(root)
-            self._repository = (git.folder, git.common) if git else ("", "")
-        branch, head = route.head(*self._repository)
+        branch, head = route.head(*self._git)
         said, masked = _provenance(provenance or {})
         return journal.observe(
             append.row(
@@ -209,8 +205,10 @@ class Keeping(Asking):
 
         What was said beside it goes too: earlier states of its segment, the summary made of it.
         """
+        from kinen.index import snapshots
         from kinen.index.writer import Writer
 
+        snapshots.prune(self._file("snapshots"), 0)  # they have it too, and can be made again
         if not os.path.exists(self._file("index.db")):
             return
         with contextlib.closing(Writer(self._file("index.db"))) as writer:

@@ -1,16 +1,13 @@
-"""The parts of a memory, each made when it is first needed, and how its index keeps up."""
+"""The parts of a memory, each made when it is first needed."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 from kinen import config as configuration
 from kinen import space as spaces
-from kinen.errors import Busy, EmbedError, NotFound, SpaceError, StoreError
-from kinen.model import Status
+from kinen.errors import NotFound, SpaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,17 +18,11 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
     from kinen.journal.store import Journal
-    from kinen.model import Report
-    from kinen.ports import Embedder, Source
+    from kinen.ports import Embedder
     from kinen.space import Space
 
     Progress = Callable[[str, int, int], None]
     T = TypeVar("T")
-
-FIRST_SEARCH_SECONDS = 10.0
-"""How long the first search of a space embeds before it answers with what there is."""
-FOLLOWED = 500
-"""So many new entries of the journal are taken in by a question itself, in one transaction."""
 
 
 class Parts:
@@ -78,174 +69,6 @@ class Parts:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Indexing
-
-    def sync(
-        self,
-        *,
-        embed: bool = True,
-        rebuild: bool = False,
-        session: str = "",
-        progress: Progress | None = None,
-        seconds: float | None = None,
-        wait: float = 3600.0,
-    ) -> Report:
-        """Bring the index up to date: all full text first, then vectors for at most `seconds`."""
-        from kinen.index.about import write_about
-        from kinen.index.writer import sync_lock
-
-        began = time.monotonic()
-        until = float("inf") if seconds is None else began + seconds
-        tell = progress or _silent
-        notes: list[str] = []
-        if not self.space.roots:
-            self.space = spaces.register(self.space)
-
-        def work() -> Report:
-            return self._sync(embed, rebuild, session, tell, lambda: time.monotonic() > until)
-
-        with sync_lock(self._file("sync.lock"), wait):
-            report = self._healed(work, notes)
-            about = self._file("meta.json")
-            if any(report[:4]) or report.embedded or not os.path.exists(about):
-                write_about(about, self.status())
-        return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
-
-    def _sync(
-        self, embed: bool, rebuild: bool, session: str, tell: Progress, enough: Callable[[], bool]
-    ) -> Report:
-        from kinen.index.sync import Job, sync
-        from kinen.index.writer import Writer
-        from kinen.sources.links import Names
-
-        files = self._files(session)
-        sources: list[Source] = [files, self._entries] if self._journal.exists else [files]
-        with contextlib.closing(Writer(self._file("index.db"))) as writer:
-            if rebuild and not session:
-                writer.clear()
-            return sync(
-                Job(writer, self._cache, tell, enough),
-                sources,
-                self._embedder if embed else None,
-                lambda: files.attachments,
-                lambda names: Names(names, files.files).resolve,
-            )
-
-    def _files(self, session: str) -> Any:
-        from kinen.sources.files import Files
-
-        settings = self.config.index
-        return Files(
-            self.space.root,
-            size=settings.chunk_size,
-            overlap=settings.chunk_overlap,
-            max_bytes=settings.max_file_mb << 20,
-            texts=self._cache.texts,
-            only=session,
-            suppressed=self._suppressed(),
-        )
-
-    @property
-    def _entries(self) -> Source:
-        from kinen.sources.journal import Entries
-
-        settings = self.config.index
-        size, overlap = settings.chunk_size, settings.chunk_overlap
-        return Entries(self._journal.ready(), size=size, overlap=overlap)
-
-    def _suppressed(self) -> set[str]:
-        if not self._journal.exists:
-            return set()
-        from kinen.journal.reading import suppressed
-
-        return suppressed(self._journal.db)
-
-    def _follow(self) -> list[str]:
-        """Take in what is new in the journal: what was written is searchable at once."""
-        from kinen.journal import append
-
-        path, last = self._file("journal.db"), self._reader.stamp("journal", "")
-        if not self._waiting() and append.glance(path) in ("", last):
-            return []
-        end = append.mark(self._journal.db)
-        from kinen.index.writer import Writer
-
-        known = last.split("|") if last else ["", "0", "0"]
-        behind = end[1] - int(known[1]) + end[2] - int(known[2])
-        with contextlib.closing(Writer(self._file("index.db"))) as writer:
-            if end[0] == known[0] and behind <= FOLLOWED:
-                writer.follow(self._entries)
-                return []
-            from kinen.index.sync import Job, sync_text
-            from kinen.index.writer import sync_lock
-
-            try:
-                with sync_lock(self._file("sync.lock"), 0.2):
-                    sync_text(Job(writer, self._cache, _silent), [self._entries])
-                    writer.count_chunks()
-            except Busy:
-                return ["the journal is still being indexed: more will be found later"]
-        return []
-
-    def _healed(self, call: Callable[[], T], notes: list[str]) -> T:
-        """Do something; should a derived database turn out damaged, build it again first."""
-        import sqlite3
-
-        from kinen.index.schema import discard_damaged
-
-        try:
-            return call()
-        except (sqlite3.DatabaseError, StoreError):
-            self.close()
-            damaged = discard_damaged(self._file("index.db"), self._file("cache.db"))
-            if not damaged:
-                raise
-            names = " and ".join(os.path.basename(path) for path in damaged)
-            notes.append(f"{names} was damaged and is being built again")
-            return call()
-
-    def _first_sync(self) -> list[str]:
-        if os.path.exists(self._file("index.db")) and self._reader.meta("synced"):
-            return self._follow()
-        try:
-            report = self.sync(seconds=FIRST_SEARCH_SECONDS, wait=0.2)
-        except Busy:
-            return ["the first indexing is still under way: more will be found later"]
-        return [f"first search here: indexed {report.added:,} documents", *report.notes]
-
-    def status(self) -> Status:
-        """Counted now, from the databases themselves."""
-        if self._reader.meta("synced"):
-            self._follow()
-        from kinen.index.about import size_of
-
-        settings = self.config.index
-        vectors = dimensions = 0
-        model = settings.embedding_model
-        with contextlib.suppress(EmbedError):
-            embedder = self._embedder
-            if embedder is not None:
-                known = self._cache.known(embedder.fingerprint)
-                vectors = sum(digest in known for digest in self._reader.digests())
-                dimensions, model = embedder.dimensions, embedder.name
-        counts = self._reader.counts(vectors)
-        return Status(
-            self.space.name,
-            self.space.root,
-            self.space.id,
-            self.space.origin,
-            self.space.data,
-            counts,
-            self._reader.kinds(),
-            settings.embedding_provider,
-            model,
-            dimensions,
-            counts.chunks - vectors if settings.embedding_provider != "none" else 0,
-            self._reader.meta("synced"),
-            self.config.ignored,
-            size_of(self.space.data),
-        )
-
     # Parts, each made when it is first needed
 
     @property
@@ -276,6 +99,16 @@ class Parts:
     def _spools(self) -> list[str]:
         ids = (self.space.id, *(one for one in self.space.aliases if len(one) == 64))
         return [os.path.join(self.space.home, "spool", one[:16]) for one in ids]
+
+    @property
+    def _git(self) -> tuple[str, str]:
+        """The folders of the repository around the space: its own, and what worktrees share."""
+        if self._repository is None:
+            from kinen.gitdir import git_above
+
+            git = git_above(self.space.root)
+            self._repository = (git.folder, git.common) if git else ("", "")
+        return self._repository
 
     @property
     def _cache(self) -> Cache:
@@ -324,7 +157,3 @@ class Parts:
         if inside == ".." or inside.startswith("../"):
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return inside
-
-
-def _silent(_phase: str, _done: int, _total: int) -> None:
-    """Nobody watches."""

@@ -1,0 +1,219 @@
+"""The git part of an index: commits and the paths they touched, written once each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.database import translated, writing
+from kinen.index.writer import above, encode
+from kinen.lineage import tag_operations
+from kinen.text import digest, identifier_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from kinen.index.writer import Writer
+    from kinen.model import Commit
+
+SOURCE = "git"
+BATCH = 2000
+HIDDEN = -1
+"""The record of a commit that the user forgot."""
+RECORD = f"INSERT INTO records VALUES ({', '.join('?' * 18)})"
+
+
+class Hand(NamedTuple):
+    """A tag given or taken by hand, when a commit was the last."""
+
+    path: str
+    op: str
+    head: str
+
+
+class Settings(NamedTuple):
+    """What files are tagged by, besides the commits."""
+
+    derived: Callable[[str], Iterable[str]]
+    rules: str
+    """Names the rules behind `derived`."""
+    hands: Sequence[Hand] = ()
+    hidden: frozenset[str] = frozenset()
+    """Refs that are not to be shown."""
+
+
+class History:
+    """Writes the git part of one index."""
+
+    def __init__(self, writer: Writer, settings: Settings) -> None:
+        self.writer, self.db, self.settings = writer, writer.db, settings
+        self._paths: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+        self.new: dict[str, tuple[int, tuple[str, ...]]] = {}
+        """Ids and parents of the commits that were added."""
+        self.fresh = not self.one("SELECT EXISTS (SELECT 1 FROM commits)")
+        """Whether no commit was known when it began."""
+        self._empty = not self.one("SELECT EXISTS (SELECT 1 FROM paths)")
+
+    def one(self, sql: str, *values: object) -> int:
+        row = self.db.execute(sql, values).fetchone()
+        return int(row[0] or 0) if row else 0
+
+    # Commits
+
+    def known(self) -> set[str]:
+        return {row[0] for row in self.db.execute("SELECT sha FROM commits")}
+
+    def add(self, commits: Iterable[Commit], *, inside: bool, done: Callable[[int], None]) -> int:
+        """Take in commits that are not known; `inside` leaves out those that touch nothing."""
+        count = 0
+        if not self.fresh:
+            commits = (one for one in commits if not self._knows(one.sha))
+        for batch in _batches(commits):
+            with translated(self.writer.path), writing(self.db):
+                self._batch(batch, inside)
+                self.writer.bump()
+            count += len(batch)
+            done(count)
+        return count
+
+    def _knows(self, sha: str) -> bool:
+        return bool(self.one("SELECT EXISTS (SELECT 1 FROM commits WHERE sha = ?)", sha))
+
+    def _batch(self, batch: list[Commit], inside: bool) -> None:
+        record = self.one("SELECT MAX(id) FROM records") + 1
+        first = self.one("SELECT MAX(id) FROM commits") + 1
+        rows: list[tuple[object, ...]] = []
+        records: list[tuple[object, ...]] = []
+        chunks: list[tuple[object, ...]] = []
+        touches: list[tuple[int, int, str, int]] = []
+        tags, cites = [], []
+        for id_, one in enumerate(batch, first):
+            ref, width = f"commit:{one.sha}", len(one.touches)
+            ops = tag_operations(one.ops, one.scope, width) if one.ops or one.scope else []
+            self.new[one.sha] = (id_, one.parents)
+            shown = record
+            if ref in self.settings.hidden:
+                shown = HIDDEN
+            elif inside and not one.touches:
+                shown = 0
+            parents = " ".join(one.parents)
+            rows.append((id_, shown, one.sha, parents, one.at, width, " ".join(ops)))
+            for status, path, before in one.touches:
+                old = self.path(before) if before else 0
+                touches.append((id_, self.path(path), status, old))
+            cites += [(id_, *cited) for cited in one.cites]
+            if shown > 0:
+                its = sorted({op[1:] for op in ops if op[0] == "+"})
+                about = encode(one.about or {})
+                row = record_row(record, ref, one.subject, "", one.at, its, about, one.author)
+                records.append(row)
+                chunks += _chunks(record, one)
+                tags += [(tag, record) for tag in its]
+                record += 1
+        insert = self.db.executemany
+        insert("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, 0)", rows)
+        insert(RECORD, records)
+        insert(
+            "INSERT INTO chunks(record, n, title, heading, path, body, extra, start_line,"
+            " end_line, page, digest, segment) VALUES (?, ?, ?, '', '', ?, ?, 0, 0, 0, ?, '')",
+            chunks,
+        )
+        insert("INSERT OR IGNORE INTO touches VALUES (?, ?, ?, ?, 0)", touches)
+        insert("INSERT INTO tags VALUES (?, ?)", tags)
+        insert("INSERT OR IGNORE INTO cites VALUES (?, ?, ?)", cites)
+
+    def path(self, path: str) -> int:
+        found = self._paths.get(path)
+        if found is None:
+            if not self._empty:
+                found = self.one("SELECT id FROM paths WHERE path = ?", path)
+            if not found:
+                sql = "INSERT INTO paths(path) VALUES (?)"
+                found = self.db.execute(sql, (path,)).lastrowid or 0
+            self._paths[path] = found
+            self._names[found] = path
+        return found
+
+    def name(self, path: int) -> str:
+        found = self._names.get(path)
+        if found is None:
+            row = self.db.execute("SELECT path FROM paths WHERE id = ?", (path,)).fetchone()
+            found = self._names[path] = row[0]
+        return found
+
+    def derived(self, path: int) -> Iterable[str]:
+        return self.settings.derived(self.name(path))
+
+    def hide(self) -> None:
+        """Take out the commits that were forgotten, and forget those that are to be seen again."""
+        hidden = self.settings.hidden
+        with translated(self.writer.path), writing(self.db):
+            rows = self.db.execute("SELECT id, sha, record FROM commits WHERE record = -1")
+            again = [(id_,) for id_, sha, _ in rows.fetchall() if f"commit:{sha}" not in hidden]
+            for table, key in (("commits", "id"), ("touches", "commit_id"), ("cites", "commit_id")):
+                self.db.executemany(f"DELETE FROM {table} WHERE {key} = ?", again)
+            for ref in sorted(ref for ref in hidden if ref.startswith("commit:")):
+                record = self.one("SELECT id FROM records WHERE ref = ?", ref)
+                if record:
+                    self.drop([record])
+                    sql = "UPDATE commits SET record = -1 WHERE record = ?"
+                    self.db.execute(sql, (record,))
+
+    def drop(self, records: Iterable[int]) -> None:
+        gone = [(record,) for record in records]
+        for table in ("chunks", "tags"):
+            self.db.executemany(f"DELETE FROM {table} WHERE record = ?", gone)
+        self.db.executemany("DELETE FROM records WHERE id = ?", gone)
+
+    def remove(self, commits: Iterable[int]) -> None:
+        """Take out commits that the head no longer leads to."""
+        gone = [(id_,) for id_ in commits]
+        rows = [self.one("SELECT record FROM commits WHERE id = ?", id_) for (id_,) in gone]
+        self.drop(record for record in rows if record > 0)
+        for table, key in (("commits", "id"), ("touches", "commit_id"), ("cites", "commit_id")):
+            self.db.executemany(f"DELETE FROM {table} WHERE {key} = ?", gone)
+
+    def void(self) -> None:
+        """Take out all of it."""
+        with translated(self.writer.path), writing(self.db):
+            self.writer.void(SOURCE)
+            for table in ("commits", "touches", "cites", "paths", "files"):
+                self.db.execute(f"DELETE FROM {table}")
+            self.writer.bump()
+        self._paths, self._names, self.new, self._empty, self.fresh = {}, {}, {}, True, True
+
+
+def record_row(
+    id_: int,
+    ref: str,
+    title: str,
+    path: str,
+    at: str,
+    tags: list[str],
+    about: str,
+    author: str = "",
+) -> tuple[object, ...]:
+    """A row of `records`; of git's none has a key, and an author is its user."""
+    kind = ref.partition(":")[0]
+    said = encode(tags) if tags else "[]"
+    return (
+        *(id_, ref, kind, title, path, at, "", said, about, "[]", 1),
+        *(SOURCE, "", "", "", author, "", ""),
+    )
+
+
+def _chunks(record: int, commit: Commit) -> Iterator[tuple[object, ...]]:
+    for n, text in enumerate(commit.texts):
+        content = digest(above(commit.subject, "", text) + "\0" + text)
+        yield record, n, commit.subject, text, identifier_parts(text), content
+
+
+def _batches(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
+    batch: list[Commit] = []
+    for commit in commits:
+        batch.append(commit)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,191 @@
+"""Asks the git part of an index: files, their histories, and what changes together."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.index.reader import Reader, literal, to_record
+from kinen.lineage import SILENT, together
+from kinen.model import Edge, Revision
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kinen.lineage import Pair
+    from kinen.model import Record
+
+_OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
+_RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
+# What touched a file: by the paths that are its own, or told apart from who has them now.
+_TOUCHED = (
+    "SELECT t.commit_id, t.path, t.status, t.before FROM paths p JOIN touches t ON t.path = p.id"
+    " WHERE p.file = {0} AND t.file = 0 UNION ALL"
+    " SELECT t.commit_id, t.path, t.status, t.before FROM touches t WHERE t.file = {0}"
+)
+
+
+class Wanted(NamedTuple):
+    """Which files to list."""
+
+    tags: tuple[str, ...] = ()
+    deleted: bool = False
+    """Also those that are gone."""
+    source_only: bool = False
+    """Only those in a folder called `src`."""
+    ignored: frozenset[str] = frozenset()
+    """Paths to leave out."""
+
+
+def files(db: sqlite3.Connection, wanted: Wanted) -> list[Record]:
+    """The files of a history, by path, each with all of its tags."""
+    where, values = ["r.kind = 'file'"], list[Any]()
+    if not wanted.deleted:
+        where.append("p.present")
+    if wanted.source_only:
+        where.append("('/' || r.path) GLOB '*/src/*'")
+    for tag in wanted.tags:
+        where.append(
+            "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"
+        )
+        values += [tag, literal(tag) + "/*"]
+    rows = db.execute(
+        f"SELECT {_RECORD}, f.commits FROM files f JOIN records r ON r.id = f.record"
+        f" JOIN paths p ON p.id = f.path WHERE {' AND '.join(where)} ORDER BY r.path",
+        values,
+    )
+    found = []
+    for *row, commits in rows:
+        record = to_record(row)
+        if record.path not in wanted.ignored:
+            about = {**(record.metadata or {}), "commits": commits}
+            found.append(record._replace(metadata=about))
+    return found
+
+
+def tags(db: sqlite3.Connection) -> list[tuple[str, int]]:
+    """Every tag of a file that is there, with how many have it, the most frequent first."""
+    return db.execute(
+        "SELECT t.tag, COUNT(*) AS n FROM tags t JOIN files f ON f.record = t.record"
+        " JOIN paths p ON p.id = f.path WHERE p.present GROUP BY t.tag ORDER BY n DESC, t.tag"
+    ).fetchall()
+
+
+def file_at(db: sqlite3.Connection, path: str) -> int:
+    """The file that has a path, else the one that had it last; 0 if there never was one."""
+    row = db.execute(
+        "SELECT f.id FROM paths p JOIN files f ON f.path = p.id WHERE p.path = ? AND NOT f.extra"
+        " UNION ALL SELECT f.id FROM paths p JOIN files f ON f.id = p.file WHERE p.path = ?"
+        " UNION ALL SELECT f.id FROM paths p JOIN files f ON f.path = p.id WHERE p.path = ?",
+        (path, path, path),
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def path_of(db: sqlite3.Connection, file: int) -> str:
+    """The path that a file has now, or had last."""
+    sql = "SELECT p.path FROM files f JOIN paths p ON p.id = f.path WHERE f.id = ?"
+    return str(db.execute(sql, (file,)).fetchone()[0])
+
+
+def revisions(
+    db: sqlite3.Connection, file: int, derived: Callable[[str], Iterable[str]]
+) -> list[Revision]:
+    """What commits did to a file, oldest first, through renames, with its tags after each."""
+    rows = db.execute(
+        f"SELECT c.sha, c.at, c.ops, t.status, p.path, IFNULL(b.path, ''), r.user, r.title"
+        f" FROM ({_TOUCHED.format('?1')}) t JOIN commits c ON c.id = t.commit_id"
+        " JOIN paths p ON p.id = t.path LEFT JOIN paths b ON b.id = t.before"
+        " LEFT JOIN records r ON r.id = c.record ORDER BY c.place, p.path",
+        (file,),
+    )
+    found, said = [], SILENT
+    for sha, at, ops, status, path, before, author, subject in rows:
+        own = derived(path)
+        said = said.told(ops.split(), own) if ops else said
+        if subject is not None:  # a commit that was forgotten is not shown
+            its = tuple(said.current(own, hand=False))
+            found.append(Revision(f"commit:{sha}", at, author, subject, status, path, before, its))
+    return found
+
+
+def by_hand(db: sqlite3.Connection, file: int) -> list[str]:
+    """What was said of a file by hand: `+tag` and `-tag`."""
+    said = db.execute("SELECT said FROM files WHERE id = ?", (file,)).fetchone()[0]
+    given, taken = json.loads(said)[2:] if said else ((), ())
+    return [*(f"+{tag}" for tag in given), *(f"-{tag}" for tag in taken)]
+
+
+def companions(db: sqlite3.Connection, asked: Sequence[int]) -> list[Pair]:
+    """Files that are there and changed in the same commits as the asked ones."""
+    commits: dict[int, None] = {}
+    for file in asked:
+        rows = db.execute(f"SELECT commit_id FROM ({_TOUCHED.format('?1')})", (file,))
+        commits.update(dict.fromkeys(row[0] for row in rows))
+    ours, counts = set(asked), dict[int, int]()
+    found: dict[tuple[int, int], int] = {}
+    sql = (
+        f"SELECT c.width, f.id, f.commits FROM touches t JOIN commits c ON c.id = t.commit_id"
+        f" JOIN paths p ON p.id = t.path JOIN files f ON f.id = {_OWNER}"
+        " JOIN paths n ON n.id = f.path WHERE t.commit_id = ? AND n.present AND f.record"
+    )
+    for commit in commits:
+        for width, file, count in db.execute(sql, (commit,)):
+            if file not in ours:
+                found[(commit, file)] = width
+                counts[file] = count
+    shared = [(commit, width, file) for (commit, file), width in found.items()]
+    return together(shared, counts.__getitem__, len(commits))
+
+
+def subjects(db: sqlite3.Connection, commits: Sequence[int]) -> list[tuple[str, str]]:
+    """Refs and subjects of commits, in the order asked for."""
+    marks = ", ".join("?" * len(commits))
+    rows = db.execute(
+        "SELECT c.id, r.ref, r.title FROM commits c JOIN records r ON r.id = c.record"
+        f" WHERE c.id IN ({marks})",
+        (*commits,),
+    )
+    told = {id_: (ref, title) for id_, ref, title in rows}
+    return [told[id_] for id_ in commits if id_ in told]
+
+
+def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
+    """What a commit touched and cites, or what touched a file and which names it had."""
+    kind, _, key = ref.partition(":")
+    if kind == "commit":
+        rows = db.execute(
+            "SELECT 'commit:' || c.sha, 'file:' || p.path, 'touches', '', t.status, 0"
+            " FROM commits c JOIN touches t ON t.commit_id = c.id JOIN paths p ON p.id = t.path"
+            " WHERE c.sha = ?1 UNION ALL "
+            "SELECT 'commit:' || c.sha, 'commit:' || o.sha, x.type, x.sha, '', 0 FROM cites x"
+            " JOIN commits c ON c.id = x.commit_id JOIN commits o ON o.sha >= x.sha"
+            " AND o.sha < x.sha || 'g' WHERE c.sha = ?1 OR o.sha = ?1 ORDER BY 3, 1, 2",
+            (key,),
+        )
+    elif kind == "file":
+        rows = db.execute(
+            f"WITH t AS ({_TOUCHED.format('?1')})"
+            " SELECT 'commit:' || c.sha, 'file:' || p.path, 'touches', '', t.status, 0"
+            " FROM t JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path UNION ALL"
+            " SELECT 'file:' || b.path, 'file:' || p.path, 'renames', '', substr(c.sha, 1, 12), 0"
+            " FROM t JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path"
+            " JOIN paths b ON b.id = t.before ORDER BY 3, 1, 2",
+            (file_at(db, key),),
+        )
+    else:
+        return []
+    return [Edge(*row) for row in rows]
+
+
+def commit_named(reader: Reader, name: str) -> str:
+    """The full ref of a commit by the beginning of its sha, if only one begins so."""
+    sha = name.removeprefix("commit:").lower()
+    if not 4 <= len(sha) <= 64 or not set(sha) <= set("0123456789abcdef"):
+        return ""
+    rows = reader.db.execute(
+        "SELECT sha FROM commits WHERE sha >= ? AND sha < ? AND record > 0 LIMIT 2",
+        (sha, sha + "g"),
+    ).fetchall()
+    return f"commit:{rows[0][0]}" if len(rows) == 1 else ""

@@ -1,0 +1,132 @@
+"""Copies of an index, each tied to the commit it had read up to.
+
+Copied by SQLite itself, never as a file: what is still in the log is part of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.database import BUSY_MS, remove_database, translated
+from kinen.errors import NotFound, StoreError
+from kinen.index.schema import SCHEMA
+from kinen.text import iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEPT = 2
+"""Snapshots that kinen made by itself and keeps."""
+_COUNT = "SELECT COUNT(*) FROM commits"
+
+
+class Snapshot(NamedTuple):
+    """One copy; its name tells the time, the commit, and whether kinen made it by itself."""
+
+    name: str
+    head: str
+    at: str
+    bytes: int
+    automatic: bool
+
+
+def create(index: str, folder: str, now: float, *, automatic: bool = False) -> Snapshot:
+    """Copy the index as it is now; whole or not at all."""
+    with _opened(index) as source:
+        row = source.execute("SELECT stamp FROM states WHERE source = 'git' AND key = ''")
+        head = (row.fetchone() or ("",))[0]
+        moment = iso(now).replace("-", "").replace(":", "").replace(".", "")[:18] + "Z"
+        name = f"{moment}-{head or 'none'}{'-auto' if automatic else ''}"
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        draft = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
+        try:
+            with translated(draft), contextlib.closing(sqlite3.connect(draft)) as copy:
+                source.backup(copy)
+            os.replace(draft, os.path.join(folder, f"{name}.db"))
+        finally:
+            remove_database(draft)
+    return next(one for one in listed(folder) if one.name == name)
+
+
+def listed(folder: str) -> list[Snapshot]:
+    """All snapshots, the newest first."""
+    found = []
+    with contextlib.suppress(FileNotFoundError):
+        for file in os.listdir(folder):
+            name, dot, end = file.rpartition(".")
+            moment, _, rest = name.partition("-")
+            if end == "db" and dot and len(moment) == 19:
+                head = rest.removesuffix("-auto").replace("none", "")
+                at = f"{moment[:4]}-{moment[4:6]}-{moment[6:8]}T{moment[9:11]}:{moment[11:13]}"
+                at += f":{moment[13:15]}.{moment[15:18]}Z"
+                size = os.path.getsize(os.path.join(folder, file))
+                found.append(Snapshot(name, head, at, size, rest.endswith("-auto")))
+    return sorted(found, reverse=True)
+
+
+def named(folder: str, name: str) -> Snapshot:
+    """A snapshot by its name or the beginning of its commit; the newest if no name is given."""
+    found = [one for one in listed(folder) if one.name == name or one.head.startswith(name)]
+    if not found:
+        what = f"no snapshot {name!r}" if name else "there is no snapshot yet"
+        raise NotFound(what, "`kinen snapshot list` shows them, `kinen snapshot create` makes one")
+    return found[0]
+
+
+def restore(index: str, folder: str, snapshot: Snapshot) -> None:
+    """Put the index back to a copy, in one transaction beside whoever reads it."""
+    path = os.path.join(folder, f"{snapshot.name}.db")
+    with _opened(path) as copy, _opened(index) as live:
+        if copy.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
+            hint = "`kinen snapshot prune --keep 0` removes it, `kinen index --rebuild` builds anew"
+            raise StoreError(f"{snapshot.name} is of another version of kinen", hint)
+        wrong = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if wrong != "ok":
+            raise StoreError(f"{snapshot.name} is damaged: {wrong}", "restore another one")
+        was = int(_meta(live, "generation") or "0")
+        with translated(index):
+            copy.backup(live)
+            # Whatever was derived from the state before must not pass for derived from this one.
+            now = max(was, int(_meta(live, "generation") or "0")) + 1
+            live.execute("INSERT OR REPLACE INTO meta VALUES ('generation', ?)", (str(now),))
+            live.commit()
+
+
+def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:
+    """Remove all but the newest; with `automatic`, only of those that kinen made by itself."""
+    ours = [one for one in listed(folder) if one.automatic or not automatic]
+    for one in ours[keep:]:
+        remove_database(os.path.join(folder, f"{one.name}.db"))
+    return ours[keep:]
+
+
+def due(index: str, folder: str, frequency: int) -> bool:
+    """Whether so many commits were read since the last snapshot."""
+    if not frequency:
+        return False
+    with _opened(index) as db:
+        heads = [one.head for one in listed(folder)]
+        place = 0
+        if heads:
+            row = db.execute("SELECT place FROM commits WHERE sha = ?", (heads[0],)).fetchone()
+            place = row[0] if row else 0
+        count: int = db.execute(f"{_COUNT} WHERE place > ?", (place,)).fetchone()[0]
+        return count >= frequency
+
+
+def _meta(db: sqlite3.Connection, key: str) -> str:
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[sqlite3.Connection]:
+    with translated(path):
+        db = sqlite3.connect(path, timeout=BUSY_MS / 1000)
+        try:
+            yield db
+        finally:
+            db.close()

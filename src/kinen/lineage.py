@@ -1,0 +1,220 @@
+"""Which file is which through a history, and what it is tagged: pure functions over numbers.
+
+A history is replayed commit by commit, each after its parents. Paths come and go; a file is what
+goes on through renames. Whether a file exists is not decided here: git's tree says it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    Derived = Callable[[int], Iterable[str]]
+    Ops = Sequence[str]
+
+WIDE = 100
+"""A commit of more files says nothing about one of them by its scope."""
+
+
+class Touch(NamedTuple):
+    """What a commit did to a path: A, M, D, T, or R from `before`."""
+
+    path: int
+    status: str
+    before: int = 0
+
+
+class Tags(NamedTuple):
+    """What was said of a file: by commits, and by hand, which has the last word."""
+
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
+
+    def told(self, ops: Ops, derived: Iterable[str]) -> Tags:
+        """After operations such as `+auth` and `-session`; taking away what is not there is none.
+
+        `derived` are the tags that the path itself gives.
+        """
+        added, removed, own = set(self.added), set(self.removed), frozenset(derived)
+        for op in ops:
+            tag = op[1:]
+            if op[0] == "+":
+                added.add(tag)
+                removed.discard(tag)
+            elif tag in added or (tag in own and tag not in removed):
+                added.discard(tag)
+                removed.add(tag)
+        return self._replace(added=frozenset(added), removed=frozenset(removed))
+
+    def by_hand(self, op: str) -> Tags:
+        tag = frozenset((op[1:],))
+        if op[0] == "+":
+            return self._replace(given=self.given | tag, taken=self.taken - tag)
+        return self._replace(given=self.given - tag, taken=self.taken | tag)
+
+    def current(self, derived: Iterable[str], *, hand: bool = True) -> list[str]:
+        """All of a file's tags, sorted; without `hand`, as the commits alone have them."""
+        said = (set(derived) - self.removed) | self.added
+        return sorted((said - self.taken) | self.given if hand else said)
+
+
+SILENT = Tags()
+
+
+class File:
+    """A file on its way through the history."""
+
+    __slots__ = ("last", "path", "tags")
+
+    def __init__(self, path: int, last: int = 0, tags: Tags = SILENT) -> None:
+        self.path, self.last, self.tags = path, last, tags
+
+
+class Lineage:
+    """The state of a replay: who has which path now, or had it last."""
+
+    def __init__(self, derived: Derived, first: int = 1) -> None:
+        self.owner: dict[int, int] = {}
+        self.files: dict[int, File] = {}
+        self.retired: list[int] = []
+        """Files whose name another one took when they were gone."""
+        self._derived, self._next = derived, first
+
+    def commit(self, commit: int, touches: Sequence[Touch], ops: Ops) -> list[int]:
+        """Replay one commit; the file behind each touch. Renames happen at once: names may swap."""
+        moving = {t.path: self._at(t.before) for t in touches if t.status == "R"}
+        leaving = {file for file in moving.values() if file}
+        found = []
+        for touch in touches:
+            if touch.status == "R":
+                file = self._moved(moving[touch.path], touch, leaving)
+            else:
+                file = self._touched(touch)
+            state = self.files[file]
+            state.last = commit
+            if ops:
+                state.tags = state.tags.told(ops, self._derived(state.path))
+            found.append(file)
+        return found
+
+    def _at(self, path: int) -> int:
+        file = self.owner.get(path, 0)
+        return file if file in self.files else 0
+
+    def _touched(self, touch: Touch) -> int:
+        file = self._at(touch.path)
+        # A path that was renamed away and goes on being changed does so on another branch; one
+        # that is added once more is another file.
+        if file and (self.files[file].path == touch.path or touch.status != "A"):
+            return file
+        return self._new(touch.path)
+
+    def _moved(self, file: int, touch: Touch, leaving: set[int]) -> int:
+        if not file:
+            return self._touched(touch._replace(status="A"))
+        there = self._at(touch.path)
+        leaves = there == file or there in leaving
+        if there and not leaves and self.files[there].path == touch.path:
+            self.retired.append(there)
+            del self.files[there]
+        self.owner[touch.path] = file
+        self.files[file].path = touch.path
+        return file
+
+    def _new(self, path: int) -> int:
+        file, self._next = self._next, self._next + 1
+        self.files[file] = File(path)
+        self.owner[path] = file
+        return file
+
+    def by_hand(self, path: int, op: str) -> bool:
+        """Tag the file that has a path now; False if none has."""
+        file = self.files.get(self.owner.get(path, 0))
+        if file is None or file.path != path:
+            return False
+        file.tags = file.tags.by_hand(op)
+        return True
+
+
+def ordered(head: int, parents: Mapping[int, Sequence[int]], done: set[int]) -> list[int]:
+    """A commit and all before it that are not done, parents first, the first parent's line first.
+
+    What hangs on top of a first parent never changes the order below it: a history that grew is
+    the old order and more.
+    """
+    found: list[int] = []
+    stack: list[tuple[int, Iterator[int]]] = []
+    if head not in done:
+        done.add(head)
+        stack.append((head, iter(parents.get(head, ()))))
+    while stack:
+        here, rest = stack[-1]
+        for parent in rest:
+            if parent not in done:
+                done.add(parent)
+                stack.append((parent, iter(parents.get(parent, ()))))
+                break
+        else:
+            found.append(here)
+            stack.pop()
+    return found
+
+
+def on_first_line(old: int, head: int, parents: Mapping[int, Sequence[int]]) -> bool:
+    """Whether a history only grew: first parents lead from the new commit to the old one."""
+    here = head
+    while here != old:
+        above = parents.get(here, ())
+        if not above:
+            return False
+        here = above[0]
+    return True
+
+
+def tag_operations(ops: Ops, scope: str, width: int) -> list[str]:
+    """What a commit says of each of its files: its scopes, then its own line of tags."""
+    scopes = [one.strip(" -") for one in scope.split(",")] if width <= WIDE else []
+    return [*(f"+{one}" for one in scopes if one), *ops]
+
+
+class Pair(NamedTuple):
+    """How often a file changed together with what was asked about."""
+
+    file: int
+    support: int
+    """Commits that they share."""
+    jaccard: float
+    """These, of all commits that touched either."""
+    weight: float
+    """1/(n−1) for each of them that touched n files: a large commit says little."""
+    commits: tuple[int, ...]
+    """The commits, those that say most first."""
+
+
+def together(
+    rows: Iterable[tuple[int, int, int]], counts: Callable[[int], int], own: int
+) -> list[Pair]:
+    """Files that changed with others, from rows of (commit, its width, one more file in it).
+
+    `counts` tells how many commits touched a file, `own` how many touched what was asked about.
+    """
+    shared: dict[int, list[tuple[float, int]]] = {}
+    for commit, width, file in rows:
+        shared.setdefault(file, []).append((-1 / max(1, width - 1), -commit))
+    pairs = []
+    for file, those in shared.items():
+        support = len(those)
+        either = max(own + counts(file) - support, support)
+        commits = tuple(-commit for _, commit in sorted(those))
+        weight = -sum(share for share, _ in those)
+        pairs.append(Pair(file, support, support / either, weight, commits))
+    return pairs
+
+
+def closeness(pair: Pair) -> float:
+    """What companions are ordered by (docs/decisions/0008-git.md)."""
+    return pair.weight * pair.jaccard

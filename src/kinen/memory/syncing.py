@@ -1,0 +1,286 @@
+"""How a memory's index keeps up with the truth: files, journal and history."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from kinen import space as spaces
+from kinen.errors import Busy, EmbedError, GitError, StoreError
+from kinen.memory.parts import Parts
+from kinen.model import Status
+from kinen.text import now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from kinen.index.history import Settings
+    from kinen.model import Report
+    from kinen.ports import Source
+    from kinen.sources.git import Log
+    from kinen.sources.rules import Rules
+
+    Progress = Callable[[str, int, int], None]
+    T = TypeVar("T")
+
+FIRST_SEARCH_SECONDS = 10.0
+"""How long the first search of a space embeds before it answers with what there is."""
+FOLLOWED = 500
+"""So many new entries of the journal are taken in by a question itself, in one transaction."""
+
+
+class Syncing(Parts):
+    """Everything that brings the index up to date."""
+
+    def sync(
+        self,
+        *,
+        embed: bool = True,
+        rebuild: bool = False,
+        session: str = "",
+        progress: Progress | None = None,
+        seconds: float | None = None,
+        wait: float = 3600.0,
+    ) -> Report:
+        """Bring the index up to date: all full text first, then vectors for at most `seconds`."""
+        from kinen.index.about import write_about
+        from kinen.index.writer import sync_lock
+
+        began = time.monotonic()
+        until = float("inf") if seconds is None else began + seconds
+        tell = progress or _silent
+        notes: list[str] = []
+        if not self.space.roots:
+            self.space = spaces.register(self.space)
+
+        def work() -> Report:
+            return self._sync(embed, rebuild, session, tell, lambda: time.monotonic() > until)
+
+        with sync_lock(self._file("sync.lock"), wait):
+            report = self._healed(work, notes)
+            about = self._file("meta.json")
+            if any(report[:4]) or report.embedded or not os.path.exists(about):
+                write_about(about, self.status())
+            if report.added:
+                self._snapshot_if_due()
+        notes += report.notes
+        return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
+
+    def _snapshot_if_due(self) -> None:
+        """A copy of the index every so many commits, for whoever cannot wait for a rebuild."""
+        from kinen.index import snapshots
+
+        index, folder = self._file("index.db"), self._file("snapshots")
+        if snapshots.due(index, folder, self._rules.snapshot_frequency):
+            with contextlib.suppress(StoreError):  # a disk without room for it has none
+                snapshots.create(index, folder, now(), automatic=True)
+                snapshots.prune(folder, snapshots.KEPT, automatic=True)
+
+    def _sync(
+        self, embed: bool, rebuild: bool, session: str, tell: Progress, enough: Callable[[], bool]
+    ) -> Report:
+        from kinen.index.sync import Job, sync
+        from kinen.index.writer import Writer
+        from kinen.sources.links import Names
+
+        files = self._files(session)
+        sources: list[Source] = [files, self._entries] if self._journal.exists else [files]
+        with contextlib.closing(Writer(self._file("index.db"))) as writer:
+            if rebuild and not session:
+                writer.clear()
+            return sync(
+                Job(writer, self._cache, tell, enough),
+                sources,
+                self._embedder if embed else None,
+                lambda: files.attachments,
+                lambda names: Names(names, files.files).resolve,
+                self._past() if not session else None,
+            )
+
+    def _files(self, session: str) -> Any:
+        from kinen.sources.files import Files
+
+        settings = self.config.index
+        return Files(
+            self.space.root,
+            size=settings.chunk_size,
+            overlap=settings.chunk_overlap,
+            max_bytes=settings.max_file_mb << 20,
+            texts=self._cache.texts,
+            only=session,
+            suppressed=self._suppressed(),
+        )
+
+    @property
+    def _entries(self) -> Source:
+        from kinen.sources.journal import Entries
+
+        settings = self.config.index
+        size, overlap = settings.chunk_size, settings.chunk_overlap
+        return Entries(self._journal.ready(), size=size, overlap=overlap)
+
+    def _past(self) -> tuple[Log, Settings] | None:
+        """The history of the repository around the space, and what its files are tagged by."""
+        from kinen.index.history import Hand, Settings
+        from kinen.sources.git import Log, find
+        from kinen.sources.rules import Tagger
+
+        git = find(self.space.root)
+        if git is None:
+            return None
+        hands: list[Hand] = []
+        if self._journal.exists:
+            from kinen.journal.reading import tag_ops
+
+            hands = [Hand(*row) for row in tag_ops(self._journal.db)]
+        rules, settings = self._rules, self.config.index
+        tagger = Tagger(rules)
+        log = Log(
+            git,
+            self.space.root,
+            excluded=tagger.excluded,
+            rules=tagger.exclude_digest,
+            size=settings.chunk_size,
+            overlap=settings.chunk_overlap,
+        )
+        log.notes += rules.notes
+        hidden = frozenset(self._suppressed())
+        return log, Settings(tagger.derived, tagger.digest, hands, hidden)
+
+    @property
+    def _rules(self) -> Rules:
+        """What the configuration and the repository's own files say of its history."""
+        from kinen.sources.rules import read_rules
+
+        return read_rules(self.space.root, self.config.git, self.config.sources)
+
+    def _suppressed(self) -> set[str]:
+        if not self._journal.exists:
+            return set()
+        from kinen.journal.reading import suppressed
+
+        return suppressed(self._journal.db)
+
+    def _follow(self) -> list[str]:
+        """Take in what is new in the journal: what was written is searchable at once."""
+        from kinen.journal import append
+
+        notes = self._follow_past()
+        path, last = self._file("journal.db"), self._reader.stamp("journal", "")
+        if not self._waiting() and append.glance(path) in ("", last):
+            return notes
+        end = append.mark(self._journal.db)
+        from kinen.index.writer import Writer
+
+        known = last.split("|") if last else ["", "0", "0"]
+        behind = end[1] - int(known[1]) + end[2] - int(known[2])
+        with contextlib.closing(Writer(self._file("index.db"))) as writer:
+            if end[0] == known[0] and behind <= FOLLOWED:
+                writer.follow(self._entries)
+                return notes
+            from kinen.index.sync import Job, sync_text
+            from kinen.index.writer import sync_lock
+
+            try:
+                with sync_lock(self._file("sync.lock"), 0.2):
+                    sync_text(Job(writer, self._cache, _silent), [self._entries])
+                    writer.count_chunks()
+            except Busy:
+                notes.append("the journal is still being indexed: more will be found later")
+        return notes
+
+    def _follow_past(self) -> list[str]:
+        """Take in what was committed since the index last looked."""
+        from kinen import route
+
+        head = route.head(*self._git)[1]
+        if head in ("", self._reader.stamp("git", "")):
+            return []
+        return self.follow_past()
+
+    def follow_past(self, wait: float = 0.2) -> list[str]:
+        """Bring the history up to date; what could not be read of it."""
+        from kinen.index.sync import Job, sync_past
+        from kinen.index.writer import Writer, sync_lock
+
+        past = self._past()
+        if past is None:
+            return []
+        try:
+            with (
+                sync_lock(self._file("sync.lock"), wait),
+                contextlib.closing(Writer(self._file("index.db"))) as writer,
+            ):
+                report = sync_past(Job(writer, self._cache, _silent), *past)
+                writer.count_chunks()
+        except Busy:
+            return ["the history is still being indexed: more will be found later"]
+        except GitError as error:
+            return [f"the history could not be read: {error}"]
+        return list(report.notes)
+
+    def _healed(self, call: Callable[[], T], notes: list[str]) -> T:
+        """Do something; should a derived database turn out damaged, build it again first."""
+        import sqlite3
+
+        from kinen.index.schema import discard_damaged
+
+        try:
+            return call()
+        except (sqlite3.DatabaseError, StoreError):
+            self.close()
+            damaged = discard_damaged(self._file("index.db"), self._file("cache.db"))
+            if not damaged:
+                raise
+            names = " and ".join(os.path.basename(path) for path in damaged)
+            notes.append(f"{names} was damaged and is being built again")
+            return call()
+
+    def _first_sync(self) -> list[str]:
+        if os.path.exists(self._file("index.db")) and self._reader.meta("synced"):
+            return self._follow()
+        try:
+            report = self.sync(seconds=FIRST_SEARCH_SECONDS, wait=0.2)
+        except Busy:
+            return ["the first indexing is still under way: more will be found later"]
+        return [f"first search here: indexed {report.added:,} documents", *report.notes]
+
+    def status(self) -> Status:
+        """Counted now, from the databases themselves."""
+        if self._reader.meta("synced"):
+            self._follow()
+        from kinen.index.about import size_of
+
+        settings = self.config.index
+        vectors = dimensions = 0
+        model = settings.embedding_model
+        with contextlib.suppress(EmbedError):
+            embedder = self._embedder
+            if embedder is not None:
+                known = self._cache.known(embedder.fingerprint)
+                vectors = sum(digest in known for digest in self._reader.digests())
+                dimensions, model = embedder.dimensions, embedder.name
+        counts = self._reader.counts(vectors)
+        return Status(
+            self.space.name,
+            self.space.root,
+            self.space.id,
+            self.space.origin,
+            self.space.data,
+            counts,
+            self._reader.kinds(),
+            settings.embedding_provider,
+            model,
+            dimensions,
+            counts.chunks - vectors if settings.embedding_provider != "none" else 0,
+            self._reader.meta("synced"),
+            self.config.ignored,
+            size_of(self.space.data),
+        )
+
+
+def _silent(_phase: str, _done: int, _total: int) -> None:
+    """Nobody watches."""

@@ -1,0 +1,249 @@
+"""What a memory knows of the repository: files, histories, tags, what changes together."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from kinen import route
+from kinen.errors import GitError, NotFound, QueryError
+from kinen.memory.keeping import Keeping
+from kinen.model import Companion
+from kinen.text import now
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.index.history import Settings
+    from kinen.index.snapshots import Snapshot
+    from kinen.model import Record, Revision
+    from kinen.sources.contents import Contents
+    from kinen.sources.git import Log
+
+EVIDENCE = 3
+"""Commits shown as the reason why files belong together."""
+
+
+class Tracing(Keeping):
+    """Everything that is asked of git's history."""
+
+    _contents: Contents | None = None
+
+    def close(self) -> None:
+        if self._contents is not None:
+            self._contents.close()
+            self._contents = None
+        super().close()
+
+    def _history(self) -> tuple[Log, Settings]:
+        """The repository and its rules, with the index up to date."""
+        past = self._past()
+        if past is None:
+            raise GitError(f"no git repository around {self.space.root}", "`git init` makes one")
+        self._first_sync()
+        return past
+
+    def files(
+        self,
+        *,
+        tags: Sequence[str] = (),
+        deleted: bool = False,
+        ignored: bool = False,
+        source_only: bool = False,
+        limit: int = 0,
+        offset: int = 0,
+    ) -> tuple[list[Record], int]:
+        """The files of the repository at HEAD, by path, and how many there are in all.
+
+        With `deleted` also those that are gone, with `ignored` also those that are tracked though
+        ignore rules name them.
+        """
+        from kinen.index import past
+
+        if limit < 0 or offset < 0:
+            raise QueryError("limit and offset cannot be negative")
+        log, _ = self._history()
+        wanted = past.Wanted(
+            tuple(tag.lstrip("#").lower() for tag in tags),
+            deleted,
+            source_only,
+            frozenset() if ignored else frozenset(log.ignored()),
+        )
+        found = past.files(self._reader.db, wanted)
+        return found[offset : offset + limit if limit else None], len(found)
+
+    def history(self, path: str | os.PathLike[str]) -> list[Revision]:
+        """What commits did to a file, oldest first, through renames, with its tags after each."""
+        from kinen.index import past
+
+        _, settings = self._history()
+        file = self._tracked(os.fspath(path))
+        return past.revisions(self._reader.db, file, settings.derived)
+
+    def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
+        """What was said of a file by hand: `+tag` and `-tag`."""
+        from kinen.index import past
+
+        self._history()
+        return past.by_hand(self._reader.db, self._tracked(os.fspath(path)))
+
+    def cochanged(
+        self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], limit: int = 10
+    ) -> list[Companion]:
+        """Files that usually change together with these, the closest first, and why.
+
+        Of several paths those that no commit has touched yet are left out of the question.
+        """
+        from kinen.index import past
+        from kinen.lineage import closeness
+
+        self._history()
+        several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        names = [os.fspath(path) for path in several]
+        asked = [file for file in map(self._tracked_or_new, names) if file]
+        if not asked:
+            self._tracked(names[0] if names else "")
+        db = self._reader.db
+        pairs = past.companions(db, asked)
+        ranked = sorted(((closeness(pair), pair) for pair in pairs), key=lambda one: -one[0])
+        edge = ranked[limit - 1][0] if 0 < limit < len(ranked) else float("-inf")
+        found = []
+        for score, pair in ranked:
+            if score < edge:
+                break
+            why = tuple(past.subjects(db, pair.commits[:EVIDENCE]))
+            path = past.path_of(db, pair.file)
+            found.append(Companion(path, pair.support, pair.jaccard, pair.weight, score, why))
+        found.sort(key=lambda one: (-one.score, one.path))
+        return found[: limit or None]
+
+    def tags(self) -> list[tuple[str, int]]:
+        """Every tag of a file at HEAD, with how many files have it, the most frequent first."""
+        from kinen.index import past
+
+        self._history()
+        return past.tags(self._reader.db)
+
+    def staged(self, folder: str | os.PathLike[str] | None = None) -> list[str]:
+        """The paths that the next commit would change, in the working tree around a folder."""
+        return self._history()[0].staged(os.fspath(folder) if folder else os.getcwd())
+
+    def tracks(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a commit knows a path."""
+        return bool(self._tracked_or_new(os.fspath(path)))
+
+    def tags_line(self, paths: Sequence[str]) -> str:
+        """The line of tags for a commit that changes these paths; empty if nothing is known."""
+        from kinen.sources.rules import Tagger
+
+        tags = Tagger(self._rules).component_tags(paths)
+        return f"tags: {', '.join(tags)}" if tags else ""
+
+    def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
+        """Put a line of tags into the file of a commit's message, if it has none."""
+        from kinen.config import write_atomic
+        from kinen.sources.commits import with_tags
+
+        past = self._past()
+        with open(message, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            text = file.read()
+        told = with_tags(text, line, past[0].comment_sign() if past else "#")
+        if told != text:
+            write_atomic(os.fspath(message), told)
+
+    def tag(self, path: str | os.PathLike[str], ops: Sequence[str]) -> tuple[str, ...]:
+        """Tag a file by hand, `+a` or `-b`; all of its tags afterwards. It survives a rebuild."""
+        from kinen.index import past
+
+        log, _ = self._history()
+        said = [_operation(op) for op in ops]
+        if not said:
+            raise QueryError("nothing to tag with", "give +tag or -tag")
+        name = past.path_of(self._reader.db, self._tracked(os.fspath(path)))
+        self._journal.tag(name, said, log.head(), round(now() * 1000))
+        self.follow_past(wait=600)
+        return self.record(f"file:{name}").tags
+
+    def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
+        """The text that a file had at a commit, branch or tag; read from git, never stored."""
+        from kinen.sources.contents import Contents
+
+        past = self._past()
+        if past is None:
+            raise GitError(f"no git repository around {self.space.root}", "`git init` makes one")
+        if self._contents is None:
+            self._contents = Contents(past[0], self.config.index.max_file_mb << 20)
+        return self._contents.read(self._relative(os.fspath(path)), at)
+
+    # Snapshots
+
+    def create_snapshot(self) -> Snapshot:
+        """Copy the index as it is, tied to the commit that it has read up to."""
+        from kinen.index import snapshots
+        from kinen.index.writer import sync_lock
+
+        self._first_sync()
+        with sync_lock(self._file("sync.lock"), 600):
+            return snapshots.create(self._file("index.db"), self._file("snapshots"), now())
+
+    def snapshots(self) -> list[Snapshot]:
+        """All copies of the index, the newest first."""
+        from kinen.index import snapshots
+
+        return snapshots.listed(self._file("snapshots"))
+
+    def restore_snapshot(self, name: str = "", *, embed: bool = True) -> Snapshot:
+        """Put the index back to a copy and catch up from there; the newest if none is named."""
+        from kinen.index import snapshots
+        from kinen.index.writer import sync_lock
+
+        chosen = snapshots.named(self._file("snapshots"), name)
+        self._reader.meta("synced")  # lays the tables of an index that is not there
+        with sync_lock(self._file("sync.lock"), 600):
+            snapshots.restore(self._file("index.db"), self._file("snapshots"), chosen)
+        self.sync(embed=embed)
+        return chosen
+
+    def prune_snapshots(self, keep: int = 3) -> list[Snapshot]:
+        """Remove all copies of the index but the newest."""
+        from kinen.index import snapshots
+
+        return snapshots.prune(self._file("snapshots"), keep)
+
+    # Paths
+
+    def _relative(self, path: str) -> str:
+        """A path as the repository knows it: from this folder or from the space's own."""
+        from kinen.gitdir import git_above
+
+        root, here = self.space.root, git_above(os.getcwd())
+        tops = [root]
+        if here is not None and here.common and here.common == self._git[1]:
+            tops.append(here.top)  # another worktree of the same repository
+        inside = route.inside(path, *tops)
+        if os.path.isabs(inside) or (not os.path.lexists(path) and not os.path.isabs(path)):
+            inside = route.inside(os.path.join(root, path), *tops)
+        if os.path.isabs(inside):
+            raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
+        return inside
+
+    def _tracked_or_new(self, path: str) -> int:
+        from kinen.index import past
+
+        return past.file_at(self._reader.db, self._relative(path))
+
+    def _tracked(self, path: str) -> int:
+        """The file that a path names; one that was renamed by its old name, too."""
+        file = self._tracked_or_new(path)
+        if not file:
+            hint = "`kinen files` lists those there are, with --deleted also those that are gone"
+            raise NotFound(f"no commit knows {path!r}", hint)
+        return file
+
+
+def _operation(op: str) -> str:
+    sign = op[0] if op[:1] in ("+", "-") else "+"
+    tag = "-".join(op.lstrip("+-#").split()).lower()
+    if not tag or "," in tag or len(tag) > 60 or not tag.isprintable():
+        raise QueryError(f"no tag: {op!r}", "give +tag or -tag, without commas")
+    return sign + tag

@@ -1,0 +1,119 @@
+"""What a commit says: its conventional head, its line of tags, its trailers. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEAD = re.compile(
+    r"(?P<type>[A-Za-z][\w-]{0,30})(?:\((?P<scope>[^()\n]{1,80})\))?(?P<bang>!)?: +\S"
+)
+_TRAILER = re.compile(
+    r"(?P<key>[A-Za-z][A-Za-z0-9-]{1,40}|BREAKING CHANGE)(?:: +| +#)(?P<value>.+)"
+)
+_TAGS = re.compile(r"(?im)^tags:[ \t]*(?P<tags>\S.*)$")
+_REVERTS = re.compile(r"(?i)\breverts? (?:commit )?(?P<sha>[0-9a-f]{7,64})\b")
+_CITED = re.compile(r"(?P<sha>[0-9a-f]{7,64})\b")
+_CITING = {"reverts": "reverts", "revert": "reverts", "fixes": "fixes", "refs": "refs"}
+_SPACE = re.compile(r"\s+")
+LONGEST = 60
+"""Characters of a tag; whatever is longer was prose."""
+
+
+class Message(NamedTuple):
+    """A commit's message, taken apart."""
+
+    subject: str
+    body: str = ""
+    type: str = ""
+    scope: str = ""
+    breaking: bool = False
+    ops: tuple[str, ...] = ()
+    """The line of tags as operations in order: `+auth`, `-session`."""
+    trailers: tuple[tuple[str, str], ...] = ()
+    cites: tuple[tuple[str, str], ...] = ()
+    """Commits that it reverts, fixes or refers to, as (what, sha or its beginning)."""
+
+
+def read_message(text: str) -> Message:
+    """Take a message apart; whatever is in it is text, never syntax of ours."""
+    text = text.strip("\n")
+    subject, _, body = text.partition("\n")
+    subject, body = subject.strip(), body.strip("\n")
+    head = _HEAD.match(subject) if ": " in subject else None
+    kind = head["type"].lower() if head else ""
+    scope = _tag(head["scope"] or "") if head else ""
+    breaking = bool(head and head["bang"])
+    if not body:
+        return Message(subject, "", kind, scope, breaking)
+    trailers = tuple(_trailers(body))
+    ops = tuple(_operations(body)) if "ags:" in body or "AGS:" in body else ()
+    breaking = breaking or any(key.startswith("BREAKING") for key, _ in trailers)
+    cites = tuple(dict.fromkeys(_cites(body, trailers)))
+    return Message(subject, body, kind, scope, breaking, ops, trailers, cites)
+
+
+def _trailers(body: str) -> Iterator[tuple[str, str]]:
+    """The last paragraph, if every line of it is a trailer or goes on with one.
+
+    The line of tags may stand among them or below.
+    """
+    last = body.rstrip().rpartition("\n\n")[2]
+    if ":" not in last and " #" not in last:
+        return
+    if _TAGS.fullmatch(last.strip()):
+        last = body.rstrip()[: -len(last)].rstrip().rpartition("\n\n")[2]
+    found: list[tuple[str, str]] = []
+    for line in last.split("\n"):
+        match = _TRAILER.fullmatch(line.rstrip())
+        if match:
+            found.append((match["key"], match["value"].strip()))
+        elif line[:1] in (" ", "\t") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+        else:
+            return
+    yield from (pair for pair in found if pair[0].lower() != "tags")
+
+
+def _cites(body: str, trailers: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
+    if "evert" in body:
+        for found in _REVERTS.finditer(body):
+            yield "reverts", found["sha"].lower()
+    for key, value in trailers:
+        what = _CITING.get(key.lower())
+        sha = _CITED.match(value.lower()) if what else None
+        if what and sha:
+            yield what, sha["sha"]
+
+
+def _operations(body: str) -> Iterator[str]:
+    for line in _TAGS.finditer(body):
+        for word in map(str.strip, line["tags"].split(",")):
+            op = word[:1] if word[:1] in ("+", "-") else "+"
+            tag = _tag(word.lstrip("+-"))
+            if tag:
+                yield op + tag
+
+
+def _tag(text: str) -> str:
+    """A tag as it is compared: lower case, its spaces as hyphens; nothing if it is none."""
+    tag = _SPACE.sub("-", text.strip().strip("#.;").lower())
+    return tag if len(tag) <= LONGEST else ""
+
+
+def with_tags(message: str, line: str, sign: str = "#") -> str:
+    """A message that is being written, with a line of tags below its body, above git's remarks.
+
+    One that has such a line, or a blank one yet to be written by hand, keeps its own.
+    """
+    lines, remark = message.split("\n"), (f"{sign} ", f"{sign}\t", "diff --git ")
+    found = (at for at, one in enumerate(lines) if one.startswith(remark) or one == sign)
+    end = next(found, len(lines))
+    body = "\n".join(lines[:end]).rstrip()
+    if _TAGS.search(body) or re.search(r"(?im)^tags:[ \t]*$", body):
+        return message
+    rest = "\n".join(lines[end:])
+    return f"{body}\n\n{line}\n" + (f"\n{rest}" if rest else "")

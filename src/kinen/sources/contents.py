@@ -1,0 +1,81 @@
+"""What files held at any commit, read from git when it is asked for and never stored."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from kinen.errors import GitError, NotFound, Unreadable
+from kinen.gitdir import environment
+from kinen.sources.git import absent
+
+if TYPE_CHECKING:
+    from kinen.sources.git import Log
+
+
+class Contents:
+    """What files hold at any commit, through one `git cat-file` that stays."""
+
+    def __init__(self, log: Log, largest: int) -> None:
+        self._log, self._largest = log, largest
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def close(self) -> None:
+        if self._process is not None:
+            process, self._process = self._process, None
+            process.kill()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            process.wait()
+
+    def read(self, path: str, at: str = "HEAD") -> str:
+        """The text of a file at a commit, branch or tag."""
+        if "\n" in at + path or "\0" in at + path or ":" in at or not at:
+            raise NotFound(f"no commit {at!r}", "give a commit, branch or tag")
+        data = self._object(f"{at}:{self._log.prefix}{path}", "blob")
+        if data is None:
+            if self._object(f"{at}^{{tree}}", "tree") is None:
+                raise NotFound(f"no commit {at!r} here", "`git branch -a` and `git log` list them")
+            raise NotFound(f"no file {path} at {at}", f"`kinen history {path}` shows where it was")
+        if b"\0" in data[:8000]:
+            raise Unreadable(f"{path} at {at} is binary", f"`git show {at}:{path}` writes it out")
+        return data.decode("utf-8", "replace")
+
+    def _object(self, name: str, wanted: str) -> bytes | None:
+        """An object's bytes; None if there is none by this name, or not of this type."""
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self._process = self._start()
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+            stdin.flush()
+        except OSError:
+            self.close()
+            raise GitError("git cat-file ended", "run it again") from None
+        header = stdout.readline().decode("utf-8", "replace").rstrip("\n").rsplit(" ", 2)
+        if len(header) != 3 or not header[2].isdecimal():
+            return None
+        size = int(header[2])
+        if size > self._largest:
+            self.close()  # rather than to read what nobody wants
+            limit = self._largest >> 20
+            raise Unreadable(
+                f"{name} has {size:,} bytes", f"kinen reads at most {limit} MB (index.max_file_mb)"
+            )
+        data = stdout.read(size)
+        stdout.read(1)
+        return data if header[1] == wanted else None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = ["git", "-C", self._log.root, "cat-file", "--batch"]
+        pipe = subprocess.PIPE
+        try:
+            return subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment()
+            )
+        except OSError as error:
+            raise absent(error) from error

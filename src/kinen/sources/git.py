@@ -1,0 +1,356 @@
+"""A repository's history, streamed from git's command line: commits, trees, contents.
+
+Nothing is ever written to the repository, and nothing is fetched: what a partial clone does not
+have is not there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from itertools import chain, islice
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from kinen import route
+from kinen.errors import GitError
+from kinen.gitdir import environment, git_above
+from kinen.model import Commit, Part
+from kinen.sources.chunks import chunk_parts
+from kinen.sources.commits import read_message
+from kinen.text import digest, estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kinen.gitdir import Git
+
+VERSION = 1
+"""A change in how commits are read: an index that read them otherwise reads them again."""
+BLOCK = 1 << 18
+FORMAT = "--format=format:%x02%H%x00%P%x00%aN%x00%aE%x00%at%x00%B%x00"
+# Whatever a user's own configuration says, the same history gives the same answer.
+STEADY = ("-c", "log.showSignature=false", "-c", "log.showRoot=true")
+LOG = (
+    *("log", "-z", "--no-abbrev", "--no-color", "--no-notes", "--no-ext-diff", "--encoding=UTF-8"),
+    *("--ignore-submodules=none", "-l1000", FORMAT),
+)
+RENAMES, SAME, PLAIN = ("--raw", "-M"), ("--raw", "-M100%"), ("-s",)
+"""With renames; only those that changed nothing, which needs no contents; without files."""
+MISREAD = 8
+"""After so many commits whose trees or contents are missing, no more are expected."""
+_DAY = 86_400
+_LAST = 253_402_300_799
+
+
+class Raw(NamedTuple):
+    """A commit as `git log` prints it."""
+
+    sha: str
+    parents: str
+    author: str
+    email: str
+    seconds: str
+    message: str
+    touches: list[tuple[str, str, str]]
+
+
+class Log:
+    """The history of the repository around a folder, with paths relative to that folder."""
+
+    def __init__(
+        self,
+        git: Git,
+        root: str,
+        *,
+        excluded: Callable[[str], bool] = lambda _path: False,
+        rules: str = "",
+        size: int = 512,
+        overlap: int = 50,
+    ) -> None:
+        self._git, self.root = git, root
+        self._excluded, self._size, self._overlap = excluded, size, overlap
+        self._days: dict[int, str] = {}
+        top = os.path.realpath(git.top)
+        inside = os.path.relpath(os.path.realpath(root), top).replace(os.sep, "/")
+        self.prefix = "" if inside == "." else f"{inside}/"
+        self.notes: list[str] = []
+        partial = any(key.endswith((".promisor", ".partialclonefilter")) for key in git.settings)
+        self._how = SAME if partial else RENAMES
+        self.rules = digest("\0".join((str(VERSION), rules, f"{size}:{overlap}", *self._frame())))
+
+    def _frame(self) -> Iterator[str]:
+        """What else decides how commits read: where the history is cut, who is who."""
+        yield self.prefix
+        yield " ".join(self._how)
+        maps = [os.path.join(self._git.top, ".mailmap"), os.path.join(self._git.common, "shallow")]
+        named = self._git.settings.get("mailmap.file", "")
+        for path in (*maps, *([os.path.join(self._git.top, named)] if named else ())):
+            with contextlib.suppress(OSError), open(os.path.expanduser(path), "rb") as file:
+                yield digest(file.read(1 << 22))
+
+    @property
+    def inside(self) -> bool:
+        return bool(self.prefix)
+
+    def head(self) -> str:
+        """The commit that is checked out, nothing before the first one."""
+        commit = route.head(self._git.folder, self._git.common)[1]
+        if len(commit) in (40, 64):
+            return commit
+        done = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
+        return done.stdout.decode("ascii", "replace").strip()
+
+    def since(self, head: str, old: str = "") -> Iterator[Commit]:
+        """Every commit up to the head that is not before `old`, as git comes to them."""
+        return map(self._commit, self._log(self._how, [head, *([f"^{old}"] if old else ())]))
+
+    def among(self, head: str, known: set[str]) -> Iterator[Commit]:
+        """The commits up to the head that are not known; what cannot be read is noted."""
+        wanted = [sha for sha in self._reachable(head) if sha not in known]
+        return map(self._commit, self._patiently(wanted))
+
+    def tree(self, head: str) -> list[str] | None:
+        """The paths that there are at a commit; None where git cannot tell."""
+        done = self._run("ls-tree", "-r", "-z", "--name-only", head, check=False)
+        if done.returncode:
+            return None
+        names = done.stdout.decode("utf-8", "backslashreplace").split("\0")
+        return [name for name in names if name and not self._excluded(name)]
+
+    def ignored(self) -> set[str]:
+        """Paths that are tracked although the ignore rules name them."""
+        listing = ("ls-files", "-z", "-c", "-i", "--exclude-standard")
+        return set(self._run(*listing).stdout.decode("utf-8", "backslashreplace").split("\0"))
+
+    def staged(self, folder: str) -> list[str]:
+        """The paths that the next commit would change, in the working tree around a folder."""
+        done = self._run("diff", "--cached", "--name-only", "-z", "-M", folder=folder)
+        names = done.stdout.decode("utf-8", "backslashreplace").split("\0")
+        return [name[len(self.prefix) :] for name in names if name and name.startswith(self.prefix)]
+
+    def comment_sign(self) -> str:
+        """What begins the lines of a message that git takes out again."""
+        done = self._run("config", "--get", "core.commentChar", check=False)
+        sign = done.stdout.decode("utf-8", "replace").strip()
+        return sign if sign and sign != "auto" else "#"
+
+    def _reachable(self, head: str) -> list[str]:
+        done = self._run("rev-list", head, check=False)
+        if done.returncode:
+            self.notes.append(f"the history cannot be read to its end: {_said(done.stderr)}")
+        return done.stdout.decode("ascii", "replace").split()
+
+    def _patiently(self, wanted: list[str]) -> Iterator[Raw]:
+        """Commits in the order asked for, whatever is broken in some of them."""
+        how: Sequence[str] = self._how
+        misread = at = 0
+        while at < len(wanted):
+            last: Raw | None = None
+            try:
+                for one in self._log((*how, "--no-walk=unsorted", "--stdin"), [], wanted[at:]):
+                    if last is not None:
+                        yield last
+                        at += 1
+                    last = one
+                if last is not None:
+                    yield last
+                return
+            except GitError:
+                # What came last may be cut short, or be the one before: it is read by itself.
+                alone, worked = self._alone(wanted[at], how)
+                misread += worked != how
+                how = worked if misread > MISREAD else how
+                at += 1
+                if alone is not None:
+                    yield alone
+
+    def _alone(self, sha: str, how: Sequence[str]) -> tuple[Raw | None, Sequence[str]]:
+        """One commit, with as much of what it changed as can be read, and how that was."""
+        modes = (RENAMES, SAME, PLAIN)
+        for mode in modes[modes.index(tuple(how)) :]:
+            with contextlib.suppress(GitError):
+                found = list(self._log((*mode, "--no-walk=unsorted"), [sha]))
+                if mode == PLAIN:
+                    self.notes.append(
+                        f"what {sha[:12]} changed cannot be read: `git fsck` says why"
+                    )
+                return found[0], mode
+        self.notes.append(f"{sha[:12]} cannot be read: `git fsck` says why")
+        return None, how
+
+    def _log(
+        self, how: Sequence[str], revisions: Sequence[str], listed: Sequence[str] = ()
+    ) -> Iterator[Raw]:
+        relative = ["--relative"] if self.prefix else []
+        command = [*self._base(), *LOG, *how, *relative, *revisions, "--"]
+        with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as asked:
+            asked.write("\n".join(listed).encode())
+            asked.seek(0)
+            with _started(command, asked, said) as process:
+                assert process.stdout is not None
+                _widen(process.stdout)
+                yield from parse(_tokens(process.stdout))
+                if process.wait():
+                    said.seek(0)
+                    raise GitError(_said(said.read()))
+
+    def _commit(self, raw: Raw) -> Commit:
+        told = read_message(raw.message)
+        whole = f"{told.subject}\n\n{told.body}" if told.body else told.subject
+        about: dict[str, Any] = {"author": raw.author, "email": raw.email}
+        if told.type:
+            about["type"] = told.type
+        if told.scope:
+            about["scope"] = told.scope
+        if told.breaking:
+            about["breaking"] = True
+        if told.trailers:
+            about["trailers"] = [list(pair) for pair in told.trailers]
+        parents = tuple(raw.parents.split())
+        if len(parents) > 1:
+            about["merge"] = True
+        touches = raw.touches
+        if touches:
+            excluded = self._excluded
+            touches = [one for one in touches if not excluded(one[1])]
+        return Commit(
+            raw.sha,
+            parents,
+            self._moment(raw.seconds),
+            raw.author,
+            told.subject,
+            self._pieces(whole),
+            tuple(touches),
+            told.scope,
+            told.ops,
+            told.cites,
+            about,
+        )
+
+    def _pieces(self, text: str) -> tuple[str, ...]:
+        if len(text) <= self._size or estimate(text) <= self._size:
+            return (text,) if text else ()
+        chunks = chunk_parts([Part(text)], "", size=self._size, overlap=self._overlap)
+        return tuple(chunk.text for chunk in chunks)
+
+    def _moment(self, seconds: str) -> str:
+        """Git's seconds as a moment; days are kept, since formatting them is slow."""
+        day, rest = divmod(min(max(int(seconds or 0), 0), _LAST), _DAY)
+        date = self._days.get(day)
+        if date is None:
+            import time
+
+            date = self._days[day] = time.strftime("%Y-%m-%dT", time.gmtime(day * _DAY))
+        return f"{date}{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}.000Z"
+
+    def _base(self, folder: str = "") -> list[str]:
+        return ["git", *STEADY, "-C", folder or self.root]
+
+    def _run(
+        self, *arguments: str, check: bool = True, folder: str = ""
+    ) -> subprocess.CompletedProcess[bytes]:
+        command = [*self._base(folder), *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, env=environment(), check=False)
+        except OSError as error:
+            raise absent(error) from error
+        if check and done.returncode:
+            raise GitError(_said(done.stderr), "`git status` in that folder may say more")
+        return done
+
+
+def find(root: str) -> Git | None:
+    """The repository around a folder, if there is one with anything in it."""
+    git = git_above(root)
+    return git if git is not None and git.folder else None
+
+
+def parse(tokens: Iterator[str]) -> Iterator[Raw]:
+    """What `git log -z` prints as commits.
+
+    Fields are told by their place, never by what is in them: a message or a path may hold anything
+    but the NUL that ends it.
+    """
+    token = next(tokens, "")
+    while token:
+        fields = list(islice(tokens, 5))
+        if len(fields) < 5:
+            return  # cut short
+        sha, (parents, author, email, seconds, message) = token[1:], fields
+        touches: list[tuple[str, str, str]] = []
+        token = ""
+        for token in tokens:
+            if not token:
+                continue
+            if token[0] != ":" and token[:2] != "\n:":
+                break
+            status = token[token.rindex(" ") + 1]
+            path = next(tokens, "")
+            if status in "RC":
+                touches.append((status, next(tokens, ""), path))
+            else:
+                touches.append((status, path, ""))
+        else:
+            token = ""
+        yield Raw(sha, parents, author, email, seconds, message, touches)
+
+
+def _tokens(stream: IO[bytes]) -> Iterator[str]:
+    """The text between NULs; bytes that are no UTF-8 are spelled out."""
+    return chain.from_iterable(_blocks(stream))
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[list[str]]:
+    rest = b""
+    while block := stream.read(BLOCK):
+        whole, mark, rest_of = block.rpartition(b"\0")
+        if not mark:
+            rest += block
+            continue
+        yield (rest + whole).decode("utf-8", "backslashreplace").split("\0")
+        rest = rest_of
+    if rest:
+        yield [rest.decode("utf-8", "backslashreplace")]
+
+
+@contextlib.contextmanager
+def _started(
+    command: list[str], asked: IO[bytes] | int, said: IO[bytes] | int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlive its reader."""
+    try:
+        process = subprocess.Popen(
+            command, stdin=asked, stdout=subprocess.PIPE, stderr=said, env=environment()
+        )
+    except OSError as error:
+        raise absent(error) from error
+    try:
+        yield process
+    finally:
+        process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait()
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """A larger pipe, where there is such a thing: git reads on while what it found is written."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 1 << 20)
+
+
+def absent(error: OSError) -> GitError:
+    return GitError(
+        f"git cannot be started: {error.strerror}", "install git, and see `git --version`"
+    )
+
+
+def _said(stderr: bytes) -> str:
+    """What git said last, on one line."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
+    return (told or (lines[-1] if lines else "git failed")).partition(": ")[2][:200] or "git failed"
