@@ -61,7 +61,9 @@ def test_the_console_blocks_of_the_readme_do_what_they_show(
             script += f"{line[2:]}\necho '{marker}'\n"
         else:
             expected[-1].append(line)
-    env = {**os.environ, "PYTHON": sys.executable}
+    author = {f"GIT_{who}_NAME": "Mira" for who in ("AUTHOR", "COMMITTER")}
+    author |= {f"GIT_{who}_EMAIL": "mira@example.org" for who in ("AUTHOR", "COMMITTER")}
+    env = {**os.environ, **author, "PYTHON": sys.executable}
     run = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True
     )

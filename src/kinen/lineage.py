@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     Derived = Callable[[int], Iterable[str]]
     Ops = Sequence[str]
+    Place = tuple[int, int]  # a commit by its place in the order, and its id
 
 WIDE = 100
-"""A commit of more files says nothing about one of them by its scope."""
+"""A commit of more files says nothing about any of them, by its scope or as a pair."""
 
 
 class Touch(NamedTuple):
@@ -24,6 +25,14 @@ class Touch(NamedTuple):
     path: int
     status: str
     before: int = 0
+
+
+class Step(NamedTuple):
+    """One commit of a replay: what it touched, and its tag operations."""
+
+    commit: int
+    touches: list[Touch]
+    ops: list[str]
 
 
 class Tags(NamedTuple):
@@ -191,30 +200,49 @@ class Pair(NamedTuple):
     """These, of all commits that touched either."""
     weight: float
     """1/(n−1) for each of them that touched n files: a large commit says little."""
-    commits: tuple[int, ...]
-    """The commits, those that say most first."""
+    score: float
+    """How likely it is to change when they do: what pairs are ordered by."""
+    commits: tuple[Place, ...]
+    """The commits, those that say most first, newer ones before older ones."""
 
 
 def together(
-    rows: Iterable[tuple[int, int, int]], counts: Callable[[int], int], own: int
+    asked: Sequence[Mapping[Place, Sequence[int]]],
+    limit: int,
+    counts: Callable[[int], int],
 ) -> list[Pair]:
-    """Files that changed with others, from rows of (commit, its width, one more file in it).
+    """The files that are likeliest to change with others, at least `limit` of them, best first.
 
-    `counts` tells how many commits touched a file, `own` how many touched what was asked about.
+    Each asked file comes as its commits, by their place in the order, with the other files in each,
+    deleted ones too. `counts`
+    tells how many commits touched a file, 0 where it is not to be named. Of what a file's commits
+    weigh, the share that another one is in tells how likely it is to change with it
+    (docs/decisions/0008-git.md); several asked files are as many witnesses.
     """
-    shared: dict[int, list[tuple[float, int]]] = {}
-    for commit, width, file in rows:
-        shared.setdefault(file, []).append((-1 / max(1, width - 1), -commit))
-    pairs = []
-    for file, those in shared.items():
-        support = len(those)
-        either = max(own + counts(file) - support, support)
-        commits = tuple(-commit for _, commit in sorted(those))
-        weight = -sum(share for share, _ in those)
-        pairs.append(Pair(file, support, support / either, weight, commits))
+    doubt: dict[int, float] = {}
+    for commits in asked:
+        whole, own = 1.0, dict[int, float]()
+        for files in commits.values():
+            weight = 1 / max(1, len(files))
+            whole += weight
+            for file in files:
+                own[file] = own.get(file, 0.0) + weight
+        for file, weight in own.items():
+            doubt[file] = doubt.get(file, 1.0) * (1 - weight / whole)
+    all_commits = {commit: files for commits in asked for commit, files in commits.items()}
+    pairs: list[Pair] = []
+    for file in sorted(doubt, key=lambda one: doubt[one]):
+        score = 1 - doubt[file]
+        if len(pairs) >= limit > 0 and score < pairs[limit - 1].score:
+            break
+        if count := counts(file):
+            pairs.append(_pair(file, score, count, all_commits))
     return pairs
 
 
-def closeness(pair: Pair) -> float:
-    """What companions are ordered by (docs/decisions/0008-git.md)."""
-    return pair.weight * pair.jaccard
+def _pair(file: int, score: float, count: int, commits: Mapping[Place, Sequence[int]]) -> Pair:
+    those = {one: 1 / len(files) for one, files in commits.items() if file in files}
+    support, weight = len(those), sum(those.values())
+    either = max(len(commits) + count - support, support)
+    best = tuple(sorted(those, key=lambda commit: (those[commit], commit), reverse=True))
+    return Pair(file, support, support / either, weight, score, best)

@@ -106,7 +106,8 @@ class Commit(NamedTuple):
     """Its line of tags: `+auth`, `-session`."""
     cites: tuple[tuple[str, str], ...] = ()
     """What it reverts, fixes or refers to, with the sha or its beginning."""
-    about: Mapping[str, Any] | None = None
+    about: str = "{}"
+    """What else there is to know, as JSON."""
 
 
 class Revision(NamedTuple):
@@ -135,7 +136,7 @@ class Companion(NamedTuple):
     weight: float
     """The sum of 1/(n−1) over these commits, each of n files: large ones say little."""
     score: float
-    """What they are ordered by."""
+    """How likely it is to change when they do, from 0 to 1: what they are ordered by."""
     commits: tuple[tuple[str, str], ...]
     """Refs and subjects of those that say most."""
 
@@ -233,6 +234,9 @@ class Query(NamedTuple):
     repo: str = ""
     agent: str = ""
     user: str = ""
+    """Who did it; of a commit, its author."""
+    near: tuple[str, ...] = ()
+    """Paths in question: commits that touched them count more."""
     recency: float = 0.0
     """The weight of what is newer; a recall has one, a plain search none."""
     budget: int = 0

@@ -19,6 +19,8 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+")
+_MIXED = (b"aA", b"a0", b"AAa", b"A0", b"0a", b"0A")
+"""The shapes of words that have parts."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _DEFINING = (
     *("def", "class", "function", "func", "fn", "fun", "interface", "struct", "trait", "enum"),
@@ -64,14 +66,15 @@ def identifier_parts(text: str) -> str:
     once more, and CJK characters one by one, since their words are not marked.
     """
     found: dict[str, None] = {}
-    mixed = [word for word in _WORD.findall(text) if not word.islower() or not word.isalpha()]
-    for word in mixed:  # few of all words, and of these a capital or a number are most
-        if (word.isalpha() and word[1:].islower()) or word.isdecimal():
-            continue
-        split = parts(word)
-        if len(split) > 1:
-            found.update(dict.fromkeys(part.lower() for part in split))
-    if any(map(text.__contains__, _DEFINING)):
+    shape = text.encode("utf-8", "replace").translate(_shapes())
+    if [one for one in _MIXED if one in shape]:  # most texts have no such word
+        for word in _WORD.findall(text):
+            if word[1:].islower() and word.isalpha():
+                continue  # nearly every word, told apart without a call
+            split = parts(word)
+            if len(split) > 1:
+                found.update(dict.fromkeys(part.lower() for part in split))
+    if [one for one in _DEFINING if one in text]:
         for name in _DEFINED.findall(text):
             for word in words(name.replace("_", " ")):
                 found.update(dict.fromkeys(part.lower() for part in parts(word)))

@@ -22,9 +22,11 @@ OPTIONS = (
     Option(("--semantic",), "semantic", "by meaning only", bool),
     Option(("--fulltext",), "fulltext", "by word only", bool),
     Option(("--mode", "-m"), "mode", "how to retrieve and fuse", str, "", choices=MODES),
-    Option(("--type", "-t"), "types", "rounds, artifacts, resources, notes, ... or all", many=True),
+    Option(("--type", "-t"), "types", "rounds, notes, commits, files, ... or all", many=True),
     Option(("--kind",), "events", "kind of observation: error, command, message, ...", many=True),
     Option(("--agent",), "agent", "by this agent (part of its name will do)", str, ""),
+    Option(("--author",), "author", "commits by this author (part of the name will do)", str, ""),
+    Option(("--near",), "near", "commits that touched this path count more", many=True),
     Option(("--repo",), "repo", "in this repository (part of its name will do)", str, ""),
     Option(("--session",), "session", "in this session (part of its name will do)", str, ""),
     Option(("--tag",), "tags", "with this tag; again for each further one", many=True),
@@ -46,6 +48,8 @@ EPILOG = """Examples:
   kinen search why did we drop redis
   kinen search --fulltext 'rate-limiter' --type rounds --since 2w
   kinen search --explain -C 1 token refresh
+  kinen search --type commits 'token refresh' --near src/auth.py
+  kinen search --type files 'where are cookies signed'
   kinen search deploy --space all -l | xargs less"""
 
 
@@ -100,6 +104,8 @@ def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
         events=events_of(options["events"]),
         agent=options["agent"],
         repo=options["repo"],
+        user=options["author"],
+        near=tuple(memory.relative(path) for path in options["near"]),
     )
 
 

@@ -10,6 +10,11 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
+from kinen.model import GIT_KINDS
+from kinen.render.history import revisions_text
+
+LAST = 5
+"""Commits shown of a file."""
 
 
 def command() -> click.Command:
@@ -41,11 +46,19 @@ def show(name: str, space: str | None, as_json: bool) -> int:
             sys.stdout.write(render.to_json(at_commit) + "\n" if as_json else text)
             return 0
         record, chunks = memory.show(*_place(name))
+        edges = memory.links(record.ref) if record.kind in GIT_KINDS else []
+        last = memory.history(record.path)[-LAST:] if record.kind == "file" else []
     if as_json:
         shown = {**render.record_json(record), "chunks": [chunk._asdict() for chunk in chunks]}
+        if record.kind in GIT_KINDS:
+            shown["edges"] = render.edges_json(edges)
         print(render.to_json(shown))
-    else:
-        print(render.record_text(record, chunks, colours()))
+        return 0
+    print(render.record_text(record, chunks, colours()))
+    if last:
+        print(revisions_text(last, colours()))
+    elif edges:
+        print(render.links_text(record.ref, edges, colours()))
     return 0
 
 

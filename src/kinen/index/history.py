@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import translated, writing
 from kinen.index.writer import above, encode
-from kinen.lineage import tag_operations
+from kinen.lineage import Step, Touch, tag_operations
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class History:
         self._names: dict[int, str] = {}
         self.new: dict[str, tuple[int, tuple[str, ...]]] = {}
         """Ids and parents of the commits that were added."""
+        self.steps: list[Step] = []
+        """What they did."""
         self.fresh = not self.one("SELECT EXISTS (SELECT 1 FROM commits)")
         """Whether no commit was known when it began."""
         self._empty = not self.one("SELECT EXISTS (SELECT 1 FROM paths)")
@@ -87,28 +89,31 @@ class History:
         chunks: list[tuple[object, ...]] = []
         touches: list[tuple[int, int, str, int]] = []
         tags, cites = [], []
+        hidden, path = self.settings.hidden, self.path
         for id_, one in enumerate(batch, first):
             ref, width = f"commit:{one.sha}", len(one.touches)
             ops = tag_operations(one.ops, one.scope, width) if one.ops or one.scope else []
             self.new[one.sha] = (id_, one.parents)
             shown = record
-            if ref in self.settings.hidden:
+            if ref in hidden:
                 shown = HIDDEN
-            elif inside and not one.touches:
+            elif inside and not width:
                 shown = 0
-            parents = " ".join(one.parents)
-            rows.append((id_, shown, one.sha, parents, one.at, width, " ".join(ops)))
-            for status, path, before in one.touches:
-                old = self.path(before) if before else 0
-                touches.append((id_, self.path(path), status, old))
+            above = " ".join(one.parents)
+            rows.append((id_, shown, one.sha, above, one.at, width, " ".join(ops)))
+            its = [
+                Touch(path(name), status, path(before) if before else 0)
+                for status, name, before in one.touches
+            ]
+            touches += [(id_, *touch) for touch in its]
+            self.steps.append(Step(id_, its, ops))
             cites += [(id_, *cited) for cited in one.cites]
             if shown > 0:
-                its = sorted({op[1:] for op in ops if op[0] == "+"})
-                about = encode(one.about or {})
-                row = record_row(record, ref, one.subject, "", one.at, its, about, one.author)
-                records.append(row)
+                added = sorted({op[1:] for op in ops if op[0] == "+"}) if ops else []
+                title, at, author = one.subject, one.at, one.author
+                records.append(record_row(record, ref, title, "", at, added, one.about, author))
                 chunks += _chunks(record, one)
-                tags += [(tag, record) for tag in its]
+                tags += [(tag, record) for tag in added]
                 record += 1
         insert = self.db.executemany
         insert("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, 0)", rows)
@@ -177,10 +182,11 @@ class History:
         """Take out all of it."""
         with translated(self.writer.path), writing(self.db):
             self.writer.void(SOURCE)
-            for table in ("commits", "touches", "cites", "paths", "files"):
+            for table in ("commits", "touches", "cites", "paths", "files", "names"):
                 self.db.execute(f"DELETE FROM {table}")
             self.writer.bump()
-        self._paths, self._names, self.new, self._empty, self.fresh = {}, {}, {}, True, True
+        self._paths, self._names, self.new, self.steps = {}, {}, {}, []
+        self._empty = self.fresh = True
 
 
 def record_row(
@@ -202,10 +208,15 @@ def record_row(
     )
 
 
-def _chunks(record: int, commit: Commit) -> Iterator[tuple[object, ...]]:
+def _chunks(record: int, commit: Commit) -> list[tuple[object, ...]]:
+    """What is searched of a commit; of a merge that says nothing else than that, nothing."""
+    if len(commit.parents) > 1 and commit.texts == (commit.subject,):
+        return []
+    subject, found = commit.subject, list[tuple[object, ...]]()
     for n, text in enumerate(commit.texts):
-        content = digest(above(commit.subject, "", text) + "\0" + text)
-        yield record, n, commit.subject, text, identifier_parts(text), content
+        head = "" if text.startswith(subject) and ">" not in subject else above(subject, "", text)
+        found.append((record, n, subject, text, identifier_parts(text), digest(f"{head}\0{text}")))
+    return found
 
 
 def _batches(commits: Iterable[Commit]) -> Iterator[list[Commit]]:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.index.reader import Reader, literal, to_record
-from kinen.lineage import SILENT, together
+from kinen.index.reader import conditions, expression, literal, to_record
+from kinen.lineage import SILENT, WIDE, together
 from kinen.model import Edge, Revision
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Sequence
 
+    from kinen.index.reader import Reader
     from kinen.lineage import Pair
-    from kinen.model import Record
+    from kinen.model import Query, Record
 
 _OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
 _RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 # What touched a file: by the paths that are its own, or told apart from who has them now.
-_TOUCHED = (
-    "SELECT t.commit_id, t.path, t.status, t.before FROM paths p JOIN touches t ON t.path = p.id"
-    " WHERE p.file = {0} AND t.file = 0 UNION ALL"
-    " SELECT t.commit_id, t.path, t.status, t.before FROM touches t WHERE t.file = {0}"
+TOUCHED = (
+    "SELECT t.commit_id, t.path, t.status, t.before, t.file"
+    " FROM paths p JOIN touches t ON t.path = p.id"
+    " WHERE p.file = {0} AND p.file != 0 AND t.file = 0 UNION ALL"
+    " SELECT t.commit_id, t.path, t.status, t.before, t.file FROM touches t"
+    " WHERE t.file = {0} AND t.file != 0"
 )
 
 
@@ -95,7 +98,7 @@ def revisions(
     """What commits did to a file, oldest first, through renames, with its tags after each."""
     rows = db.execute(
         f"SELECT c.sha, c.at, c.ops, t.status, p.path, IFNULL(b.path, ''), r.user, r.title"
-        f" FROM ({_TOUCHED.format('?1')}) t JOIN commits c ON c.id = t.commit_id"
+        f" FROM ({TOUCHED.format('?1')}) t JOIN commits c ON c.id = t.commit_id"
         " JOIN paths p ON p.id = t.path LEFT JOIN paths b ON b.id = t.before"
         " LEFT JOIN records r ON r.id = c.record ORDER BY c.place, p.path",
         (file,),
@@ -117,26 +120,31 @@ def by_hand(db: sqlite3.Connection, file: int) -> list[str]:
     return [*(f"+{tag}" for tag in given), *(f"-{tag}" for tag in taken)]
 
 
-def companions(db: sqlite3.Connection, asked: Sequence[int]) -> list[Pair]:
-    """Files that are there and changed in the same commits as the asked ones."""
-    commits: dict[int, None] = {}
+def companions(db: sqlite3.Connection, asked: Sequence[int], limit: int) -> list[Pair]:
+    """Files that are there and likely to change with the asked ones, at least so many."""
+    histories = []
     for file in asked:
-        rows = db.execute(f"SELECT commit_id FROM ({_TOUCHED.format('?1')})", (file,))
-        commits.update(dict.fromkeys(row[0] for row in rows))
-    ours, counts = set(asked), dict[int, int]()
-    found: dict[tuple[int, int], int] = {}
-    sql = (
-        f"SELECT c.width, f.id, f.commits FROM touches t JOIN commits c ON c.id = t.commit_id"
-        f" JOIN paths p ON p.id = t.path JOIN files f ON f.id = {_OWNER}"
-        " JOIN paths n ON n.id = f.path WHERE t.commit_id = ? AND n.present AND f.record"
-    )
-    for commit in commits:
-        for width, file, count in db.execute(sql, (commit,)):
-            if file not in ours:
-                found[(commit, file)] = width
-                counts[file] = count
-    shared = [(commit, width, file) for (commit, file), width in found.items()]
-    return together(shared, counts.__getitem__, len(commits))
+        commits: dict[tuple[int, int], list[int]] = {}
+        rows = db.execute(
+            f"SELECT c.place, c.id, {_OWNER} FROM ({TOUCHED.format('?1')}) m"
+            f" JOIN commits c ON c.id = m.commit_id AND c.width <= {WIDE}"
+            " JOIN touches t ON t.commit_id = m.commit_id JOIN paths p ON p.id = t.path",
+            (file,),
+        )
+        for place, commit, other in rows:
+            files = commits.setdefault((place, commit), [])
+            if other != file:
+                files.append(other)
+        histories.append(commits)
+
+    def counts(file: int) -> int:
+        if file in asked:
+            return 0
+        sql = "SELECT f.commits FROM files f JOIN paths p ON p.id = f.path"
+        row = db.execute(f"{sql} WHERE f.id = ? AND p.present AND f.record", (file,)).fetchone()
+        return int(row[0]) if row else 0
+
+    return together(histories, limit, counts)
 
 
 def subjects(db: sqlite3.Connection, commits: Sequence[int]) -> list[tuple[str, str]]:
@@ -154,11 +162,14 @@ def subjects(db: sqlite3.Connection, commits: Sequence[int]) -> list[tuple[str, 
 def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
     """What a commit touched and cites, or what touched a file and which names it had."""
     kind, _, key = ref.partition(":")
+    touching = (
+        "SELECT 'commit:' || c.sha, 'file:' || IFNULL(n.path, p.path), 'touches', p.path,"
+        " t.status, 0 FROM {0} JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path"
+        f" LEFT JOIN files f ON f.id = {_OWNER} LEFT JOIN paths n ON n.id = f.path"
+    )
     if kind == "commit":
         rows = db.execute(
-            "SELECT 'commit:' || c.sha, 'file:' || p.path, 'touches', '', t.status, 0"
-            " FROM commits c JOIN touches t ON t.commit_id = c.id JOIN paths p ON p.id = t.path"
-            " WHERE c.sha = ?1 UNION ALL "
+            f"{touching.format('touches t')} WHERE c.sha = ?1 UNION ALL "
             "SELECT 'commit:' || c.sha, 'commit:' || o.sha, x.type, x.sha, '', 0 FROM cites x"
             " JOIN commits c ON c.id = x.commit_id JOIN commits o ON o.sha >= x.sha"
             " AND o.sha < x.sha || 'g' WHERE c.sha = ?1 OR o.sha = ?1 ORDER BY 3, 1, 2",
@@ -166,11 +177,9 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
         )
     elif kind == "file":
         rows = db.execute(
-            f"WITH t AS ({_TOUCHED.format('?1')})"
-            " SELECT 'commit:' || c.sha, 'file:' || p.path, 'touches', '', t.status, 0"
-            " FROM t JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path UNION ALL"
+            f"WITH mine AS ({TOUCHED.format('?1')}) {touching.format('mine t')} UNION ALL"
             " SELECT 'file:' || b.path, 'file:' || p.path, 'renames', '', substr(c.sha, 1, 12), 0"
-            " FROM t JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path"
+            " FROM mine t JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path"
             " JOIN paths b ON b.id = t.before ORDER BY 3, 1, 2",
             (file_at(db, key),),
         )
@@ -189,3 +198,55 @@ def commit_named(reader: Reader, name: str) -> str:
         (sha, sha + "g"),
     ).fetchall()
     return f"commit:{rows[0][0]}" if len(rows) == 1 else ""
+
+
+def touched(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, list[int]]:
+    """The files that the commits behind some chunks touched."""
+    found: dict[int, list[int]] = {}
+    marks = ", ".join("?" * len(chunks))
+    rows = db.execute(
+        f"SELECT k.id, {_OWNER} FROM chunks k JOIN records r ON r.id = k.record"
+        " JOIN commits c ON c.sha = substr(r.ref, 8) JOIN touches t ON t.commit_id = c.id"
+        f" JOIN paths p ON p.id = t.path WHERE r.kind = 'commit' AND k.id IN ({marks})",
+        (*chunks,),
+    )
+    for chunk, file in rows:
+        if file > 0:
+            found.setdefault(chunk, []).append(file)
+    return found
+
+
+def named(db: sqlite3.Connection, asked: Sequence[str]) -> dict[int, float]:
+    """Files whose paths have words of a question, with their BM25."""
+    if not asked:
+        return {}
+    rows = db.execute(
+        "SELECT rowid, -bm25(names) FROM names WHERE names MATCH ? ORDER BY 2 DESC LIMIT 500",
+        (expression(asked),),
+    )
+    return dict(rows.fetchall())
+
+
+def records(reader: Reader, files: Sequence[int], query: Query) -> dict[int, Record]:
+    """The files that are there and pass a query's filters, as records."""
+    where, values = conditions(query._replace(kinds=(), since="", until="", user="", session=""))
+    marks = ", ".join("?" * len(files))
+    rows = reader.db.execute(
+        f"SELECT f.id, {_RECORD} FROM files f JOIN records r ON r.id = f.record"
+        f" JOIN paths p ON p.id = f.path{where or ' WHERE 1'} AND p.present AND f.id IN ({marks})",
+        (*values, *files),
+    )
+    return {row[0]: to_record(row[1:]) for row in rows}
+
+
+def told(db: sqlite3.Connection, chunks: Sequence[int]) -> list[tuple[str, str]]:
+    """Shas and subjects of the commits behind some chunks, in the order asked for."""
+    found = []
+    for chunk in chunks:
+        row = db.execute(
+            "SELECT substr(r.ref, 8), r.title FROM chunks k JOIN records r ON r.id = k.record"
+            " WHERE k.id = ?",
+            (chunk,),
+        )
+        found += row.fetchall()
+    return list(dict.fromkeys(found))

@@ -20,8 +20,7 @@ TOKENIZE = "porter unicode61 remove_diacritics 2"
 # commit is known to have made, as a merge can, is `extra`.
 # Chunks of one segment are embedded and shown together: `anchor` is the id of its first chunk, 0 in
 # that one and in every chunk that stands alone.
-TABLES = (
-    """
+TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE states(
   source TEXT NOT NULL, key TEXT NOT NULL, stamp TEXT NOT NULL, digest TEXT NOT NULL,
@@ -71,11 +70,11 @@ CREATE INDEX files_path ON files(path);
 CREATE TABLE cites(commit_id INTEGER NOT NULL, type TEXT NOT NULL, sha TEXT NOT NULL,
   PRIMARY KEY(commit_id, type, sha)) WITHOUT ROWID;
 CREATE INDEX cites_sha ON cites(sha);
+CREATE VIRTUAL TABLE names USING fts5(words, tokenize='{TOKENIZE}');
 CREATE VIRTUAL TABLE search USING fts5(
   title, heading, path, body, extra, content='chunks', content_rowid='id',
+  tokenize='{TOKENIZE}');
 """
-    f"  tokenize='{TOKENIZE}');\n"
-)
 
 # During a bulk load these are absent, and full text is built once at the end.
 TRIGGERS = """

@@ -6,13 +6,13 @@ A history that only grew is settled from where it was left; any other from the b
 from __future__ import annotations
 
 import json
-from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.database import translated, writing
 from kinen.index.history import RECORD, record_row
 from kinen.index.writer import encode
-from kinen.lineage import SILENT, File, Lineage, Tags, Touch, on_first_line, ordered
+from kinen.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
+from kinen.text import identifier_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from kinen.index.history import Hand, History
 
     Tree = Callable[[], list[str] | None]
-
-
-class Step(NamedTuple):
-    """One commit of a replay."""
-
-    commit: int
-    touches: list[Touch]
-    ops: list[str]
 
 
 def settle(history: History, head: str, old: str, tree: Tree, *, anew: bool) -> None:
@@ -43,21 +35,12 @@ def settle(history: History, head: str, old: str, tree: Tree, *, anew: bool) -> 
 
 def _build(history: History, head: str, tree: Tree) -> None:
     db = history.db
-    ids, parents, said = {}, {}, {}
-    for id_, sha, above, ops in db.execute("SELECT id, sha, parents, ops FROM commits"):
-        ids[sha], parents[id_], said[id_] = id_, above, ops.split()
-    graph = {
-        id_: [ids[sha] for sha in above.split() if sha in ids] for id_, above in parents.items()
-    }
+    ids, above, told = _told(history)
+    graph = {id_: [ids[sha] for sha in shas if sha in ids] for id_, shas in above.items()}
     order = ordered(ids[head], graph, set()) if head in ids else []
     if len(order) < len(ids):
         history.remove(sorted(set(ids.values()) - set(order)))
-    rows = db.execute("SELECT commit_id, path, status, before FROM touches ORDER BY commit_id")
-    touches = {
-        commit: [Touch(path, status, before) for _, path, status, before in those]
-        for commit, those in groupby(rows, key=lambda row: row[0])
-    }
-    steps = [Step(id_, touches.get(id_, []), said[id_]) for id_ in order]
+    steps = [told[id_] for id_ in order]
     lineage, found, waiting = _replayed(history, steps, ids)
     there = tree()
     present = _after(steps) if there is None else {history.path(path) for path in there}
@@ -74,6 +57,23 @@ def _build(history: History, head: str, tree: Tree) -> None:
         extras.add(number)
     at = dict(db.execute("SELECT id, at FROM commits"))
     _insert(history, files, extras, _counted(found), present, at)
+
+
+def _told(
+    history: History,
+) -> tuple[dict[str, int], dict[int, Sequence[str]], dict[int, Step]]:
+    """All commits: their ids by sha, their parents and what they did."""
+    if history.fresh:
+        ids = {sha: id_ for sha, (id_, _) in history.new.items()}
+        steps = {step.commit: step for step in history.steps}
+        return ids, dict(history.new.values()), steps
+    ids, above, steps = {}, {}, {}
+    for id_, sha, parents, ops in history.db.execute("SELECT id, sha, parents, ops FROM commits"):
+        ids[sha], above[id_], steps[id_] = id_, parents.split(), Step(id_, [], ops.split())
+    rows = history.db.execute("SELECT commit_id, path, status, before FROM touches")
+    for commit, path, status, before in rows:
+        steps[commit].touches.append(Touch(path, status, before))
+    return ids, above, steps
 
 
 def _replayed(
@@ -125,6 +125,7 @@ def _rewrite(history: History, order: list[int], present: set[int]) -> None:
     db = history.db
     history.drop(row[0] for row in db.execute("SELECT record FROM files").fetchall() if row[0])
     db.execute("DELETE FROM files")
+    db.execute("DELETE FROM names")
     db.execute("UPDATE touches SET file = 0 WHERE file != 0")
     db.execute("UPDATE paths SET file = 0, present = 0 WHERE file != 0 OR present != 0")
     db.executemany("UPDATE paths SET present = 1 WHERE id = ?", [(path,) for path in present])
@@ -182,14 +183,14 @@ def _grow(history: History, head: str, old: str, tree: Tree) -> bool:
     if not on_first_line(before, ids[head], above):
         return False
     order = ordered(ids[head], above, {before, 0})
-    steps = [_step(history, id_) for id_ in order]
-    lineage = _state(history, {touch for step in steps for touch in step.touches})
-    known, owners = set(lineage.files), dict(lineage.owner)
-    found = [lineage.commit(*step) for step in steps]
-    made = {history.name(lineage.files[file].path) for file in lineage.files.keys() - known}
-    if made & {hand.path for hand in history.settings.hands}:
-        return False
+    told = {step.commit: step for step in history.steps}
+    steps = [told[id_] for id_ in order]
     merged = any(len(shas) > 1 for _, shas in history.new.values())
+    if _unsettles(history, steps, merged):
+        return False
+    lineage = _state(history, {touch for step in steps for touch in step.touches})
+    owners = dict(lineage.owner)
+    found = [lineage.commit(*step) for step in steps]
     affected = _present(history, steps, tree() if merged else None)
     last = history.one("SELECT MAX(place) FROM commits")
     placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
@@ -200,11 +201,22 @@ def _grow(history: History, head: str, old: str, tree: Tree) -> bool:
     return True
 
 
-def _step(history: History, commit: int) -> Step:
-    sql = "SELECT path, status, before FROM touches WHERE commit_id = ?"
-    touches = [Touch(*row) for row in history.db.execute(sql, (commit,))]
-    ops = history.db.execute("SELECT ops FROM commits WHERE id = ?", (commit,)).fetchone()[0]
-    return Step(commit, touches, ops.split())
+def _unsettles(history: History, steps: list[Step], merged: bool) -> bool:
+    """Whether the place of a tag given by hand moves, or the file it is for: both were settled by
+    the commits there were.
+    """
+    touched = {
+        path for step in steps for touch in step.touches for path in (touch.path, touch.before)
+    }
+    for hand in history.settings.hands:
+        if hand.head in history.new:
+            return True
+        path = history.path(hand.path)
+        placed = history.one("SELECT place FROM commits WHERE sha = ?", hand.head)
+        given = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
+        if (merged or path in touched) and not (placed and given):
+            return True
+    return False
 
 
 def _state(history: History, touches: set[Touch]) -> Lineage:
@@ -277,6 +289,7 @@ def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[
         totals[id_] = commits + counts.get(id_, 0)
         history.drop([record] if record else [])
         db.execute("DELETE FROM files WHERE id = ?", (id_,))
+        db.execute("DELETE FROM names WHERE rowid = ?", (id_,))
         if extra:
             del files[id_]
     taken = {file.path for file in files.values()}
@@ -323,9 +336,10 @@ def _insert(
 ) -> None:
     record = history.one("SELECT MAX(id) FROM records") + 1
     hidden = history.settings.hidden
-    rows, records, tags = [], [], []
+    rows, records, tags, names = [], [], [], []
     for id_, file in files.items():
         path = history.name(file.path)
+        names.append((id_, f"{path} {identifier_parts(path)}"))
         its, shown = file.tags.current(history.derived(file.path)), 0
         if f"file:{path}" not in hidden:
             shown = record
@@ -339,4 +353,5 @@ def _insert(
         rows.append((id_, shown, file.path, extra, counts.get(id_, 0), file.last, said))
     history.db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     history.db.executemany(RECORD, records)
+    history.db.executemany("INSERT INTO names(rowid, words) VALUES (?, ?)", names)
     history.db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", tags)

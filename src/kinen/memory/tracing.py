@@ -95,7 +95,6 @@ class Tracing(Keeping):
         Of several paths those that no commit has touched yet are left out of the question.
         """
         from kinen.index import past
-        from kinen.lineage import closeness
 
         self._history()
         several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
@@ -104,16 +103,14 @@ class Tracing(Keeping):
         if not asked:
             self._tracked(names[0] if names else "")
         db = self._reader.db
-        pairs = past.companions(db, asked)
-        ranked = sorted(((closeness(pair), pair) for pair in pairs), key=lambda one: -one[0])
-        edge = ranked[limit - 1][0] if 0 < limit < len(ranked) else float("-inf")
-        found = []
-        for score, pair in ranked:
-            if score < edge:
-                break
-            why = tuple(past.subjects(db, pair.commits[:EVIDENCE]))
-            path = past.path_of(db, pair.file)
-            found.append(Companion(path, pair.support, pair.jaccard, pair.weight, score, why))
+        found = [
+            Companion(
+                past.path_of(db, pair.file),
+                *pair[1:5],
+                tuple(past.subjects(db, [id_ for _, id_ in pair.commits[:EVIDENCE]])),
+            )
+            for pair in past.companions(db, asked, limit)
+        ]
         found.sort(key=lambda one: (-one.score, one.path))
         return found[: limit or None]
 
@@ -173,7 +170,7 @@ class Tracing(Keeping):
             raise GitError(f"no git repository around {self.space.root}", "`git init` makes one")
         if self._contents is None:
             self._contents = Contents(past[0], self.config.index.max_file_mb << 20)
-        return self._contents.read(self._relative(os.fspath(path)), at)
+        return self._contents.read(self.relative(os.fspath(path)), at)
 
     # Snapshots
 
@@ -212,7 +209,7 @@ class Tracing(Keeping):
 
     # Paths
 
-    def _relative(self, path: str) -> str:
+    def relative(self, path: str) -> str:
         """A path as the repository knows it: from this folder or from the space's own."""
         from kinen.gitdir import git_above
 
@@ -230,7 +227,7 @@ class Tracing(Keeping):
     def _tracked_or_new(self, path: str) -> int:
         from kinen.index import past
 
-        return past.file_at(self._reader.db, self._relative(path))
+        return past.file_at(self._reader.db, self.relative(path))
 
     def _tracked(self, path: str) -> int:
         """The file that a path names; one that was renamed by its old name, too."""

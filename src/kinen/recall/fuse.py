@@ -67,7 +67,7 @@ def convex(lexical: Lexical, semantic: Scores, weight: float = LEXICAL_WEIGHT) -
     """A weighted sum of scores that each lie in 0..1, so that scores compare between queries."""
     own, added = lexical.shares(weight, lexical.background)
     meaning = {id_: (1 - weight) * max(0.0, score) for id_, score in semantic.items()}
-    return _combine(
+    return combined(
         {
             "fulltext": (lexical.scores, own),
             "neighbours": (lexical.lift, added),
@@ -85,13 +85,13 @@ def by_words(lexical: Lexical) -> list[Ranked]:
     """Full text alone: only chunks that have a word of the question themselves."""
     own, added = lexical.shares(1.0, 0.0)
     lift = {id_: lift for id_, lift in lexical.lift.items() if id_ in lexical.scores}
-    return _combine({"fulltext": (lexical.scores, own), "neighbours": (lift, added)})
+    return combined({"fulltext": (lexical.scores, own), "neighbours": (lift, added)})
 
 
 def by_meaning(semantic: Scores) -> list[Ranked]:
     """Vectors alone: a hit's score is its cosine."""
     shares = {id_: max(0.0, score) for id_, score in semantic.items()}
-    return _combine({"semantic": (semantic, shares)})
+    return combined({"semantic": (semantic, shares)})
 
 
 def reciprocal(lexical: Scores, semantic: Scores, k: int = RRF_K) -> list[Ranked]:
@@ -99,7 +99,7 @@ def reciprocal(lexical: Scores, semantic: Scores, k: int = RRF_K) -> list[Ranked
     sides = {}
     for name, scores in (("fulltext", lexical), ("semantic", semantic)):
         sides[name] = (scores, {id_: 1 / (k + rank) for id_, rank in ranks(scores).items()})
-    return _combine(sides)
+    return combined(sides)
 
 
 def freshness(at: Mapping[int, str], latest: str) -> dict[int, float]:
@@ -159,7 +159,8 @@ def _squeezed(bm25: float, half: float) -> float:
     return bm25 / (bm25 + half) if bm25 > 0 else 0.0
 
 
-def _combine(sides: Shares) -> list[Ranked]:
+def combined(sides: Shares) -> list[Ranked]:
+    """One ranking of what several retrievers scored, with the share that each gives."""
     votes: dict[int, list[Vote]] = {}
     for name, (scores, shares) in sides.items():
         places = ranks(scores)

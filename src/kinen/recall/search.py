@@ -55,18 +55,38 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
         raise QueryError(f"no mode {query.mode!r}", "use one of " + ", ".join(MODES))
     if query.limit < 1:
         raise QueryError(f"limit {query.limit} asks for nothing", "use --limit 1 or more")
+    if query.kinds == ("file",):
+        from kinen.recall.files import search_files
+
+        def rank(asked: Query) -> tuple[list[Ranked], tuple[str, ...]]:
+            ranked, _, notes = _ranked(reader, asked, meaning)
+            return ranked, notes
+
+        return search_files(reader, query, rank)
+    ranked, cited, notes = _ranked(reader, query, meaning)
+    return Hits(_load(reader, ranked, query, cited), query, query.mode, notes)
+
+
+def _ranked(
+    reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]
+) -> tuple[list[Ranked], dict[int, int], tuple[str, ...]]:
+    """All candidates in order, the chunk to cite for each, and remarks."""
     notes: list[str] = []
     words: dict[int, float] = {}
     if query.mode != "semantic":
-        words = by_word(reader, text, query, max(5 * query.limit, WORDS), notes)
+        words = by_word(reader, query.text.strip(), query, max(5 * query.limit, WORDS), notes)
     units = by_unit(reader, words)
     ranked = _rank(reader, query, units, meaning, notes)
+    if query.near or (query.kinds == ("commit",) and query.mode == "hybrid"):
+        from kinen.recall.files import with_files
+
+        ranked = with_files(reader, ranked, query.near)
     if query.recency:
         ages = reader.ages([units.cited.get(one.id, one.id) for one in ranked])
         at = {one.id: ages.get(units.cited.get(one.id, one.id), "") for one in ranked}
         fresh = fuse.freshness(at, reader.latest())
         ranked = fuse.with_recency(ranked, fresh, query.recency)
-    return Hits(_load(reader, ranked, query, units.cited), query, query.mode, tuple(notes))
+    return ranked, units.cited, tuple(notes)
 
 
 def recent(reader: Reader, query: Query) -> Hits:

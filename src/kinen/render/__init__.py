@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """Lines of a hit shown to people."""
+SHORT = len("commit:") + 12
 _STYLES = {"path": "35", "line": "32", "dim": "2", "bold": "1", "match": "1;31", "warn": "33"}
 
 
@@ -115,9 +116,17 @@ def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: b
         head += ":" + style("line", str(hit.chunk.start_line + at))
     elif hit.chunk.page:
         head += style("line", f"#page={hit.chunk.page}")
-    about = hit.chunk.heading or hit.record.title or told(hit.record)
-    head += f"  {style('bold', excerpt(about, 80))}  {style('dim', f'{hit.score:.3f}')}"
-    lines = [head, *(f"    {line}" for line in shown_lines(hit.chunk.text, at, asked, style))]
+    about = style("bold", excerpt(hit.chunk.heading or hit.record.title or told(hit.record), 80))
+    shown = shown_lines(hit.chunk.text, at, asked, style)
+    if hit.record.kind == "commit":
+        author = (hit.record.metadata or {}).get("author", "")
+        about = f"{hit.record.at[:10]} {author}: {about}"
+        shown = matching_lines(hit.chunk.text, hit.record.title, asked, style)
+    elif hit.record.kind == "file":
+        about = ", ".join(hit.record.tags)
+        shown = hit.chunk.text.splitlines()[1:]
+    head += f"  {about}  {style('dim', f'{hit.score:.3f}')}"
+    lines = [head, *(f"    {line}" for line in shown)]
     if explain:
         lines.append("    " + style("dim", explanation(hit)))
     around = (("before", hit.before), ("after", hit.after))
@@ -135,7 +144,9 @@ def told(record: Record) -> str:
 
 
 def place(hit: Hit) -> str:
-    return hit.record.path or hit.record.ref
+    """Where it is; of a commit's name as much as tells it from others."""
+    record = hit.record
+    return record.path or (record.ref[:SHORT] if record.kind == "commit" else record.ref)
 
 
 def explanation(hit: Hit) -> str:
@@ -166,6 +177,14 @@ def shown_lines(text: str, at: int, asked: Sequence[str], style: Style) -> list[
     return [_marked(excerpt(line, 200), asked, style) for line in chosen]
 
 
+def matching_lines(text: str, title: str, asked: Sequence[str], style: Style) -> list[str]:
+    """The lines of a commit's body that have words of the question."""
+    wanted = {word[:5] for word in asked}
+    lines = [line for line in text.removeprefix(title).splitlines() if line.strip()]
+    said = [line for line in lines if {word.lower()[:5] for word in words(line)} & wanted]
+    return [_marked(excerpt(line, 200), asked, style) for line in said[:SHOWN]]
+
+
 def _marked(line: str, asked: Sequence[str], style: Style) -> str:
     if not style.colour:
         return line
@@ -194,6 +213,11 @@ def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -
     head = [style("bold", record.title), f"{record.ref}"]
     if record.at:
         head.append(f"at {record.at}")
+    about = record.metadata or {}
+    if record.kind == "commit":
+        head.append(f"by {about.get('author', '')} <{about.get('email', '')}>")
+    if about.get("alive") is False:
+        head.append("deleted")
     if record.tags:
         head.append("tags " + ", ".join(record.tags))
     body = []
@@ -307,9 +331,9 @@ def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
         line = f":{edge.line}" if edge.line else ""
         if edge.source == ref:
             end = _name(edge.target) if edge.target else style("warn", f"{edge.written} (broken)")
-            groups["links to"].append(f"{end}")
+            groups["links to"].append(f"{end}{_how(edge)}")
         elif edge.target == ref:
-            groups["linked from"].append(f"{style('path', _name(edge.source))}{line}")
+            groups["linked from"].append(f"{style('path', _name(edge.source))}{line}{_how(edge)}")
         else:
             end = _name(edge.target) if edge.target else f"{edge.written} (broken)"
             groups["further"].append(f"{_name(edge.source)} → {end}")
@@ -318,6 +342,11 @@ def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
         if found:
             rows += [style("bold", name), *(f"  {one}" for one in dict.fromkeys(found))]
     return "\n".join(rows)
+
+
+def _how(edge: Edge) -> str:
+    """What kind of link it is, where that is not plain."""
+    return "" if edge.type == "links" else f"  ({edge.type}{' ' + edge.text if edge.text else ''})"
 
 
 def _name(ref: str) -> str:

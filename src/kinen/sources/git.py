@@ -7,6 +7,8 @@ have is not there.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import json
 import os
 import subprocess
 import tempfile
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from kinen.gitdir import Git
+    from kinen.sources.commits import Message
 
 VERSION = 1
 """A change in how commits are read: an index that read them otherwise reads them again."""
@@ -42,6 +45,8 @@ MISREAD = 8
 """After so many commits whose trees or contents are missing, no more are expected."""
 _DAY = 86_400
 _LAST = 253_402_300_799
+_EPOCH = 719_163
+"""The first of January 1970, in days of the calendar."""
 
 
 class Raw(NamedTuple):
@@ -72,6 +77,7 @@ class Log:
         self._git, self.root = git, root
         self._excluded, self._size, self._overlap = excluded, size, overlap
         self._days: dict[int, str] = {}
+        self._known: dict[tuple[str, str, bool], str] = {}
         top = os.path.realpath(git.top)
         inside = os.path.relpath(os.path.realpath(root), top).replace(os.sep, "/")
         self.prefix = "" if inside == "." else f"{inside}/"
@@ -197,37 +203,43 @@ class Log:
                     raise GitError(_said(said.read()))
 
     def _commit(self, raw: Raw) -> Commit:
-        told = read_message(raw.message)
-        whole = f"{told.subject}\n\n{told.body}" if told.body else told.subject
-        about: dict[str, Any] = {"author": raw.author, "email": raw.email}
-        if told.type:
-            about["type"] = told.type
-        if told.scope:
-            about["scope"] = told.scope
-        if told.breaking:
-            about["breaking"] = True
-        if told.trailers:
-            about["trailers"] = [list(pair) for pair in told.trailers]
-        parents = tuple(raw.parents.split())
-        if len(parents) > 1:
-            about["merge"] = True
-        touches = raw.touches
+        sha, parents, author, email, seconds, message, touches = raw
+        told = read_message(message)
+        subject, body = told.subject, told.body
+        above = tuple(parents.split(" ")) if parents else ()
         if touches:
             excluded = self._excluded
             touches = [one for one in touches if not excluded(one[1])]
         return Commit(
-            raw.sha,
-            parents,
-            self._moment(raw.seconds),
-            raw.author,
-            told.subject,
-            self._pieces(whole),
+            sha,
+            above,
+            self._moment(seconds),
+            author,
+            subject,
+            self._pieces(f"{subject}\n\n{body}" if body else subject),
             tuple(touches),
             told.scope,
             told.ops,
             told.cites,
-            about,
+            self._about(author, email, len(above) > 1, told),
         )
+
+    def _about(self, author: str, email: str, merge: bool, told: Message) -> str:
+        """What else there is to know of a commit, as JSON; most differ in their author only."""
+        plain = not (told.type or told.breaking or told.trailers)
+        known = self._known.get((author, email, merge)) if plain else None
+        if known is None:
+            said: dict[str, Any] = {"author": author, "email": email}
+            more = {"merge": merge, "type": told.type, "scope": told.scope}
+            said.update((name, value) for name, value in more.items() if value)
+            if told.breaking:
+                said["breaking"] = True
+            if told.trailers:
+                said["trailers"] = told.trailers
+            known = json.dumps(said, ensure_ascii=False, sort_keys=True)
+            if plain:
+                self._known[(author, email, merge)] = known
+        return known
 
     def _pieces(self, text: str) -> tuple[str, ...]:
         if len(text) <= self._size or estimate(text) <= self._size:
@@ -236,14 +248,12 @@ class Log:
         return tuple(chunk.text for chunk in chunks)
 
     def _moment(self, seconds: str) -> str:
-        """Git's seconds as a moment; days are kept, since formatting them is slow."""
+        """Git's seconds as a moment."""
         day, rest = divmod(min(max(int(seconds or 0), 0), _LAST), _DAY)
         date = self._days.get(day)
         if date is None:
-            import time
-
-            date = self._days[day] = time.strftime("%Y-%m-%dT", time.gmtime(day * _DAY))
-        return f"{date}{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}.000Z"
+            date = self._days[day] = dt.date.fromordinal(_EPOCH + day).isoformat()
+        return f"{date}T{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}.000Z"
 
     def _base(self, folder: str = "") -> list[str]:
         return ["git", *STEADY, "-C", folder or self.root]
