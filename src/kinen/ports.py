@@ -44,8 +44,10 @@ class Past(Protocol):
 
     rules: str
     """Names what decides how commits are read; another value means to read them again."""
-    notes: list[str]
-    """What could not be read, and why."""
+    notes: dict[str, str]
+    """What could not be read, and why; it is tried again."""
+    remarks: list[str]
+    """What else there is to say."""
 
     @property
     def inside(self) -> bool:

@@ -96,6 +96,11 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     return tuple(decisive or found)[:limit]
 
 
+def spelled(path: str) -> str:
+    """A path as it can be stored: bytes of it that are no UTF-8 are spelled out."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def now() -> float:
     return time.time()
 

@@ -152,7 +152,8 @@ def test_a_bundle_reads_like_this() -> None:
     assert whole["summaries"][0]["written"] is False
     assert whole["suppressed"] == [{"ref": "file:secret.txt", "at": 7}]
     assert json.dumps(whole["tag_ops"], ensure_ascii=False) == (
-        '[{"id": "t0", "path": "src/é.py", "op": "+", "tag": "auth", "head": "abc", "createdAt": 8}]'
+        '[{"id": "t0", "path": "src/é.py", "op": "+", "tag": "auth", "head": "abc",'
+        ' "createdAt": 8}]'
     )
 
 

@@ -219,6 +219,7 @@ def followed(repository: Repository, writer: Writer) -> None:
     log = Log(git, str(repository.root), excluded=TAGGER.excluded)
     follow(writer, log, Settings(TAGGER.derived, "", repository.hands), lambda _: None)
     assert not log.notes
+    assert not log.remarks
 
 
 # The same once more, as simply as it can be said
@@ -234,7 +235,9 @@ def lines_of(repository: Repository, sha: str, done: set[str]) -> Iterator[str]:
     yield sha
 
 
-def replayed(repository: Repository, db: sqlite3.Connection) -> dict[str, list[str]]:
+def replayed(  # noqa: C901
+    repository: Repository, db: sqlite3.Connection
+) -> dict[str, list[str]]:
     """The tags of each path at the head, from what the index says that commits did."""
     files: list[dict[str, Any]] = []
     order = list(lines_of(repository, repository.head, set()))
@@ -255,6 +258,12 @@ def replayed(repository: Repository, db: sqlite3.Connection) -> dict[str, list[s
         else:
             file["hand"].append(op)
 
+    # A tag comes after the commit there was, never before one that was given earlier; where that
+    # commit is gone, with the next.
+    places = [
+        order.index(one.head) if one.head in order else len(order) for one in repository.hands
+    ]
+    places = [min(places[n:]) for n in range(len(places))]
     for at, sha in enumerate(order):
         rows = db.execute(
             "SELECT p.path, t.status, b.path FROM touches t JOIN commits c ON c.id = t.commit_id"
@@ -280,15 +289,18 @@ def replayed(repository: Repository, db: sqlite3.Connection) -> dict[str, list[s
                 tags = said(file)
                 if op[0] == "+" or op[1:] in tags:
                     file["ops"].append(op)
-        for path, op in [one for one in waiting if one[0] in [row[0] for row in rows]]:
-            if having(path) is not None:
-                waiting.remove((path, op))
-                hand(path, op)
-        for one in repository.hands:
-            if one.head == sha:
-                hand(one.path, one.op)
-    for one in repository.hands:
-        if one.head not in order:
+        for path, _, before in rows:
+            for its in (before, path):
+                late = [one for one in waiting if one[0] == its]
+                waiting[:] = [one for one in waiting if one[0] != its]
+                for _, op in late:
+                    hand(path, op)
+        for one in (
+            one for one, place in zip(repository.hands, places, strict=True) if place == at
+        ):
+            hand(one.path, one.op)
+    for one, place in zip(repository.hands, places, strict=True):
+        if place == len(order):
             hand(one.path, one.op)
     tree = repository.trees[repository.head]
     found = {}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from kinen.index.history import Settings
     from kinen.index.writer import Writer
+    from kinen.model import State
     from kinen.ports import Past
 
 HEAD = ""
@@ -34,33 +35,52 @@ class Mark(NamedTuple):
 
 
 def follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int], None]) -> Report:
+    """Take in what is new at the head; a history that git refuses is left as it was, and said."""
+    try:
+        return _follow(writer, past, settings, done)
+    except GitError as error:
+        with translated(writer.path), writing(writer.db):
+            row = (SOURCE, "history", "", "", str(error))
+            writer.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", row)
+        return Report(skipped=1, notes=(f"the history could not be read: {error}",))
+
+
+def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int], None]) -> Report:
     """Take in what is new at the head, whatever happened to the history before it."""
-    history, before = History(writer, settings), _mark(writer)
+    states = writer.states(SOURCE)
+    history, before = History(writer, settings), _mark(states)
     if before.head and before.rules != past.rules:
         history.void()
-        before = Mark()
+        before, states = Mark(), {}
     head = past.head()
     refs = sorted(ref for ref in settings.hidden if ref.startswith(("commit:", "file:")))
     mark = Mark(head, past.rules, settings.rules, str(len(settings.hands)), digest(str(refs)))
-    if mark == before:
+    broken = [key for key, state in states.items() if state.reason]
+    if mark == before and not broken:
         return Report(unchanged=writer.count(SOURCE))
     if not head:
         history.void()
-        _remember(writer, Mark(), [])
+        _remember(writer, Mark(), {})
         return Report()
+    gaps = bool(broken)
     if before.hidden and mark.hidden != before.hidden:
-        history.hide()
+        gaps = history.hide() or gaps
+    history.drop_commits(broken)
     tagged = settings.hands[int(before.hands) :]
     now = all(hand.head == head for hand in tagged) and before == mark._replace(hands=before.hands)
+    now = now and not gaps
     if not now or not retag(history, tagged):
-        added = _read(history, past, before.head, done) if not now else 0
-        grew = before.head and before == mark._replace(head=before.head)
+        added = _read(history, past, "" if gaps else before.head, done) if not now else 0
+        grew = before.head and before == mark._replace(head=before.head) and not gaps
         settle(history, head, before.head, lambda: past.tree(head), anew=not grew)
     else:
         added = 0
     _remember(writer, mark, past.notes)
-    count, notes = writer.count(SOURCE), tuple(past.notes)
-    return Report(added=added, unchanged=max(0, count - added), skipped=len(notes), notes=notes)
+    notes = (*past.remarks, *(f"{what}: {why}" for what, why in past.notes.items()))
+    count = writer.count(SOURCE)
+    return Report(
+        added=added, unchanged=max(0, count - added), skipped=len(past.notes), notes=notes
+    )
 
 
 def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -> int:
@@ -77,18 +97,17 @@ def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -
             return history.add(missing, inside=past.inside, done=done)
 
 
-def _mark(writer: Writer) -> Mark:
-    states = writer.states(SOURCE)
+def _mark(states: dict[str, State]) -> Mark:
     if HEAD not in states:
         return Mark()
     facts = (states[key].stamp if key in states else "" for key in _FACTS)
     return Mark(states[HEAD].stamp, states[HEAD].digest, *facts)
 
 
-def _remember(writer: Writer, mark: Mark, notes: list[str]) -> None:
+def _remember(writer: Writer, mark: Mark, notes: dict[str, str]) -> None:
     rows = [(HEAD, mark.head, mark.rules, "")] if mark.head else []
     rows += [(key, getattr(mark, key), "", "") for key in _FACTS]
-    rows += [(f"git {n}", "", "", note) for n, note in enumerate(notes, 1)]
+    rows += [(what, "", "", why) for what, why in notes.items()]
     with translated(writer.path), writing(writer.db):
         writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))
         writer.db.executemany(f"INSERT INTO states VALUES ('{SOURCE}', ?, ?, ?, ?)", rows)

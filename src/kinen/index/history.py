@@ -149,8 +149,17 @@ class History:
     def derived(self, path: int) -> Iterable[str]:
         return self.settings.derived(self.name(path))
 
-    def hide(self) -> None:
-        """Take out the commits that were forgotten, and forget those that are to be seen again."""
+    def drop_commits(self, shas: Iterable[str]) -> None:
+        """Forget commits, to read them once more."""
+        ids = [self.one("SELECT id FROM commits WHERE sha = ?", sha) for sha in shas]
+        with translated(self.writer.path), writing(self.db):
+            self.remove(id_ for id_ in ids if id_)
+
+    def hide(self) -> bool:
+        """Take out the commits that were forgotten, and forget those that are to be seen again.
+
+        Whether there are such.
+        """
         hidden = self.settings.hidden
         with translated(self.writer.path), writing(self.db):
             rows = self.db.execute("SELECT id, sha, record FROM commits WHERE record = -1")
@@ -163,6 +172,7 @@ class History:
                     self.drop([record])
                     sql = "UPDATE commits SET record = -1 WHERE record = ?"
                     self.db.execute(sql, (record,))
+        return bool(again)
 
     def drop(self, records: Iterable[int]) -> None:
         gone = [(record,) for record in records]

@@ -128,7 +128,8 @@ def companions(db: sqlite3.Connection, asked: Sequence[int], limit: int) -> list
         rows = db.execute(
             f"SELECT c.place, c.id, {_OWNER} FROM ({TOUCHED.format('?1')}) m"
             f" JOIN commits c ON c.id = m.commit_id AND c.width <= {WIDE}"
-            " JOIN touches t ON t.commit_id = m.commit_id JOIN paths p ON p.id = t.path",
+            " JOIN touches t ON t.commit_id = m.commit_id JOIN paths p ON p.id = t.path"
+            " ORDER BY c.place",
             (file,),
         )
         for place, commit, other in rows:

@@ -83,21 +83,34 @@ def _replayed(
     to paths that no commit has touched.
     """
     lineage = Lineage(history.derived)
-    after: dict[int, list[tuple[int, str]]] = {}
-    for hand in history.settings.hands:
-        after.setdefault(ids.get(hand.head, 0), []).append((history.path(hand.path), hand.op))
+    after = _placed(history, steps, ids)
     waiting: dict[int, list[str]] = {}
     found = []
     for step in steps:
         found.append(lineage.commit(*step))
         for touch in step.touches if waiting else ():
-            _tag(lineage, waiting, [(touch.path, op) for op in waiting.pop(touch.path, ())])
+            for path in (touch.before, touch.path):
+                _tag(lineage, waiting, [(touch.path, op) for op in waiting.pop(path, ())])
         _tag(lineage, waiting, after.get(step.commit, ()))
-    there = {step.commit for step in steps}
-    for commit, told in after.items():
-        if commit not in there:
-            _tag(lineage, waiting, told)
+    _tag(lineage, waiting, after.get(0, ()))
     return lineage, found, waiting
+
+
+def _placed(
+    history: History, steps: list[Step], ids: dict[str, int]
+) -> dict[int, list[tuple[int, str]]]:
+    """Tags given by hand, by the commit they come after, in the order they were given.
+
+    One whose commit is gone comes with the next one; what is left comes last, after commit 0.
+    """
+    place = {step.commit: n for n, step in enumerate(steps)}
+    here, last, found = 0, len(steps), dict[int, list[tuple[int, str]]]()
+    for hand in reversed(history.settings.hands):
+        commit = ids.get(hand.head, 0)
+        if place.get(commit, last) < last:
+            here, last = commit, place[commit]
+        found.setdefault(here, []).append((history.path(hand.path), hand.op))
+    return {commit: those[::-1] for commit, those in found.items()}
 
 
 def _tag(lineage: Lineage, waiting: dict[int, list[str]], told: Iterable[tuple[int, str]]) -> None:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen import space as spaces
-from kinen.errors import Busy, EmbedError, GitError, StoreError
+from kinen.errors import Busy, EmbedError, StoreError
 from kinen.memory.parts import Parts
 from kinen.model import Status
 from kinen.text import now
@@ -146,7 +146,7 @@ class Syncing(Parts):
             size=settings.chunk_size,
             overlap=settings.chunk_overlap,
         )
-        log.notes += rules.notes
+        log.remarks += rules.notes
         hidden = frozenset(self._suppressed())
         return log, Settings(tagger.derived, tagger.digest, hands, hidden)
 
@@ -218,8 +218,6 @@ class Syncing(Parts):
                 writer.count_chunks()
         except Busy:
             return ["the history is still being indexed: more will be found later"]
-        except GitError as error:
-            return [f"the history could not be read: {error}"]
         return list(report.notes)
 
     def _healed(self, call: Callable[[], T], notes: list[str]) -> T:

@@ -9,7 +9,7 @@ from kinen import route
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory.keeping import Keeping
 from kinen.model import Companion
-from kinen.text import now
+from kinen.text import now, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -214,6 +214,7 @@ class Tracing(Keeping):
         from kinen.gitdir import git_above
 
         root, here = self.space.root, git_above(os.getcwd())
+        path = spelled(path)
         tops = [root]
         if here is not None and here.common and here.common == self._git[1]:
             tops.append(here.top)  # another worktree of the same repository

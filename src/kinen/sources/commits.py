@@ -15,6 +15,7 @@ _TRAILER = re.compile(
     r"(?P<key>[A-Za-z][A-Za-z0-9-]{1,40}|BREAKING CHANGE)(?:: +| +#)(?P<value>.+)"
 )
 _TAGS = re.compile(r"(?im)^tags:[ \t]*(?P<tags>\S.*)$")
+_BREAKING = re.compile(r"(?m)^BREAKING[ -]CHANGE: ")
 _REVERTS = re.compile(r"(?i)\breverts? (?:commit )?(?P<sha>[0-9a-f]{7,64})\b")
 _CITED = re.compile(r"(?P<sha>[0-9a-f]{7,64})\b")
 _CITING = {"reverts": "reverts", "revert": "reverts", "fixes": "fixes", "refs": "refs"}
@@ -40,7 +41,7 @@ class Message(NamedTuple):
 
 def read_message(text: str) -> Message:
     """Take a message apart; whatever is in it is text, never syntax of ours."""
-    text = text.strip("\n")
+    text = (text.replace("\r\n", "\n") if "\r" in text else text).strip("\n")
     subject, _, body = text.partition("\n")
     subject, body = subject.strip(), body.strip("\n")
     head = _HEAD.match(subject) if ": " in subject else None
@@ -51,7 +52,7 @@ def read_message(text: str) -> Message:
         return Message(subject, "", kind, scope, breaking)
     trailers = tuple(_trailers(body))
     ops = tuple(_operations(body)) if "ags:" in body or "AGS:" in body else ()
-    breaking = breaking or any(key.startswith("BREAKING") for key, _ in trailers)
+    breaking = breaking or ("BREAKING" in body and bool(_BREAKING.search(body)))
     cites = tuple(dict.fromkeys(_cites(body, trailers)))
     return Message(subject, body, kind, scope, breaking, ops, trailers, cites)
 
@@ -93,27 +94,30 @@ def _operations(body: str) -> Iterator[str]:
     for line in _TAGS.finditer(body):
         for word in map(str.strip, line["tags"].split(",")):
             op = word[:1] if word[:1] in ("+", "-") else "+"
-            tag = _tag(word.lstrip("+-"))
+            tag = _tag(word)
             if tag:
                 yield op + tag
 
 
 def _tag(text: str) -> str:
     """A tag as it is compared: lower case, its spaces as hyphens; nothing if it is none."""
-    tag = _SPACE.sub("-", text.strip().strip("#.;").lower())
+    tag = _SPACE.sub("-", text.strip().lstrip("#+- \t").rstrip("#.;- \t").lower())
     return tag if len(tag) <= LONGEST else ""
 
 
 def with_tags(message: str, line: str, sign: str = "#") -> str:
     """A message that is being written, with a line of tags below its body, above git's remarks.
 
-    One that has such a line, or a blank one yet to be written by hand, keeps its own.
+    One that has such a line keeps its own. Where nothing is written yet, the line is a remark: a
+    message that is left empty must stay empty.
     """
     lines, remark = message.split("\n"), (f"{sign} ", f"{sign}\t", "diff --git ")
     found = (at for at, one in enumerate(lines) if one.startswith(remark) or one == sign)
     end = next(found, len(lines))
-    body = "\n".join(lines[:end]).rstrip()
-    if _TAGS.search(body) or re.search(r"(?im)^tags:[ \t]*$", body):
+    body, rest = "\n".join(lines[:end]).rstrip(), "\n".join(lines[end:])
+    if re.search(r"(?im)^tags:", body):
         return message
-    rest = "\n".join(lines[end:])
-    return f"{body}\n\n{line}\n" + (f"\n{rest}" if rest else "")
+    if not body:
+        return f"\n{sign} {line}\n{sign} (without the sign, it is part of the message)\n{rest}"
+    between = "\n" if tuple(_trailers(body.partition("\n")[2])) else "\n\n"
+    return f"{body}{between}{line}\n" + (f"\n{rest}" if rest else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -31,18 +32,24 @@ class Contents:
 
     def read(self, path: str, at: str = "HEAD") -> str:
         """The text of a file at a commit, branch or tag."""
-        if "\n" in at + path or "\0" in at + path or ":" in at or not at:
+        if ":" in at or "\n" in at or not at.strip():
             raise NotFound(f"no commit {at!r}", "give a commit, branch or tag")
-        data = self._object(f"{at}:{self._log.prefix}{path}", "blob")
+        if "\n" in path:
+            raise NotFound(f"git is not asked for a name with a line break: {path!r}")
+        data = self._object(_bytes(f"{at}:{self._log.prefix}{path}"), "blob")
+        if data is None and "\\x" in path:
+            data = self._object(_unspelled(f"{at}:{self._log.prefix}{path}"), "blob")
         if data is None:
-            if self._object(f"{at}^{{tree}}", "tree") is None:
+            if self._object(_bytes(f"{at}^{{tree}}"), "tree") is None:
                 raise NotFound(f"no commit {at!r} here", "`git branch -a` and `git log` list them")
+            if self._log.is_submodule(path, at):
+                raise NotFound(f"{path} is a submodule", "it is a repository of its own: ask there")
             raise NotFound(f"no file {path} at {at}", f"`kinen history {path}` shows where it was")
         if b"\0" in data[:8000]:
             raise Unreadable(f"{path} at {at} is binary", f"`git show {at}:{path}` writes it out")
         return data.decode("utf-8", "replace")
 
-    def _object(self, name: str, wanted: str) -> bytes | None:
+    def _object(self, name: bytes, wanted: str) -> bytes | None:
         """An object's bytes; None if there is none by this name, or not of this type."""
         if self._process is None or self._process.poll() is not None:
             self.close()
@@ -51,20 +58,27 @@ class Contents:
         assert stdin is not None
         assert stdout is not None
         try:
-            stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+            stdin.write(name + b"\n")
             stdin.flush()
         except OSError:
             self.close()
             raise GitError("git cat-file ended", "run it again") from None
-        header = stdout.readline().decode("utf-8", "replace").rstrip("\n").rsplit(" ", 2)
+        line = stdout.readline()
+        if not line:
+            self.close()
+            told = name.decode("utf-8", "replace")
+            at, _, path = told.partition(":")
+            what = f"git cannot read {path} at {at}"
+            raise Unreadable(what, f"`git show {told}` says why, or fetches it")
+        header = line.decode("utf-8", "replace").rstrip("\n").rsplit(" ", 2)
         if len(header) != 3 or not header[2].isdecimal():
             return None
         size = int(header[2])
         if size > self._largest:
             self.close()  # rather than to read what nobody wants
-            limit = self._largest >> 20
+            limit, told = self._largest >> 20, name.decode("utf-8", "replace")
             raise Unreadable(
-                f"{name} has {size:,} bytes", f"kinen reads at most {limit} MB (index.max_file_mb)"
+                f"{told} has {size:,} bytes", f"kinen reads at most {limit} MB (index.max_file_mb)"
             )
         data = stdout.read(size)
         stdout.read(1)
@@ -79,3 +93,13 @@ class Contents:
             )
         except OSError as error:
             raise absent(error) from error
+
+
+def _bytes(name: str) -> bytes:
+    return name.encode("utf-8", "replace")
+
+
+def _unspelled(name: str) -> bytes:
+    """A name with the bytes that were spelled out because they are no UTF-8."""
+    spelled = re.compile(rb"\\x([0-9a-f]{2})")
+    return spelled.sub(lambda found: bytes.fromhex(found[1].decode()), _bytes(name))

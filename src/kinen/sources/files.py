@@ -22,7 +22,7 @@ from kinen.sources.layout import (
     wanted,
 )
 from kinen.sources.manifest import Manifest
-from kinen.text import digest, iso
+from kinen.text import digest, iso, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, MutableMapping
@@ -60,12 +60,15 @@ class Files:
         self._size, self._overlap, self._max = size, overlap, max_bytes
         self._texts: MutableMapping[str, str] = {} if texts is None else texts
         self._manifest = Manifest()
+        self._odd: dict[str, str] = {}
 
     def delta(self, known: Mapping[str, State]) -> Delta:
         """Compare size and time of every file with what is known; read only what differs."""
         ignore = Ignore(Path(self.root))
         found, self.attachments = walk(self.root, ignore, known)
         found.pop(MANIFEST, None)
+        self._odd = {spelled(path): stamp for path, stamp in found.items() if spelled(path) != path}
+        found = {spelled(path): stamp for path, stamp in found.items()} if self._odd else found
         self.files = self.attachments | found.keys()
         self._manifest = Manifest.read(self.root)
         rules = State(
@@ -111,6 +114,8 @@ class Files:
     def _read(self, path: str, before: State) -> Change:
         full = os.path.join(self.root, path)
         stamp = content = ""
+        if path in self._odd:
+            return Change(path, State(self._odd[path], "", "its name is no UTF-8: rename it"))
         try:
             stamp, data = read_steadily(full, path, self._max)
             content = digest(data)

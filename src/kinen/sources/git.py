@@ -43,6 +43,8 @@ RENAMES, SAME, PLAIN = ("--raw", "-M"), ("--raw", "-M100%"), ("-s",)
 """With renames; only those that changed nothing, which needs no contents; without files."""
 MISREAD = 8
 """After so many commits whose trees or contents are missing, no more are expected."""
+ROUNDS = 50
+"""How often a history that breaks off is taken up at another place."""
 _DAY = 86_400
 _LAST = 253_402_300_799
 _EPOCH = 719_163
@@ -81,9 +83,14 @@ class Log:
         top = os.path.realpath(git.top)
         inside = os.path.relpath(os.path.realpath(root), top).replace(os.sep, "/")
         self.prefix = "" if inside == "." else f"{inside}/"
-        self.notes: list[str] = []
+        self.notes: dict[str, str] = {}
+        self.remarks: list[str] = []
         partial = any(key.endswith((".promisor", ".partialclonefilter")) for key in git.settings)
         self._how = SAME if partial else RENAMES
+        if partial:
+            self.remarks.append(
+                "a partial clone: files that were renamed and changed are not known"
+            )
         self.rules = digest("\0".join((str(VERSION), rules, f"{size}:{overlap}", *self._frame())))
 
     def _frame(self) -> Iterator[str]:
@@ -132,9 +139,16 @@ class Log:
 
     def staged(self, folder: str) -> list[str]:
         """The paths that the next commit would change, in the working tree around a folder."""
-        done = self._run("diff", "--cached", "--name-only", "-z", "-M", folder=folder)
+        words = ("diff", "--cached", "--name-only", "--no-relative", "-z", "-M")
+        # In a hook, what is being committed need not be what the repository's own index has.
+        index = {key: os.environ[key] for key in ("GIT_INDEX_FILE",) if key in os.environ}
+        done = self._run(*words, folder=folder, more=index)
         names = done.stdout.decode("utf-8", "backslashreplace").split("\0")
         return [name[len(self.prefix) :] for name in names if name and name.startswith(self.prefix)]
+
+    def is_submodule(self, path: str, at: str) -> bool:
+        done = self._run("ls-tree", "-z", at, "--", path, check=False)
+        return done.stdout.startswith(b"160000 ")
 
     def comment_sign(self) -> str:
         """What begins the lines of a message that git takes out again."""
@@ -143,10 +157,23 @@ class Log:
         return sign if sign and sign != "auto" else "#"
 
     def _reachable(self, head: str) -> list[str]:
-        done = self._run("rev-list", head, check=False)
-        if done.returncode:
-            self.notes.append(f"the history cannot be read to its end: {_said(done.stderr)}")
-        return done.stdout.decode("ascii", "replace").split()
+        """Every commit up to the head; where one cannot be read, those that it does not hide."""
+        found: dict[str, None] = {}
+        waiting = [head]
+        for _ in range(ROUNDS):
+            if not waiting:
+                break
+            start = waiting.pop()
+            done = self._run("rev-list", "--parents", start, check=False)
+            rows = [line.split() for line in done.stdout.decode("ascii", "replace").splitlines()]
+            if done.returncode and not rows and start == head:
+                raise GitError(_said(done.stderr), "`git fsck` may say more")
+            found.update((row[0], None) for row in rows)
+            if done.returncode:
+                self.notes[f"history before {start[:12]}"] = _said(done.stderr)
+                found.setdefault(start)  # it may be its parent that cannot be read
+                waiting += [sha for row in rows for sha in row[1:] if sha not in found]
+        return list(found)
 
     def _patiently(self, wanted: list[str]) -> Iterator[Raw]:
         """Commits in the order asked for, whatever is broken in some of them."""
@@ -179,11 +206,9 @@ class Log:
             with contextlib.suppress(GitError):
                 found = list(self._log((*mode, "--no-walk=unsorted"), [sha]))
                 if mode == PLAIN:
-                    self.notes.append(
-                        f"what {sha[:12]} changed cannot be read: `git fsck` says why"
-                    )
+                    self.notes[sha] = "what it changed cannot be read: `git fsck` says why"
                 return found[0], mode
-        self.notes.append(f"{sha[:12]} cannot be read: `git fsck` says why")
+        self.notes[sha] = "it cannot be read: `git fsck` says why"
         return None, how
 
     def _log(
@@ -259,11 +284,11 @@ class Log:
         return ["git", *STEADY, "-C", folder or self.root]
 
     def _run(
-        self, *arguments: str, check: bool = True, folder: str = ""
+        self, *arguments: str, check: bool = True, folder: str = "", more: Any = None
     ) -> subprocess.CompletedProcess[bytes]:
-        command = [*self._base(folder), *arguments]
+        command, env = [*self._base(folder), *arguments], {**environment(), **(more or {})}
         try:
-            done = subprocess.run(command, capture_output=True, env=environment(), check=False)
+            done = subprocess.run(command, capture_output=True, env=env, check=False)
         except OSError as error:
             raise absent(error) from error
         if check and done.returncode:
@@ -360,7 +385,7 @@ def absent(error: OSError) -> GitError:
 
 
 def _said(stderr: bytes) -> str:
-    """What git said last, on one line."""
+    """What git complained of, on one line."""
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
-    return (told or (lines[-1] if lines else "git failed")).partition(": ")[2][:200] or "git failed"
+    told = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
+    return "; ".join(told or lines[-1:] or ["git failed"])[:300]
