@@ -35,8 +35,9 @@ def cli_page() -> str:
         top = root.get_command(click.Context(root), name)
         assert top is not None
         for path, command in commands(top, f"kinen {name}"):
+            settings = {**root.context_settings, **command.context_settings}
             context = click.Context(
-                command, info_name=path, terminal_width=90, max_content_width=90
+                command, info_name=path, terminal_width=90, max_content_width=90, **settings
             )
             lines += ["", f"{'#' * min(len(path.split()), 4)} {path}", ""]
             lines += ["```", command.get_help(context).rstrip(), "```"]

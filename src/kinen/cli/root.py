@@ -46,6 +46,10 @@ def run(words: list[str]) -> int:
     def call() -> int:
         try:
             code = root.main(words, prog_name="kinen", standalone_mode=False)
+        except click.exceptions.NoArgsIsHelpError as error:
+            group, where = error.ctx.command, error.ctx.command_path
+            names = ", ".join(group.commands) if isinstance(group, click.Group) else ""
+            return fail(f"{where} needs a command: {names} · see `{where} --help`")
         except click.UsageError as error:
             where = error.ctx.command_path if error.ctx else "kinen"
             hint = "" if " · " in error.format_message() else f" · see `{where} --help`"

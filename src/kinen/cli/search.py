@@ -105,7 +105,7 @@ def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
         agent=options["agent"],
         repo=options["repo"],
         user=options["author"],
-        near=tuple(memory.relative(path) for path in options["near"]),
+        near=tuple(memory.current_name(path) for path in options["near"]),
     )
 
 

@@ -59,10 +59,11 @@ def tags(staged: bool, into: str | None, space: str | None, as_json: bool) -> in
     return FOUND if counted else NOTHING
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+# No option of one letter: `-security` is a tag that goes.
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("path")
 @click.argument("ops", nargs=-1, required=True, metavar="+TAG|-TAG...", type=click.UNPROCESSED)
-@in_space
+@click.option("--space", help="another space than the one of this folder")
 @for_scripts
 def tag(path: str, ops: tuple[str, ...], space: str | None, as_json: bool) -> int:
     """Give a file a tag by hand, or take one away. It survives commits, renames and rebuilds.
@@ -75,9 +76,9 @@ def tag(path: str, ops: tuple[str, ...], space: str | None, as_json: bool) -> in
 
     with Memory.open(space=space) as memory:
         found = memory.tag(path, ops)
-        ref = memory.record(path).ref if memory.knows(path) else path
+        name = memory.current_name(path)
     if as_json:
-        print(render.to_json({"ref": ref, "tags": list(found)}))
+        print(render.to_json({"ref": f"file:{name}", "path": name, "tags": list(found)}))
     else:
         print(", ".join(found) or "no tags")
     return FOUND

@@ -39,6 +39,7 @@ def follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int],
     try:
         return _follow(writer, past, settings, done)
     except GitError as error:
+        writer.finish()
         with translated(writer.path), writing(writer.db):
             row = (SOURCE, "history", "", "", str(error))
             writer.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", row)

@@ -128,6 +128,7 @@ def companions(db: sqlite3.Connection, asked: Sequence[int], limit: int) -> list
         rows = db.execute(
             f"SELECT c.place, c.id, {_OWNER} FROM ({TOUCHED.format('?1')}) m"
             f" JOIN commits c ON c.id = m.commit_id AND c.width <= {WIDE}"
+            " AND c.record > 0"
             " JOIN touches t ON t.commit_id = m.commit_id JOIN paths p ON p.id = t.path"
             " ORDER BY c.place",
             (file,),
@@ -165,7 +166,8 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
     kind, _, key = ref.partition(":")
     touching = (
         "SELECT 'commit:' || c.sha, 'file:' || IFNULL(n.path, p.path), 'touches', p.path,"
-        " t.status, 0 FROM {0} JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path"
+        " t.status, 0 FROM {0} JOIN commits c ON c.id = t.commit_id AND c.record > 0"
+        " JOIN paths p ON p.id = t.path"
         f" LEFT JOIN files f ON f.id = {_OWNER} LEFT JOIN paths n ON n.id = f.path"
     )
     if kind == "commit":
@@ -173,7 +175,8 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
             f"{touching.format('touches t')} WHERE c.sha = ?1 UNION ALL "
             "SELECT 'commit:' || c.sha, 'commit:' || o.sha, x.type, x.sha, '', 0 FROM cites x"
             " JOIN commits c ON c.id = x.commit_id JOIN commits o ON o.sha >= x.sha"
-            " AND o.sha < x.sha || 'g' WHERE c.sha = ?1 OR o.sha = ?1 ORDER BY 3, 1, 2",
+            " AND o.sha < x.sha || 'g' WHERE (c.sha = ?1 OR o.sha = ?1) AND c.record > 0"
+            " AND o.record > 0 ORDER BY 3, 1, 2",
             (key,),
         )
     elif kind == "file":
@@ -240,14 +243,12 @@ def records(reader: Reader, files: Sequence[int], query: Query) -> dict[int, Rec
     return {row[0]: to_record(row[1:]) for row in rows}
 
 
-def told(db: sqlite3.Connection, chunks: Sequence[int]) -> list[tuple[str, str]]:
-    """Shas and subjects of the commits behind some chunks, in the order asked for."""
-    found = []
-    for chunk in chunks:
-        row = db.execute(
-            "SELECT substr(r.ref, 8), r.title FROM chunks k JOIN records r ON r.id = k.record"
-            " WHERE k.id = ?",
-            (chunk,),
-        )
-        found += row.fetchall()
-    return list(dict.fromkeys(found))
+def told(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Shas and subjects of the commits behind some chunks."""
+    marks = ", ".join("?" * len(chunks))
+    rows = db.execute(
+        "SELECT k.id, substr(r.ref, 8), r.title FROM chunks k JOIN records r ON r.id = k.record"
+        f" WHERE k.id IN ({marks})",
+        (*chunks,),
+    )
+    return {chunk: (sha, subject) for chunk, sha, subject in rows}

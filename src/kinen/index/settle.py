@@ -6,7 +6,7 @@ A history that only grew is settled from where it was left; any other from the b
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import translated, writing
 from kinen.index.history import RECORD, record_row
@@ -24,27 +24,47 @@ if TYPE_CHECKING:
 
 def settle(history: History, head: str, old: str, tree: Tree, *, anew: bool) -> None:
     """Make files of the commits: of the new ones if the history only grew, else of all."""
+    # What was just read needs no database to be replayed, which is busy with full text.
+    plan = _plan(history, head, tree) if history.fresh and not history.settings.hands else None
+    history.writer.finish()
     with translated(history.writer.path), writing(history.db):
-        if anew or not _grow(history, head, old, tree):
-            _build(history, head, tree)
+        if plan is not None or anew or not _grow(history, head, old, tree):
+            _build(history, plan or _plan(history, head, tree))
         history.writer.bump()
 
 
 # From the beginning
 
 
-def _build(history: History, head: str, tree: Tree) -> None:
-    db = history.db
+class Plan(NamedTuple):
+    """A replay of all commits."""
+
+    gone: list[int]
+    """Commits that the head no longer leads to."""
+    steps: list[Step]
+    found: list[list[int]]
+    """The files behind the touches of each step."""
+    lineage: Lineage
+    waiting: dict[int, list[str]]
+    """Tags given by hand to paths that no commit has touched."""
+    there: list[str] | None
+
+
+def _plan(history: History, head: str, tree: Tree) -> Plan:
     ids, above, told = _told(history)
     graph = {id_: [ids[sha] for sha in shas if sha in ids] for id_, shas in above.items()}
     order = ordered(ids[head], graph, set()) if head in ids else []
-    if len(order) < len(ids):
-        history.remove(sorted(set(ids.values()) - set(order)))
+    gone = sorted(set(ids.values()) - set(order)) if len(order) < len(ids) else []
     steps = [told[id_] for id_ in order]
     lineage, found, waiting = _replayed(history, steps, ids)
-    there = tree()
+    return Plan(gone, steps, found, lineage, waiting, tree())
+
+
+def _build(history: History, plan: Plan) -> None:
+    _, steps, found, lineage, waiting, there = plan
+    history.remove(plan.gone)
     present = _after(steps) if there is None else {history.path(path) for path in there}
-    _rewrite(history, order, present)
+    _rewrite(history, [step.commit for step in steps], present)
     _own_all(history, lineage, steps, found)
     files = dict(lineage.files)
     taken = {file.path for file in files.values()}
@@ -55,7 +75,7 @@ def _build(history: History, head: str, tree: Tree) -> None:
             tags = tags.by_hand(op)
         files[number] = File(path, tags=tags)
         extras.add(number)
-    at = dict(db.execute("SELECT id, at FROM commits"))
+    at = dict(history.db.execute("SELECT id, at FROM commits"))
     _insert(history, files, extras, _counted(found), present, at)
 
 

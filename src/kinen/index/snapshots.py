@@ -79,15 +79,10 @@ def named(folder: str, name: str) -> Snapshot:
 def restore(index: str, folder: str, snapshot: Snapshot) -> None:
     """Put the index back to a copy, in one transaction beside whoever reads it."""
     path = os.path.join(folder, f"{snapshot.name}.db")
-    with _opened(path) as copy, _opened(index) as live:
-        if copy.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
-            hint = "`kinen snapshot prune --keep 0` removes it, `kinen index --rebuild` builds anew"
-            raise StoreError(f"{snapshot.name} is of another version of kinen", hint)
-        wrong = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if wrong != "ok":
-            raise StoreError(f"{snapshot.name} is damaged: {wrong}", "restore another one")
-        was = int(_meta(live, "generation") or "0")
-        with translated(index):
+    with contextlib.closing(sqlite3.connect(path)) as copy:
+        _check(copy, snapshot.name)
+        with _opened(index) as live:
+            was = int(_meta(live, "generation") or "0")
             copy.backup(live)
             # Whatever was derived from the state before must not pass for derived from this one.
             now = max(was, int(_meta(live, "generation") or "0")) + 1
@@ -95,11 +90,28 @@ def restore(index: str, folder: str, snapshot: Snapshot) -> None:
             live.commit()
 
 
+def _check(copy: sqlite3.Connection, name: str) -> None:
+    """Refuse a copy that cannot serve."""
+    hint = "`kinen snapshot prune --keep 0` removes it, `kinen index --rebuild` builds anew"
+    try:
+        if copy.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
+            raise StoreError(f"{name} is of another version of kinen", hint)
+        wrong = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        wrong = str(error)
+    if wrong != "ok":
+        raise StoreError(f"the snapshot {name} is damaged: {wrong}", hint)
+
+
 def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:
     """Remove all but the newest; with `automatic`, only of those that kinen made by itself."""
     ours = [one for one in listed(folder) if one.automatic or not automatic]
     for one in ours[keep:]:
         remove_database(os.path.join(folder, f"{one.name}.db"))
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if name.startswith("."):  # of a process that was killed
+                os.unlink(os.path.join(folder, name))
     return ours[keep:]
 
 

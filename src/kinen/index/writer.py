@@ -15,6 +15,7 @@ from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
     from kinen.model import Change, Chunk, Document, Link, Record
     from kinen.ports import Source
@@ -30,6 +31,7 @@ class Writer:
     def __init__(self, path: str) -> None:
         self.path = path
         self.db = open_database(path, TABLES, SCHEMA)
+        self._text: Future[None] | None = None
 
     def close(self) -> None:
         self.db.close()
@@ -203,7 +205,9 @@ class Writer:
 
     @contextlib.contextmanager
     def loading(self, *, bulk: bool) -> Iterator[None]:
-        """While much is added and nothing taken out: full text of it is built once, at the end."""
+        """While much is added and nothing taken out: full text of it is built once, at the end, and
+        in the background, until `finish`.
+        """
         with translated(self.path):
             self._triggers(on=True)
             if bulk:
@@ -213,16 +217,29 @@ class Writer:
                 row = self.db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()
                 self._triggers(on=False)
             yield
-            if not bulk:
-                return
-            with writing(self.db):
-                self.db.execute(
-                    "INSERT INTO search(rowid, title, heading, path, body, extra)"
-                    " SELECT id, title, heading, path, body, extra FROM chunks WHERE id > ?",
-                    row,
-                )
-                for statement in statements(TRIGGERS):
-                    self.db.execute(statement)
+            if bulk:
+                from concurrent.futures import ThreadPoolExecutor
+
+                # SQLite works on it alone; until `finish` nobody else may use the connection.
+                with_text = ThreadPoolExecutor(1)
+                self._text = with_text.submit(self._build_text, row)
+                with_text.shutdown(wait=False)
+
+    def _build_text(self, after: tuple[int]) -> None:
+        with translated(self.path), writing(self.db):
+            self.db.execute(
+                "INSERT INTO search(rowid, title, heading, path, body, extra)"
+                " SELECT id, title, heading, path, body, extra FROM chunks WHERE id > ?",
+                after,
+            )
+            for statement in statements(TRIGGERS):
+                self.db.execute(statement)
+
+    def finish(self) -> None:
+        """Wait until the full text of what was loaded is there."""
+        if self._text is not None:
+            text, self._text = self._text, None
+            text.result()
 
     def pending(self, known: set[str]) -> list[tuple[str, int]]:
         """Digests that have no vector yet, with the length of their text, longest first."""

@@ -80,7 +80,7 @@ class Asking(Syncing):
     def record(self, name: str) -> Record:
         """The record that a ref or a path in the space names."""
         self._first_sync()
-        found = self._reader.record(name) or self._commit(name)
+        found = self._reader.record(name) or self._traced(name)
         found = found or self._reader.at_path(self._inside(name))
         if found is None:
             raise NotFound(f"nothing remembered as {name!r}", "`kinen search` shows refs and paths")
@@ -92,11 +92,14 @@ class Asking(Syncing):
             return bool(self.record(name))
         return False
 
-    def _commit(self, name: str) -> Record | None:
-        """A commit by the beginning of its sha."""
-        from kinen.index.past import commit_named
+    def _traced(self, name: str) -> Record | None:
+        """A commit by the beginning of its sha, or a file by a name that it had."""
+        from kinen.index.past import commit_named, file_at, path_of
 
         ref = commit_named(self._reader, name)
+        if name.startswith("file:"):
+            file = file_at(self._reader.db, name.removeprefix("file:"))
+            ref = f"file:{path_of(self._reader.db, file)}" if file else ""
         return self._reader.record(ref) if ref else None
 
     def show(self, name: str, line: int = -1, n: int = -1) -> tuple[Record, list[Chunk]]:

@@ -35,11 +35,15 @@ class Tracing(Keeping):
             self._contents = None
         super().close()
 
-    def _history(self) -> tuple[Log, Settings]:
-        """The repository and its rules, with the index up to date."""
+    def _repository_past(self) -> tuple[Log, Settings]:
         past = self._past()
         if past is None:
             raise GitError(f"no git repository around {self.space.root}", "`git init` makes one")
+        return past
+
+    def _history(self) -> tuple[Log, Settings]:
+        """The repository and its rules, with the index up to date."""
+        past = self._repository_past()
         self._first_sync()
         return past
 
@@ -123,10 +127,12 @@ class Tracing(Keeping):
 
     def staged(self, folder: str | os.PathLike[str] | None = None) -> list[str]:
         """The paths that the next commit would change, in the working tree around a folder."""
-        return self._history()[0].staged(os.fspath(folder) if folder else os.getcwd())
+        # No index is needed for it: a hook asks, and a commit waits.
+        return self._repository_past()[0].staged(os.fspath(folder) if folder else os.getcwd())
 
     def tracks(self, path: str | os.PathLike[str]) -> bool:
         """Whether a commit knows a path."""
+        self._history()
         return bool(self._tracked_or_new(os.fspath(path)))
 
     def tags_line(self, paths: Sequence[str]) -> str:
@@ -165,11 +171,10 @@ class Tracing(Keeping):
         """The text that a file had at a commit, branch or tag; read from git, never stored."""
         from kinen.sources.contents import Contents
 
-        past = self._past()
-        if past is None:
-            raise GitError(f"no git repository around {self.space.root}", "`git init` makes one")
+        log, _ = self._repository_past()
         if self._contents is None:
-            self._contents = Contents(past[0], self.config.index.max_file_mb << 20)
+            folder = self._worktree or self.space.root
+            self._contents = Contents(log, folder, self.config.index.max_file_mb << 20)
         return self._contents.read(self.relative(os.fspath(path)), at)
 
     # Snapshots
@@ -204,26 +209,43 @@ class Tracing(Keeping):
     def prune_snapshots(self, keep: int = 3) -> list[Snapshot]:
         """Remove all copies of the index but the newest."""
         from kinen.index import snapshots
+        from kinen.index.writer import sync_lock
 
-        return snapshots.prune(self._file("snapshots"), keep)
+        with sync_lock(self._file("sync.lock"), 600):
+            return snapshots.prune(self._file("snapshots"), keep)
 
     # Paths
 
     def relative(self, path: str) -> str:
         """A path as the repository knows it: from this folder or from the space's own."""
+        from kinen.index import past
+
+        root, told = self.space.root, spelled(path)
+        tops = [top for top in (root, self._worktree) if top]
+        tries = [route.inside(one, *tops) for one in (told, os.path.join(root, told))]
+        able = [one for one in tries if not os.path.isabs(one)]
+        if not able:
+            raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
+        there = [one for one in able for top in tops if os.path.lexists(os.path.join(top, one))]
+        return next(
+            iter(there or [one for one in able if past.file_at(self._reader.db, one)]), able[-1]
+        )
+
+    @property
+    def _worktree(self) -> str:
+        """The top of another worktree of the same repository, if this folder is in one."""
         from kinen.gitdir import git_above
 
-        root, here = self.space.root, git_above(os.getcwd())
-        path = spelled(path)
-        tops = [root]
-        if here is not None and here.common and here.common == self._git[1]:
-            tops.append(here.top)  # another worktree of the same repository
-        inside = route.inside(path, *tops)
-        if os.path.isabs(inside) or (not os.path.lexists(path) and not os.path.isabs(path)):
-            inside = route.inside(os.path.join(root, path), *tops)
-        if os.path.isabs(inside):
-            raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
-        return inside
+        here = git_above(os.getcwd())
+        same = here is not None and here.common and here.common == self._git[1]
+        return here.top if here is not None and same and here.folder != self._git[0] else ""
+
+    def current_name(self, path: str | os.PathLike[str]) -> str:
+        """The path that a file has now, by any of its names."""
+        from kinen.index import past
+
+        self._history()
+        return past.path_of(self._reader.db, self._tracked(os.fspath(path)))
 
     def _tracked_or_new(self, path: str) -> int:
         from kinen.index import past

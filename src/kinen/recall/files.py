@@ -5,6 +5,7 @@ The constants were chosen on django's history: docs/decisions/0008-git.md.
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING
 
 from kinen.index import past
@@ -55,13 +56,15 @@ def speaking(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def spoken_of(ranked: Sequence[Ranked], touched: Mapping[int, Sequence[int]]) -> dict[int, float]:
     """How much the best commits say about each file, from 0 to 1; a commit of many says little."""
-    found: dict[int, float] = {}
+    found: dict[int, list[float]] = {}
     for one in speaking(ranked):
         files = touched.get(one.id, ())
         for file in files if len(files) <= WIDE else ():
-            found[file] = found.get(file, 0.0) + one.score / len(files) ** 0.5
-    most = max(found.values(), default=1.0) or 1.0
-    return {file: score / most for file, score in found.items()}
+            found.setdefault(file, []).append(one.score / len(files) ** 0.5)
+    # Summed so that the order, which is that of reading where scores are equal, does not matter.
+    sums = {file: fsum(scores) for file, scores in found.items()}
+    most = max(sums.values(), default=1.0) or 1.0
+    return {file: score / most for file, score in sums.items()}
 
 
 def _with_vote(
@@ -92,20 +95,24 @@ def search_files(
     commits = spoken_of(ranked, touched)
     names = _shares(past.named(db, terms(query.text)))
     sides = {"names": (names, NAMES), "commits": (commits, COMMITS)}
-    if query.mode == "semantic":
+    dated = query.since or query.until or query.user
+    if query.mode == "semantic" or dated:
         sides.pop("names")
     leading: dict[int, float] = {}
     for scores, weight in sides.values():
         for file, score in scores.items():
             leading[file] = leading.get(file, 0.0) + weight * score
-    sides["companions"] = (_companions(reader, _first(reader, leading)), COMPANIONS)
+    if not dated:  # only commits are by somebody, and of a time
+        sides["companions"] = (_companions(reader, _first(reader, leading)), COMPANIONS)
     votes = fuse.combined(
         {
             name: (scores, {file: weight * score for file, score in scores.items()})
             for name, (scores, weight) in sides.items()
         }
     )
-    spoken = {one.id: touched.get(one.id, ()) for one in best}
+    said = past.told(db, [one.id for one in best])
+    best.sort(key=lambda one: (-one.score, said[one.id]))
+    spoken = [(said[one.id], touched.get(one.id, ())) for one in best]
     return Hits(_hits(reader, query, votes, spoken), query, query.mode, notes)
 
 
@@ -136,7 +143,10 @@ def _companions(reader: Reader, leading: Mapping[int, float]) -> dict[int, float
 
 
 def _hits(
-    reader: Reader, query: Query, votes: list[Ranked], spoken: Mapping[int, Sequence[int]]
+    reader: Reader,
+    query: Query,
+    votes: list[Ranked],
+    spoken: Sequence[tuple[tuple[str, str], Sequence[int]]],
 ) -> tuple[Hit, ...]:
     records = past.records(reader, [one.id for one in votes], query)
     able = [one for one in votes if one.id in records and one.score >= query.min_score]
@@ -144,8 +154,8 @@ def _hits(
     found = []
     for one in able[: query.limit]:
         record = records[one.id]
-        why = [chunk for chunk, files in spoken.items() if one.id in files][:SHOWN]
-        told = past.told(reader.db, why)
-        text = "\n".join([record.path, *(f"{sha[:10]} {subject}" for sha, subject in told)])
+        why = dict.fromkeys(told for told, files in spoken if one.id in files)
+        lines = [f"{sha[:10]} {subject}" for sha, subject in list(why)[:SHOWN]]
+        text = "\n".join([record.path, *lines])
         found.append(Hit(record, Chunk(record.ref, 0, text), one.score, one.votes))
     return tuple(found)

@@ -63,8 +63,22 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
             return ranked, notes
 
         return search_files(reader, query, rank)
+    if "file" in query.kinds:
+        return _both(reader, query, meaning)
     ranked, cited, notes = _ranked(reader, query, meaning)
     return Hits(_load(reader, ranked, query, cited), query, query.mode, notes)
+
+
+def _both(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
+    """Files, which are found by what commits say, beside what has a text of its own."""
+    others = tuple(kind for kind in query.kinds if kind != "file")
+    found = [search(reader, query._replace(kinds=kinds), meaning) for kinds in (("file",), others)]
+    hits = sorted(
+        (hit for part in found for hit in part),
+        key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n),
+    )
+    notes = tuple(dict.fromkeys(note for part in found for note in part.notes))
+    return Hits(tuple(hits[: query.limit]), query, query.mode, notes)
 
 
 def _ranked(

@@ -95,7 +95,7 @@ def record_json(record: Record) -> dict[str, Any]:
 def match_type(hit: Hit) -> str:
     """Which retrievers found it: `hybrid`, `fulltext` or `semantic`."""
     found = [vote.retriever for vote in hit.votes]
-    return found[0] if len(found) == 1 else "hybrid"
+    return found[0] if len(found) == 1 and hit.record.kind != "file" else "hybrid"
 
 
 def _number(value: float) -> float:
@@ -111,7 +111,7 @@ def hits_text(hits: Hits, *, style: Style = PLAIN, explain: bool = False) -> str
 
 def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: bool = False) -> str:
     at = best_line(hit.chunk, asked)
-    head = style("path", f"{hit.space}:{hit.record.path}" if hit.space else place(hit))
+    head = style("path", f"{hit.space}:{place(hit)}" if hit.space else place(hit))
     if hit.chunk.start_line:
         head += ":" + style("line", str(hit.chunk.start_line + at))
     elif hit.chunk.page:

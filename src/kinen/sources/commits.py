@@ -119,5 +119,5 @@ def with_tags(message: str, line: str, sign: str = "#") -> str:
         return message
     if not body:
         return f"\n{sign} {line}\n{sign} (without the sign, it is part of the message)\n{rest}"
-    between = "\n" if tuple(_trailers(body.partition("\n")[2])) else "\n\n"
+    between = "\n" if tuple(_trailers(body.partition("\n")[2].strip("\n"))) else "\n\n"
     return f"{body}{between}{line}\n" + (f"\n{rest}" if rest else "")

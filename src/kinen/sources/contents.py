@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Contents:
     """What files hold at any commit, through one `git cat-file` that stays."""
 
-    def __init__(self, log: Log, largest: int) -> None:
-        self._log, self._largest = log, largest
+    def __init__(self, log: Log, folder: str, largest: int) -> None:
+        self._log, self._folder, self._largest = log, folder, largest
         self._process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Contents:
         return data if header[1] == wanted else None
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = ["git", "-C", self._log.root, "cat-file", "--batch"]
+        command = ["git", "-C", self._folder, "cat-file", "--batch"]
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(

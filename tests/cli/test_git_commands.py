@@ -1,0 +1,399 @@
+"""What git's history knows, as a person or a script asks for it: output, JSON and exit codes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shlex
+import shutil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from kinen.cli import main
+from sources.repositories import LINES, Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ask = Callable[..., "Ran"]
+
+COOKIES, OLD = "src/auth/cookies.py", "src/auth/session.py"
+TESTS, GONE = "tests/test_session.py", "lib/net/old.py"
+SIGNED = "The server signs each cookie with a rotating key."
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def refused(self) -> bool:
+        """Whether it is an error as errors should be: one line that says what to do."""
+        told = self.err.splitlines()
+        return (self.code, self.out, len(told)) == (2, "", 1) and told[0].startswith("kinen: ")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small history: changes, a rename, tags that come and go, a file that was deleted."""
+    repo = Repository(tmp_path_factory.mktemp("built") / "repo", "--template=")
+    first = {OLD: LINES, "docs/auth.md": "# Auth\n\nKeys rotate.\n", TESTS: "1"}
+    repo.commit(f"feat(auth): sign cookies\n\n{SIGNED}\nAll else is as it was.", first)
+    repo.commit(
+        "fix(auth): refresh tokens\n\ntags: security, -auth", {OLD: LINES + "2", TESTS: "2"}
+    )
+    repo.commit("perf(auth): cache keys", {OLD: LINES + "3", TESTS: "3"})
+    repo.rename(OLD, COOKIES, "refactor: call it cookies")
+    repo.put({GONE: LINES * 2, "build/out.txt": "made", ".gitignore": "build/\n"})
+    repo.git("add", "-f", "build/out.txt")
+    repo.commit("chore: vendor the old client")
+    repo.commit("drop the old client", {GONE: None}, GIT_AUTHOR_NAME="Bob")
+    return repo.root
+
+
+@pytest.fixture
+def repo(built: Path, tmp_path: Path) -> Repository:
+    shutil.copytree(built, tmp_path / "repo")
+    return Repository(tmp_path / "repo", "existing")
+
+
+@pytest.fixture
+def ask(repo: Repository, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Ask:
+    """Runs a command in the repository, or in another folder, without a model."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+
+    def run(line: str, cwd: Path | None = None) -> Ran:
+        monkeypatch.chdir(cwd or repo.root)
+        with pytest.raises(SystemExit) as end:
+            main(shlex.split(line))
+        gc.enable()  # a process of its own does without
+        return Ran(int(end.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def paths(ran: Ran) -> list[str]:
+    return [line.split("  ")[0] for line in ran.lines if not line.startswith(" ")]
+
+
+def test_files_are_listed_with_their_tags_and_narrowed(ask: Ask) -> None:
+    tagged = [f"{COOKIES}  auth, security", f"{TESTS}  auth, security"]
+    assert ask("files").lines == [".gitignore", "docs/auth.md  auth, docs", *tagged]
+    assert paths(ask("files --tag auth -t '#Security'")) == [COOKIES, TESTS]
+    assert f"{GONE}  (deleted)  net" in ask("files --deleted").lines
+    assert "build/out.txt" in ask("files --ignored").lines
+    assert paths(ask("files --source-only")) == [COOKIES]
+    assert ask("files --tag auth --tag net") == (1, "", "")
+
+
+def test_files_come_in_pages_with_how_many_there_are(ask: Ask) -> None:
+    page = ask("files --limit 2 --offset 1")
+    assert paths(page) == ["docs/auth.md", COOKIES]
+    assert "2 of 4" in page.err
+    told = ask("files --limit 1 --offset 2 --json").json
+    assert (told["total"], told["offset"]) == (4, 2)
+    (one,) = told["files"]
+    assert (one["ref"], one["path"], one["alive"]) == (f"file:{COOKIES}", COOKIES, True)
+    assert (one["last_modified"], one["commits"]) == ("2023-11-14T22:17:20.000Z", 4)
+    beyond = ask("files --offset 9 --json")
+    assert (beyond.code, beyond.json) == (1, {"files": [], "total": 4, "offset": 9})
+
+
+def test_a_history_goes_through_renames_by_any_name(ask: Ask) -> None:
+    told = ask(f"history {COOKIES}")
+    assert [line.split(" ", 2)[2] for line in told.lines] == [
+        "Ada, added: feat(auth): sign cookies  [+auth]",
+        "Ada, changed: fix(auth): refresh tokens  [+security -auth]",
+        "Ada, changed: perf(auth): cache keys  [+auth]",
+        f"Ada, renamed {OLD} → {COOKIES}: refactor: call it cookies",
+    ]
+    assert ask(f"history {OLD}") == told
+    revisions = ask(f"history {OLD} --json").json["revisions"]
+    assert [one["tags"] for one in revisions][:3] == [["auth"], ["security"], ["auth", "security"]]
+    assert (revisions[3]["status"], revisions[3]["before"]) == ("R", OLD)
+    assert all(one["ref"] == f"commit:{one['commit']}" for one in revisions)
+
+
+def test_a_deleted_file_has_a_history_and_what_was_said_by_hand_is_told(ask: Ask) -> None:
+    assert [line.split(" ", 2)[2] for line in ask(f"history {GONE}").lines] == [
+        "Ada, added: chore: vendor the old client  [+net]",
+        "Bob, deleted: drop the old client",
+    ]
+    ask(f"tag {COOKIES} +reviewed -wip")
+    assert ask(f"history {OLD}").lines[-1] == "by hand: +reviewed -wip"
+    assert ask(f"history {OLD} --json").json["by_hand"] == ["+reviewed", "-wip"]
+
+
+def test_cochange_says_what_and_why(ask: Ask) -> None:
+    found = ask(f"cochange {OLD}")
+    assert found.lines[0].startswith(f"{TESTS}  3 times, 75% of the commits that touch either")
+    assert paths(found) == [TESTS, "docs/auth.md"]
+    assert "perf(auth): cache keys" in found.out
+    told = ask(f"cochange {COOKIES} {TESTS} --json").json
+    assert told["paths"] == [COOKIES, TESTS]
+    (one,) = told["files"]
+    assert (one["ref"], one["count"], one["weight"]) == ("file:docs/auth.md", 1, 0.5)
+    assert [commit["subject"] for commit in one["commits"]] == ["feat(auth): sign cookies"]
+    assert ask(f"cochange {COOKIES} --limit 1").out.startswith(TESTS)
+    assert ask(f"cochange {GONE} --json").json["files"][0]["path"] == ".gitignore"
+
+
+def test_what_is_missing_from_a_commit_is_found(ask: Ask, repo: Repository) -> None:
+    assert ask("cochange --staged").code == 1
+    assert "nothing is staged" in ask("cochange --staged").err
+    repo.put({"src/auth/new.py": "new"})
+    only_new = ask("cochange --staged --json")
+    assert (only_new.code, only_new.json) == (1, {"paths": ["src/auth/new.py"], "files": []})
+    assert "no commit has it yet" in ask("cochange --staged").err
+    repo.put({COOKIES: LINES + "4"})
+    missing = ask("cochange --staged")
+    assert (missing.code, paths(missing)) == (0, [TESTS, "docs/auth.md"])
+    assert "fix(auth): refresh tokens" in missing.out
+    repo.put({TESTS: "4"})
+    assert paths(ask("cochange --staged")) == ["docs/auth.md"]
+
+
+def test_tags_are_counted(ask: Ask, tmp_path: Path) -> None:
+    assert ask("tags").lines == ["     3  auth", "     2  security", "     1  docs"]
+    assert ask("tags --json").json["tags"][0] == {"tag": "auth", "count": 3}
+    Repository(tmp_path / "bare").commit("one", {"a.txt": "1"})
+    assert ask("tags", cwd=tmp_path / "bare") == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line"),
+    [
+        ("notes.txt", "", "tags: auth, docs"),
+        (".kinen/config.yml", 'git:\n  components: {"docs/**": [guide]}\n', "tags: guide"),
+        ("varp.yaml", "core:\n  path: ./src/auth\n  tags: [safety]\n", "tags: core, safety"),
+    ],
+    ids=["folders", "git.components", "varp.yaml"],
+)
+def test_the_line_of_tags_for_what_is_staged(
+    ask: Ask, repo: Repository, file: str, text: str, line: str
+) -> None:
+    (repo.root / file).parent.mkdir(exist_ok=True)
+    (repo.root / file).write_text(text)
+    assert ask("tags --staged").code == 1
+    (repo.root / COOKIES).write_text("4")
+    (repo.root / "docs" / "auth.md").write_text("# Auth\n")
+    repo.git("add", COOKIES, "docs/auth.md")
+    assert ask("tags --staged") == (0, f"{line}\n", "")
+    told = ask("tags --staged --json").json
+    assert told["paths"] == ["docs/auth.md", COOKIES]
+    assert f"tags: {', '.join(told['tags'])}" == told["line"] == line
+
+
+def test_the_line_of_tags_is_put_into_a_message_once(ask: Ask, repo: Repository) -> None:
+    message = repo.root / ".git" / "COMMIT_EDITMSG"
+    message.write_text("fix it\n\n# Please enter the message\n")
+    repo.put({COOKIES: "4"})
+    for _ in range(2):
+        assert ask(f"tags --staged --into {message}") == (0, "", "")
+        assert message.read_text() == "fix it\n\ntags: auth\n\n# Please enter the message\n"
+
+
+def test_a_file_is_tagged_by_hand(ask: Ask) -> None:
+    assert ask(f"tag {COOKIES} +reviewed wip") == (0, "auth, reviewed, security, wip\n", "")
+    assert ask(f"tag {OLD} -wip") == (0, "auth, reviewed, security\n", "")
+    ask("index --rebuild")
+    assert paths(ask("files --tag reviewed")) == [COOKIES]
+    assert ask(f"tag {GONE} -net") == (0, "no tags\n", "")
+
+
+@pytest.mark.parametrize("tag", ["security", "auth", "json"])
+def test_any_tag_can_be_taken_away(ask: Ask, tag: str) -> None:
+    ask(f"tag {COOKIES} +{tag}")
+    rest = sorted({"security", "auth"} - {tag})
+    assert ask(f"tag {COOKIES} -{tag}") == (0, f"{', '.join(rest)}\n", "")
+
+
+def test_what_was_tagged_is_told_by_its_ref(ask: Ask) -> None:
+    for name, path in ((COOKIES, COOKIES), (OLD, COOKIES), ("docs/auth.md", "docs/auth.md")):
+        told = ask(f"tag {name} +reviewed --json").json
+        assert (told["ref"], "reviewed" in told["tags"]) == (f"file:{path}", True)
+
+
+def test_a_file_is_shown_as_it_was_at_any_commit(ask: Ask, repo: Repository) -> None:
+    repo.git("tag", "v1", "HEAD~5")
+    assert ask(f"show {OLD}@v1") == (0, LINES, "")
+    assert ask(f"show {COOKIES}@main") == (0, LINES + "3", "")
+    told = ask(f"show {OLD}@{repo.head[:9]}~3 --json").json
+    assert (told["path"], told["content"]) == (OLD, LINES + "3")
+
+
+def test_a_commit_and_a_file_are_shown(ask: Ask, repo: Repository) -> None:
+    sha = repo.git("rev-parse", "HEAD~5")
+    shown = ask(f"show {sha[:7]}")
+    assert shown.lines[:2] == ["feat(auth): sign cookies", f"commit:{sha}"]
+    for text in ("by Ada <ada@example.org>", "at 2023-11-14T22:14:20.000Z", SIGNED, TESTS):
+        assert text in shown.out
+    told = ask(f"show commit:{sha[:7]} --json").json
+    assert told["ref"] == f"commit:{sha}"
+    targets = {edge["target"] for edge in told["edges"] if edge["type"] == "touches"}
+    assert targets == {f"file:{COOKIES}", "file:docs/auth.md", f"file:{TESTS}"}
+    file = ask(f"show file:{COOKIES}")
+    assert "tags auth, security" in file.lines
+    assert f"renamed {OLD} → {COOKIES}" in file.out
+    assert "deleted" in ask(f"show file:{GONE}").lines
+
+
+def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repository) -> None:
+    assert ask("snapshot list") == (1, "", "")
+    first, before = ask("snapshot create --json").json, repo.head
+    assert (first["commit"], first["automatic"]) == (before, False)
+    repo.commit("feat: a kettle", {"kettle.py": "tea"})
+    assert f"at {repo.head[:10]}, made by hand" in ask("snapshot create").out
+    listed = ask("snapshot list --json").json["snapshots"]
+    assert (listed[0]["commit"], listed[1]) == (repo.head, first)
+    assert paths(ask("snapshot list")) == [one["name"] for one in listed]
+    restored = ask(f"snapshot restore {before[:7]} --json").json
+    assert restored["name"] == first["name"]
+    assert restored["counts"]["documents"] == ask("status --json").json["counts"]["documents"]
+    assert "kettle" in ask("search --fulltext kettle").out
+    assert ask("snapshot restore").out.startswith(f"restored {listed[0]['name']} and caught up")
+    assert ask("snapshot prune --keep 1").out == f"removed {first['name']}\n"
+    assert ask("snapshot prune --json").json == {"removed": []}
+    assert ask("snapshot prune --keep 0").code == 0
+    assert ask("snapshot restore").refused
+
+
+def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None:
+    sha = repo.git("rev-parse", "HEAD~5")
+    found = ask("search --type commits --fulltext 'rotating key'")
+    head = f"commit:{sha[:12]}  2023-11-14 Ada: feat(auth): sign cookies  0."
+    assert (found.code, found.lines[0].startswith(head)) == (0, True)
+    assert found.lines[1] == f"    {SIGNED}"
+    assert "All else" not in found.out
+    source = ask("search -t commits rotating --json").json["results"][0]["source"]
+    assert (source["ref"], source["at"]) == (f"commit:{sha}", "2023-11-14T22:14:20.000Z")
+    assert source["metadata"]["author"] == "Ada"
+    assert ask("search -t commits --fulltext zebra") == (1, "", "")
+    assert ask("search -t commits --fulltext client --author bob -l").out.count("commit:") == 1
+    assert ask("search -t commits --fulltext client --author carol").code == 1
+
+
+def test_commits_that_touched_what_is_near_gain(ask: Ask) -> None:
+    line = "search -t commits --fulltext 'cookies client' --json --near"
+    votes = {
+        hit["source"]["title"]: [vote["retriever"] for vote in hit["votes"]]
+        for hit in ask(f"{line} {GONE}").json["results"]
+    }
+    assert [title for title, cast in votes.items() if "files" in cast] == list(votes)[:2]
+    assert all("client" in title for title in list(votes)[:2])
+    assert ask(f"{line} {COOKIES}").json["results"][0]["source"]["title"].endswith("cookies")
+
+
+def test_files_are_found_and_their_shares_add_up(ask: Ask) -> None:
+    found = ask("search --type files 'sign cookies' --explain")
+    assert found.lines[0].startswith(f"{COOKIES}  auth, security  0.")
+    assert "feat(auth): sign cookies" in found.out
+    results = ask("search -t files 'sign cookies' --json").json["results"]
+    assert [hit["source"]["path"] for hit in results] == paths(found)
+    for hit, line in zip(results, [one for one in found.lines if " gives " in one], strict=True):
+        assert sum(vote["share"] for vote in hit["votes"]) == pytest.approx(hit["score"], abs=5e-6)
+        assert f" = {hit['score']:.3f} · {hit['source']['ref']}#0" in line
+    assert GONE not in found.out
+    assert ask("search -t files zebra").code == 1
+    assert ask("search -t files cookies --tag docs -l").lines == ["docs/auth.md"]
+
+
+def test_files_of_nobody_are_not_found(ask: Ask) -> None:
+    assert ask("search -t files cookies --author carol").out == ""
+
+
+def test_several_repositories_are_searched_together(ask: Ask, tmp_path: Path) -> None:
+    sha = Repository(tmp_path / "other").commit("feat: cookies of another kind", {"jar.py": "1"})
+    assert ask("index").code == ask("index", cwd=tmp_path / "other").code == 0
+    results = ask("search -t commits cookies --space all --json").json["results"]
+    assert {hit["source"]["space"] for hit in results} == {"repo", "other"}
+    assert "other:jar.py" in ask("search -t files cookies --space all").out
+    assert f"other:commit:{sha[:12]}  2023" in ask("search -t commits cookies --space all").out
+
+
+def test_a_subfolder_names_files_from_there(ask: Ask, repo: Repository) -> None:
+    inside = repo.root / "src" / "auth"
+    assert ask("history cookies.py", cwd=inside).out == ask(f"history {COOKIES}").out
+    assert ask(f"history {COOKIES}", cwd=inside).code == 0
+    assert ask("show cookies.py@HEAD", cwd=inside).out == LINES + "3"
+    assert ask("tag cookies.py +here", cwd=inside).code == 0
+    assert paths(ask("cochange cookies.py", cwd=inside)) == [TESTS, "docs/auth.md"]
+    assert ask("files", cwd=inside).out == ask("files").out
+    (inside / "cookies.py").write_text("4")
+    repo.git("add", "-A")
+    assert ask("tags --staged", cwd=inside).out == "tags: auth\n"
+    assert ask("cochange --staged --json", cwd=inside).json["paths"] == [COOKIES]
+    assert ask("search cookies --near cookies.py", cwd=inside).code == 0
+
+
+def test_a_subfolder_names_files_that_are_gone_from_there(ask: Ask, repo: Repository) -> None:
+    inside = repo.root / "src" / "auth"
+    assert ask("history session.py", cwd=inside).out == ask(f"history {COOKIES}").out
+    assert ask("show session.py@HEAD~5", cwd=inside).out == LINES
+
+
+def test_a_worktree_has_its_own_stage_and_the_same_memory(ask: Ask, repo: Repository) -> None:
+    ask(f"tag {COOKIES} +reviewed")
+    tree = repo.root.parent / "tree"
+    repo.git("worktree", "add", "-q", str(tree), "-b", "side")
+    (tree / TESTS).write_text("4")
+    Repository(tree, "existing").git("add", "-A")
+    assert ask("cochange --staged").code == 1
+    assert paths(ask("cochange --staged", cwd=tree))[0] == COOKIES
+    assert ask("tags --staged --json", cwd=tree / "docs").json["paths"] == [TESTS]
+    assert ask("files --tag reviewed", cwd=tree).out.startswith(COOKIES)
+    assert ask("history cookies.py", cwd=tree / "src" / "auth").out == ask(f"history {OLD}").out
+    assert ask(f"show {tree / COOKIES}@side", cwd=tree).out == LINES + "3"
+    assert ask("space list --json").json == ask("space list --json", cwd=tree).json
+
+
+def test_without_git_the_error_says_so(ask: Ask, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "a.md").write_text("# Plain\n")
+    asking = "files|tags|tags --staged|history a.md|cochange a.md|cochange --staged"
+    for line in f"{asking}|tag a.md +x|show a.md@HEAD".split("|"):
+        ran = ask(line, cwd=plain)
+        assert (ran.refused, "no git repository" in ran.err) == (True, True), ran
+    assert ask("search --type commits plain", cwd=plain).code == 1
+    assert ask("search --type files plain", cwd=plain).code == 1
+    assert ask("snapshot create", cwd=plain).code == 0
+
+
+MISTAKES = (
+    "files --limit -1|files --offset many|history nowhere.py|history ../outside.py|history"
+    "|cochange|cochange nowhere.py|cochange --staged a.py|cochange a.py --limit 0|tags --into x"
+    "|tag docs/auth.md|tag docs/auth.md +|tag docs/auth.md +a,b|tag nowhere.py +x|show nowhere@HEAD"
+    "|show docs/auth.md@nowhere|show docs/auth.md@HEAD:x|show file:nowhere|show ffffffff"
+    "|snapshot restore|snapshot restore nowhere|snapshot prune --keep -1|search x --near ../../y"
+)
+
+
+@pytest.mark.parametrize("words", MISTAKES.split("|"))
+def test_a_mistake_is_one_line_that_says_what_to_do(ask: Ask, words: str) -> None:
+    ran = ask(words)
+    assert (ran.refused, " · " in ran.err) == (True, True), ran
+
+
+def test_a_group_without_a_command_is_told_briefly(ask: Ask) -> None:
+    assert all(len(ask(group).err) < 200 for group in ("snapshot", "hooks"))
+
+
+def test_help_has_an_example(ask: Ask) -> None:
+    for name in "files history cochange tags tag show search snapshot hooks".split():
+        ran = ask(f"{name} --help")
+        assert (ran.code, ran.err) == (0, "")
+        assert f"kinen {name}" in ran.out.partition("Examples:")[2]

@@ -1,0 +1,398 @@
+"""The repository's past, asked through Python: what it says, how it keeps up, what it forgets."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen import Memory, Query, render
+from kinen.errors import GitError, NotFound, QueryError, StoreError, Unreadable
+from kinen.index.schema import SCHEMA
+from properties.test_history import dump
+from sources.repositories import LINES, Repository, alive, found, opened, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COOKIES, OLD, TESTS = "src/auth/cookies.py", "src/auth/session.py", "tests/test_session.py"
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    """Three changes of a file and its test, a rename, and a note."""
+    made = Repository(tmp_path / "repo", "--template=")
+    made.commit("feat(auth): sign cookies", {OLD: LINES, TESTS: "1", "docs/auth.md": "# Auth\n"})
+    made.commit("fix(auth): refresh\n\ntags: security, -auth", {OLD: LINES + "2", TESTS: "2"})
+    made.commit("cache keys", {OLD: LINES + "3", TESTS: "3"})
+    made.rename(OLD, COOKIES, "call it cookies")
+    return made
+
+
+@pytest.fixture
+def memory(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    monkeypatch.chdir(repo.root)
+    with remembered(repo.root) as made:
+        yield made
+
+
+def told(memory: Memory) -> dict[str, list[Any]]:
+    """Everything that an index says, by names and not by numbers."""
+    db = memory._reader.db
+    texts = db.execute(
+        "SELECT r.ref, r.title, r.at, r.tags, c.n, c.heading, c.body, c.digest, c.start_line,"
+        " c.segment FROM chunks c JOIN records r ON r.id = c.record ORDER BY r.ref, c.n"
+    ).fetchall()
+    return {**dump(db), "texts": texts}
+
+
+def assert_same_as_rebuilt(memory: Memory) -> None:
+    kept = told(memory)
+    memory.sync(rebuild=True)
+    for part, rows in told(memory).items():
+        assert kept[part] == rows, part
+
+
+def grow(repo: Repository, count: int, path: str = "src/more/a.py") -> None:
+    for _ in range(count):
+        number = next(_NUMBERS)
+        repo.commit(f"feat(more): step {number}", {path: f"{number}\n", "b.txt": f"{number}"})
+
+
+def generation(memory: Memory) -> int:
+    return int(memory._reader.meta("generation"))
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return [str(path) for path in files if text.encode() in path.read_bytes()]
+
+
+def test_files_are_told_in_pages_and_by_tag(memory: Memory) -> None:
+    listed, total = memory.files(limit=1, offset=1)
+    assert ([one.path for one in listed], listed[0].tags, total) == ([COOKIES], ("security",), 3)
+    assert [one.path for one in memory.files(tags=["#Auth", "docs"])[0]] == ["docs/auth.md"]
+    assert (memory.files(offset=9), memory.files(tags=["no"])) == (([], 3), ([], 0))
+    with pytest.raises(QueryError):
+        memory.files(limit=-1)
+
+
+def test_a_history_is_the_same_by_any_name_and_through_deletion(
+    memory: Memory, repo: Repository
+) -> None:
+    steps = memory.history(COOKIES)
+    assert [one.status for one in steps] == ["A", "M", "M", "R"]
+    assert [one.tags for one in steps] == [("auth",), *[("security",)] * 3]
+    assert memory.history(OLD) == memory.history(Path(repo.root) / COOKIES) == steps
+    repo.commit("drop it", {COOKIES: None})
+    assert memory.history(COOKIES)[-1].status == "D"
+    assert memory.history(OLD)[:4] == steps
+    assert COOKIES not in alive(memory)
+    with pytest.raises(NotFound):
+        memory.history("nowhere.py")
+
+
+def test_companions_come_closest_first_with_their_commits(memory: Memory) -> None:
+    first, second = memory.cochanged(OLD)
+    assert (first.path, first.support, first.jaccard) == (TESTS, 3, 0.75)
+    assert (first.weight, first.score > second.score) == (pytest.approx(2.5), True)
+    assert {subject for _, subject in first.commits} >= {"cache keys"}
+    assert [one.path for one in memory.cochanged([COOKIES, "new.py", TESTS])] == ["docs/auth.md"]
+    assert memory.cochanged(COOKIES, limit=1) == [first]
+    with pytest.raises(NotFound):
+        memory.cochanged(["new.py", "newer.py"])
+
+
+def test_tags_given_by_hand_survive_renames_and_rebuilds(memory: Memory, repo: Repository) -> None:
+    assert memory.tags() == [("security", 2), ("auth", 1), ("docs", 1)]
+    assert memory.tag(OLD, ["+Reviewed by Ada", "-security"]) == ("reviewed-by-ada",)
+    repo.rename(COOKIES, "src/jar.py")
+    assert memory.tagged_by_hand(COOKIES) == ["+reviewed-by-ada", "-security"]
+    assert memory.record("file:src/jar.py").tags == ("reviewed-by-ada",)
+    assert_same_as_rebuilt(memory)
+    assert memory.record("file:src/jar.py").tags == ("reviewed-by-ada",)
+    for wrong in ([], ["+"], ["+a,b"], ["+" + "x" * 61]):
+        with pytest.raises(QueryError):
+            memory.tag(COOKIES, wrong)
+
+
+def test_contents_are_read_at_any_commit(memory: Memory, repo: Repository) -> None:
+    repo.commit("an image", {"a.png": b"\x89PNG\0\0", "é c.txt": "ünï\n"})
+    assert memory.read(OLD, "HEAD~4") == LINES
+    assert memory.read("é c.txt") == "ünï\n"
+    assert memory.read(repo.root / COOKIES, repo.head[:8]) == LINES + "3"
+    with pytest.raises(Unreadable):
+        memory.read("a.png")
+    for path, ref in ((OLD, "HEAD"), (COOKIES, "nowhere"), (COOKIES, "HEAD\nx"), (COOKIES, "")):
+        with pytest.raises(NotFound):
+            memory.read(path, ref)
+
+
+def test_what_is_staged_is_told_as_the_space_names_it(memory: Memory, repo: Repository) -> None:
+    assert memory.staged() == []
+    repo.put({COOKIES: "4", "new é.py": "1", TESTS: None})
+    assert memory.staged(repo.root / "src") == ["new é.py", COOKIES, TESTS]
+    assert [memory.tracks(path) for path in memory.staged()] == [False, True, True]
+    assert memory.tags_line([COOKIES, TESTS]) == "tags: auth"
+    assert memory.tags_line(["top.py"]) == ""
+
+
+def test_without_git_questions_about_it_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    with opened(tmp_path / "plain") as memory:
+        for ask in (memory.files, memory.tags, memory.staged):
+            with pytest.raises(GitError, match="no git repository"):
+                ask()
+        with pytest.raises(GitError):
+            memory.read("a.md")
+
+
+def test_a_commit_is_found_by_the_next_question(memory: Memory, repo: Repository) -> None:
+    assert found(memory, "kettle") == []
+    sha = repo.commit("feat: a kettle", {"kettle.py": "tea"})
+    assert found(memory, "kettle") == [f"commit:{sha}"]
+    assert "kettle.py" in alive(memory)
+    repo.commit("feat: a samovar", {}, "--amend")
+    assert found(memory, "kettle") == []
+    assert len(found(memory, "samovar")) == 1
+
+
+def test_a_question_gives_the_same_bytes_however_the_index_came_to_be(
+    memory: Memory, repo: Repository
+) -> None:
+    for number in range(34):
+        repo.commit("keep keys", {COOKIES: f"{number}", f"m/{number}.py": f"{number}\n"})
+        if number % 11 == 0:
+            memory.search("keys")
+
+    def said() -> str:
+        asked = [Query("keep keys", kinds=(kind,), limit=99) for kind in ("commit", "file")]
+        hits = [render.hits_json(memory.search(one)) for one in asked]
+        return render.to_json([hits, memory.cochanged(COOKIES), memory.history(OLD)])
+
+    first = said()
+    assert said() == first
+    memory.sync(rebuild=True)
+    assert said().splitlines() == first.splitlines()
+
+
+def test_a_commit_of_everything_does_not_drown_what_belongs_together(
+    memory: Memory, repo: Repository
+) -> None:
+    before = memory.cochanged(COOKIES)
+    many = {f"gen/{n}.py": f"{n}\n" for n in range(150)}
+    repo.commit("reformat all", {**many, COOKIES: "5", TESTS: "5"})
+    after = memory.cochanged(COOKIES)
+    assert [one[:2] for one in after] == [one[:2] for one in before]
+    for step in range(3):
+        some = {f"gen/{n}.py": f"{n} {step}\n" for n in range(60)}
+        repo.commit("reformat some", {**some, COOKIES: f"6 {step}"})
+    assert [one.path for one in memory.cochanged(COOKIES, 2)] == [TESTS, "docs/auth.md"]
+    third = memory.cochanged(COOKIES, 3)[2]
+    assert (third.support, third.weight) == (3, pytest.approx(3 / 60))
+
+
+def test_the_votes_of_every_file_add_up(memory: Memory) -> None:
+    for mode in ("hybrid", "fulltext", "rrf"):
+        hits = memory.search(Query("sign cookies auth", kinds=("file",), mode=mode))
+        assert hits[0].record.path in (COOKIES, "docs/auth.md")
+        for hit in hits:
+            assert sum(vote.share for vote in hit.votes) == pytest.approx(hit.score)
+            assert 0 < hit.score <= 1
+
+
+def test_a_recall_without_a_question_tells_what_happened_last(memory: Memory) -> None:
+    given = memory.recall()
+    assert any("call it cookies" in item.text for item in given.items)
+    assert memory.recall("refresh").items
+
+
+def test_a_forgotten_commit_is_seen_nowhere_until_it_is_restored(
+    memory: Memory, repo: Repository
+) -> None:
+    sha = repo.git("rev-parse", "HEAD~1")
+    ref = f"commit:{sha}"
+
+    def seen() -> list[bool]:
+        return [
+            ref in found(memory, "cache keys"),
+            ref in [one.ref for one in memory.history(COOKIES)],
+            ref in [cited for one in memory.cochanged(COOKIES) for cited, _ in one.commits],
+            ref in [one.ref for one in memory.records(["commit"])],
+            memory.knows(sha[:10]),
+        ]
+
+    before = told(memory)
+    assert seen() == [True] * 5
+    assert memory.forget(sha[:10]).suppressed
+    assert seen() == [False] * 5
+    memory.sync(rebuild=True)
+    assert seen() == [False] * 5
+    assert memory.restore(ref) == ref
+    assert seen() == [True] * 5
+    assert {**told(memory), "states": []} == {**before, "states": []}
+
+
+def test_forgotten_commits_leave_the_others_as_evidence(memory: Memory, repo: Repository) -> None:
+    grow(repo, 5, COOKIES)
+    (pair,) = [one for one in memory.cochanged(COOKIES) if one.path == "b.txt"]
+    assert len(pair.commits) == 3
+    for ref, _ in pair.commits:
+        memory.forget(ref)
+    (left,) = [one for one in memory.cochanged(COOKIES) if one.path == "b.txt"]
+    assert len(left.commits) == 2
+    assert not {*left.commits} & {*pair.commits}
+
+
+def test_no_edge_leads_to_a_forgotten_commit(memory: Memory, repo: Repository) -> None:
+    repo.commit(f"undo\n\nThis reverts commit {repo.head}.", {"b.txt": "1"})
+    before = f"commit:{repo.git('rev-parse', 'HEAD~1')}"
+    memory.forget(before)
+    for ref in (f"file:{COOKIES}", f"commit:{repo.head}"):
+        assert before not in {end for edge in memory.links(ref) for end in edge[:2]}, ref
+
+
+def test_a_forgotten_file_is_listed_and_found_no_more(memory: Memory) -> None:
+    memory.forget(f"file:{TESTS}")
+    assert TESTS not in alive(memory)
+    assert TESTS not in [one.path for one in memory.cochanged(COOKIES)]
+    assert TESTS not in [hit.record.path for hit in memory.search(Query("auth", kinds=("file",)))]
+    assert memory.restore(TESTS) == f"file:{TESTS}"
+    assert TESTS in alive(memory)
+
+
+def test_restoring_and_catching_up_equals_a_rebuild(memory: Memory, repo: Repository) -> None:
+    memory.observe("the limiter counts per key", scope={"session": "s1"})
+    capsule = memory.open_capsule("find the flaky test", scope={"session": "s1"})
+    memory.tag(COOKIES, ["+early"])
+    first = memory.create_snapshot()
+    assert first.head == repo.head
+    repo.commit(
+        "docs: more", {"docs/auth.md": "# Auth\n\nSee [[new]].\n", "docs/new.md": "# New\n"}
+    )
+    memory.sync()
+    repo.rename(COOKIES, "src/jar.py")
+    memory.tag("src/jar.py", ["+late", "-early"])
+    memory.observe("it races with the cache", scope={"session": "s1"})
+    memory.close_capsule(capsule.ref, "the cache was to blame")
+    memory.forget(f"commit:{repo.git('rev-parse', 'HEAD~2')}")
+    repo.git("checkout", "-q", "-b", "side", "HEAD~3")
+    grow(repo, 2)
+    repo.git("checkout", "-q", "main")
+    repo.merge("side")
+    os.unlink(repo.root / "docs" / "new.md")
+    assert memory.restore_snapshot(first.name) == first
+    assert_same_as_rebuilt(memory)
+    assert found(memory, "races")
+    assert [edge.written for edge in memory.broken()] == ["new"]
+
+
+def test_a_snapshot_of_a_history_that_was_rewritten_serves_too(
+    memory: Memory, repo: Repository
+) -> None:
+    grow(repo, 2)
+    first = memory.create_snapshot()
+    repo.git("reset", "-q", "--hard", "HEAD~4")
+    grow(repo, 1)
+    memory.restore_snapshot(first.head[:8])
+    assert_same_as_rebuilt(memory)
+    assert found(memory, "cache keys") == []
+
+
+def test_a_copy_is_made_every_so_many_commits_and_two_are_kept(repo: Repository) -> None:
+    with opened(repo.root, git_snapshot_frequency=3) as memory:
+        memory.sync()
+        by_hand = memory.create_snapshot()
+        made = []
+        for _ in range(10):
+            grow(repo, 1)
+            memory.sync()
+            made += [one for one in memory.snapshots() if one.automatic and one not in made]
+        shas = repo.git("log", "--format=%H", "--reverse").split()
+        assert [shas.index(one.head) for one in made] == [3, 6, 9, 12]
+        assert memory.snapshots() == [made[3], made[2], by_hand]
+        assert memory.restore_snapshot() == made[3]
+        memory.sync(rebuild=True)
+        assert len(memory.snapshots()) == 3
+    with opened(repo.root, git_snapshot_frequency=0) as memory:
+        grow(repo, 9)
+        memory.sync()
+        assert len(memory.snapshots()) == 3
+        assert memory.prune_snapshots(1) == [made[2], by_hand]
+
+
+@pytest.mark.parametrize("harm", ["another schema", "no database", "cut short", "empty"])
+def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
+    memory: Memory, harm: str
+) -> None:
+    made = memory.create_snapshot()
+    path = Path(memory.space.data) / "snapshots" / f"{made.name}.db"
+    if harm == "another schema":
+        db = sqlite3.connect(path)
+        db.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+        db.close()
+    else:
+        size = {"no database": 0, "cut short": 20_000, "empty": 0}[harm]
+        path.write_bytes(path.read_bytes()[:size] or b"no" * 4000 * (harm != "empty"))
+    before = told(memory)
+    with pytest.raises(StoreError) as refused:
+        memory.restore_snapshot()
+    assert made.name in str(refused.value)
+    if harm in ("another schema", "empty"):
+        assert "another version of kinen" in str(refused.value)
+    assert told(memory) == before
+    assert found(memory, "cookies")
+
+
+def test_what_was_redacted_is_in_no_snapshot_either(memory: Memory, home: Path) -> None:
+    ref = memory.observe("call the heliotrope customer").ref
+    assert found(memory, "heliotrope") == [ref]
+    memory.create_snapshot()
+    killed = (
+        "import os\nfrom kinen import Memory\nos.replace = lambda *_: os._exit(9)\n"
+        f"Memory.open({memory.space.root!r}).create_snapshot()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == 9
+    assert len(files_with(home, "heliotrope")) > 2
+    memory.redact(ref)
+    assert memory.snapshots() == []
+    assert files_with(home, "heliotrope") == []
+
+
+def test_nothing_derived_from_before_passes_for_derived_from_a_snapshot(
+    memory: Memory, repo: Repository
+) -> None:
+    memory.create_snapshot()
+    grow(repo, 3)
+    memory.sync()
+    before = generation(memory)
+    with opened(repo.root) as other:
+        assert len(found(other, "step")) == 3
+        memory.restore_snapshot()
+        assert generation(other) == generation(memory) > before
+        assert len(found(other, "step")) == 3
+
+
+def test_after_a_restore_meaning_is_searched_in_vectors_of_now(repo: Repository) -> None:
+    with Memory.open(repo.root) as memory:
+        memory.sync()
+        memory.create_snapshot()
+        repo.commit("brew tea in the kettle", {"kettle.py": "1"})
+        memory.sync()
+        ask = Query("a hot drink", mode="semantic", kinds=("commit",))
+        assert memory.search(ask)[0].record.title == "brew tea in the kettle"
+        repo.commit("feed the cat", {"cat.py": "1"}, "--amend")
+        memory.restore_snapshot()
+        hits = memory.search(ask._replace(text="an animal that eats"))
+        assert hits[0].record.title == "feed the cat"
+        memory.sync(rebuild=True)
+        again = memory.search(ask._replace(text="an animal that eats"))
+        assert [hit.record.ref for hit in again] == [hit.record.ref for hit in hits]
+        assert [hit.score for hit in again] == pytest.approx([hit.score for hit in hits])
