@@ -88,57 +88,80 @@ class Lineage:
 
     def __init__(self, derived: Derived, first: int = 1) -> None:
         self.owner: dict[int, int] = {}
+        self.contested: set[int] = set()
+        """Paths that more than one file had."""
         self.files: dict[int, File] = {}
         self.retired: list[int] = []
         """Files whose name another one took when they were gone."""
         self._derived, self._next = derived, first
 
     def commit(self, commit: int, touches: Sequence[Touch], ops: Ops) -> list[int]:
-        """Replay one commit; the file behind each touch. Renames happen at once: names may swap."""
+        """Replay one commit; the file behind each touch."""
+        owner, files, found = self.owner, self.files, list[int]()
+        if "R" in [touch[1] for touch in touches]:
+            found = self._with_renames(touches)
+            for file in found:
+                files[file].last = commit
+        else:  # as nearly all are, and so without a call for each touch
+            for path, status, _ in touches:
+                file = owner.get(path, 0)
+                state = files.get(file)
+                if state is None or (state.path != path and status == "A"):
+                    file = self._new(path)
+                    state = files[file]
+                state.last = commit
+                found.append(file)
+        for file in dict.fromkeys(found) if ops else ():
+            state = files[file]
+            state.tags = state.tags.told(ops, self._derived(state.path))
+        return found
+
+    def _with_renames(self, touches: Sequence[Touch]) -> list[int]:
+        """Renames happen at once: names may swap."""
         moving = {t.path: self._at(t.before) for t in touches if t.status == "R"}
         leaving = {file for file in moving.values() if file}
-        found = []
-        for touch in touches:
-            if touch.status == "R":
-                file = self._moved(moving[touch.path], touch, leaving)
-            else:
-                file = self._touched(touch)
-            state = self.files[file]
-            state.last = commit
-            if ops:
-                state.tags = state.tags.told(ops, self._derived(state.path))
-            found.append(file)
-        return found
+        return [
+            self._moved(moving[t.path], t.path, leaving)
+            if t.status == "R"
+            else self._touched(t.path, t.status)
+            for t in touches
+        ]
 
     def _at(self, path: int) -> int:
         file = self.owner.get(path, 0)
         return file if file in self.files else 0
 
-    def _touched(self, touch: Touch) -> int:
-        file = self._at(touch.path)
+    def _touched(self, path: int, status: str) -> int:
+        file = self.owner.get(path, 0)
+        state = self.files.get(file)
         # A path that was renamed away and goes on being changed does so on another branch; one
         # that is added once more is another file.
-        if file and (self.files[file].path == touch.path or touch.status != "A"):
+        if state is not None and (state.path == path or status != "A"):
             return file
-        return self._new(touch.path)
+        return self._new(path)
 
-    def _moved(self, file: int, touch: Touch, leaving: set[int]) -> int:
+    def _moved(self, file: int, path: int, leaving: set[int]) -> int:
         if not file:
-            return self._touched(touch._replace(status="A"))
-        there = self._at(touch.path)
+            return self._touched(path, "A")
+        there = self._at(path)
         leaves = there == file or there in leaving
-        if there and not leaves and self.files[there].path == touch.path:
+        if there and not leaves and self.files[there].path == path:
             self.retired.append(there)
             del self.files[there]
-        self.owner[touch.path] = file
-        self.files[file].path = touch.path
+        self._own(path, file)
+        self.files[file].path = path
         return file
 
     def _new(self, path: int) -> int:
         file, self._next = self._next, self._next + 1
         self.files[file] = File(path)
-        self.owner[path] = file
+        self._own(path, file)
         return file
+
+    def _own(self, path: int, file: int) -> None:
+        if self.owner.get(path, file) != file:
+            self.contested.add(path)
+        self.owner[path] = file
 
     def by_hand(self, path: int, op: str) -> bool:
         """Tag the file that has a path now; False if none has."""

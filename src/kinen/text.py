@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from functools import cache
+from functools import cache, lru_cache
 
 from kinen.errors import QueryError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Function and question words: they match nearly everything and decide nothing; in a space of
 # thirty notes they even look rare (docs/decisions/0004-ranking.md).
@@ -19,14 +23,14 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+")
-_MIXED = (b"aA", b"a0", b"AAa", b"A0", b"0a", b"0A")
-"""The shapes of words that have parts."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _DEFINING = (
     *("def", "class", "function", "func", "fn", "fun", "interface", "struct", "trait", "enum"),
     "module",
 )
 _DEFINED = re.compile(rf"\b(?:{'|'.join(_DEFINING)})\s+([A-Za-z_]\w*)")
+_MIXED = (b"aA", b"a0", b"AAa", b"A0", b"0a", b"0A")
+"""The shapes of words that have parts."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 QUARTERS = 4
@@ -36,10 +40,16 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 def digest(data: str | bytes) -> str:
     """32 hex digits that name a content."""
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return str(_sha256()(raw).hexdigest()[:32])
+
+
+@cache
+def _sha256() -> Any:
+    """Loaded late: a plain search needs none."""
     from hashlib import sha256
 
-    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    return sha256(raw).hexdigest()[:32]
+    return sha256
 
 
 def words(text: str) -> list[str]:
@@ -66,19 +76,54 @@ def identifier_parts(text: str) -> str:
     once more, and CJK characters one by one, since their words are not marked.
     """
     found: dict[str, None] = {}
-    shape = text.encode("utf-8", "replace").translate(_shapes())
-    if [one for one in _MIXED if one in shape]:  # most texts have no such word
-        for word in _WORD.findall(text):
-            if word[1:].islower() and word.isalpha():
-                continue  # nearly every word, told apart without a call
-            split = parts(word)
-            if len(split) > 1:
-                found.update(dict.fromkeys(part.lower() for part in split))
-    if [one for one in _DEFINING if one in text]:
-        for name in _DEFINED.findall(text):
-            for word in words(name.replace("_", " ")):
-                found.update(dict.fromkeys(part.lower() for part in parts(word)))
+    for word in _mixed(text) if text.isascii() else words(text):
+        split = _small_parts(word)
+        if len(split) > 1:
+            found.update(dict.fromkeys(split))
+    for name in _defined(text):
+        for word in words(name.replace("_", " ")):
+            found.update(dict.fromkeys(_small_parts(word)))
     return " ".join([*found, *spaced_cjk(text)])
+
+
+@lru_cache(1 << 16)
+def _small_parts(word: str) -> tuple[str, ...]:
+    """The parts of a word in small letters; the same names come up again and again."""
+    return tuple(part.lower() for part in parts(word))
+
+
+def _mixed(text: str) -> list[str]:
+    """The words that may have parts, told by their shape: few of all."""
+    shape, found = text.encode().translate(_letters()), []
+    for pattern in _MIXED:
+        at = shape.find(pattern)
+        while at >= 0:
+            end = shape.find(b" ", at)
+            end = len(shape) if end < 0 else end
+            found.append(text[shape.rfind(b" ", 0, at) + 1 : end])
+            at = shape.find(pattern, end)
+    return found
+
+
+def _defined(text: str) -> list[str]:
+    """The names that code in a text defines."""
+    found = []
+    for keyword in [one for one in _DEFINING if one in text]:
+        at = text.find(keyword)
+        while at >= 0:
+            name = _DEFINED.match(text, at)
+            if name:
+                found.append(name[1])
+            at = text.find(keyword, at + len(keyword))
+    return found
+
+
+@cache
+def _letters() -> bytes:
+    """What each byte of ASCII is: a small letter, a capital, a digit, or none of them."""
+    kinds = ((str.islower, "a"), (str.isupper, "A"), (str.isdigit, "0"))
+    made = (next((to for is_, to in kinds if is_(chr(n))), " ") for n in range(128))
+    return "".join(made).encode() + b" " * 128
 
 
 def terms(text: str, limit: int = 48) -> tuple[str, ...]:

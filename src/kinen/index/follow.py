@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import translated, writing
@@ -36,14 +37,18 @@ class Mark(NamedTuple):
 
 def follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int], None]) -> Report:
     """Take in what is new at the head; a history that git refuses is left as it was, and said."""
+    collecting = gc.isenabled()
+    gc.disable()  # what is held is held to the end; looking through it takes a tenth of the time
     try:
         return _follow(writer, past, settings, done)
     except GitError as error:
-        writer.finish()
         with translated(writer.path), writing(writer.db):
             row = (SOURCE, "history", "", "", str(error))
             writer.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", row)
         return Report(skipped=1, notes=(f"the history could not be read: {error}",))
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int], None]) -> Report:
@@ -86,16 +91,23 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
 
 def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -> int:
     """Read the commits that are not known yet; git may have lost the one read last."""
-    head = past.head()
-    fresh = history.fresh
-    with history.writer.loading(bulk=fresh):
+    head, fresh = past.head(), history.fresh
+    history.loading.begin()
+    try:
         try:
             if not old and not fresh:
                 raise GitError("cut short the last time")
-            return history.add(past.since(head, old), inside=past.inside, done=done)
+            added = history.add(past.since(head, old), inside=past.inside, done=done)
         except GitError:
+            history.loading.wait()
             missing = past.among(head, history.known())
-            return history.add(missing, inside=past.inside, done=done)
+            added = history.add(missing, inside=past.inside, done=done)
+    except BaseException:
+        history.loading.text(last=True)
+        history.loading.wait()
+        raise
+    history.loading.text(last=True)
+    return added
 
 
 def _mark(states: dict[str, State]) -> Mark:

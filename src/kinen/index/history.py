@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import translated, writing
+from kinen.index.loading import Loading
 from kinen.index.writer import above, encode
 from kinen.lineage import Step, Touch, tag_operations
 from kinen.text import digest, identifier_parts
@@ -54,7 +55,9 @@ class History:
         """What they did."""
         self.fresh = not self.one("SELECT EXISTS (SELECT 1 FROM commits)")
         """Whether no commit was known when it began."""
-        self._empty = not self.one("SELECT EXISTS (SELECT 1 FROM paths)")
+        self.loading = Loading(writer, bulk=self.fresh)
+        self._last_path = self.one("SELECT MAX(id) FROM paths")
+        self._empty = not self._last_path
 
     def one(self, sql: str, *values: object) -> int:
         row = self.db.execute(sql, values).fetchone()
@@ -71,9 +74,11 @@ class History:
         if not self.fresh:
             commits = (one for one in commits if not self._knows(one.sha))
         for batch in _batches(commits):
+            self.loading.wait()
             with translated(self.writer.path), writing(self.db):
                 self._batch(batch, inside)
                 self.writer.bump()
+            self.loading.text()
             count += len(batch)
             done(count)
         return count
@@ -89,7 +94,7 @@ class History:
         chunks: list[tuple[object, ...]] = []
         touches: list[tuple[int, int, str, int]] = []
         tags, cites = [], []
-        hidden, path = self.settings.hidden, self.path
+        hidden, path, known, steps = self.settings.hidden, self.path, self._paths.get, self.steps
         for id_, one in enumerate(batch, first):
             ref, width = f"commit:{one.sha}", len(one.touches)
             ops = tag_operations(one.ops, one.scope, width) if one.ops or one.scope else []
@@ -102,11 +107,11 @@ class History:
             above = " ".join(one.parents)
             rows.append((id_, shown, one.sha, above, one.at, width, " ".join(ops)))
             its = [
-                Touch(path(name), status, path(before) if before else 0)
+                Touch(known(name) or path(name), status, path(before) if before else 0)
                 for status, name, before in one.touches
             ]
-            touches += [(id_, *touch) for touch in its]
-            self.steps.append(Step(id_, its, ops))
+            touches += [(id_, where, status, old) for where, status, old in its]
+            steps.append(Step(id_, its, ops))
             cites += [(id_, *cited) for cited in one.cites]
             if shown > 0:
                 added = sorted({op[1:] for op in ops if op[0] == "+"}) if ops else []
@@ -124,19 +129,20 @@ class History:
             chunks,
         )
         insert("INSERT OR IGNORE INTO touches VALUES (?, ?, ?, ?, 0)", touches)
-        insert("INSERT INTO tags VALUES (?, ?)", tags)
+        insert("INSERT INTO tags VALUES (?, ?)", sorted(tags))
         insert("INSERT OR IGNORE INTO cites VALUES (?, ?, ?)", cites)
 
     def path(self, path: str) -> int:
-        found = self._paths.get(path)
-        if found is None:
+        """The number of a path, a new one if it was never met."""
+        found = self._paths.get(path, 0)
+        if not found:
             if not self._empty:
                 found = self.one("SELECT id FROM paths WHERE path = ?", path)
             if not found:
-                sql = "INSERT INTO paths(path) VALUES (?)"
-                found = self.db.execute(sql, (path,)).lastrowid or 0
-            self._paths[path] = found
-            self._names[found] = path
+                self._last_path += 1
+                found = self._last_path
+                self.db.execute("INSERT INTO paths(id, path) VALUES (?, ?)", (found, path))
+            self._paths[path], self._names[found] = found, path
         return found
 
     def name(self, path: int) -> str:
@@ -196,7 +202,7 @@ class History:
                 self.db.execute(f"DELETE FROM {table}")
             self.writer.bump()
         self._paths, self._names, self.new, self.steps = {}, {}, {}, []
-        self._empty = self.fresh = True
+        self._last_path, self._empty, self.fresh = 0, True, True
 
 
 def record_row(

@@ -15,6 +15,7 @@ from kinen.database import BUSY_MS, integrity, remove_database, statements, tran
 SCHEMA = 3
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
+TOUCHES_PATH = "CREATE INDEX IF NOT EXISTS touches_path ON touches(path, commit_id)"
 # Of git: a path belongs to the file that has it now or had it last (`paths.file`); so does what
 # touched it, unless `touches.file` names another, or -1 where that file is no more. A file that no
 # commit is known to have made, as a merge can, is `extra`.
@@ -61,7 +62,7 @@ CREATE INDEX paths_file ON paths(file) WHERE file != 0;
 CREATE TABLE touches(
   commit_id INTEGER NOT NULL, path INTEGER NOT NULL, status TEXT NOT NULL, before INTEGER NOT NULL,
   file INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(commit_id, path)) WITHOUT ROWID;
-CREATE INDEX touches_path ON touches(path, commit_id);
+{TOUCHES_PATH};
 CREATE INDEX touches_file ON touches(file, commit_id) WHERE file != 0;
 CREATE TABLE files(
   id INTEGER PRIMARY KEY, record INTEGER NOT NULL, path INTEGER NOT NULL, extra INTEGER NOT NULL,

@@ -26,7 +26,7 @@ def settle(history: History, head: str, old: str, tree: Tree, *, anew: bool) -> 
     """Make files of the commits: of the new ones if the history only grew, else of all."""
     # What was just read needs no database to be replayed, which is busy with full text.
     plan = _plan(history, head, tree) if history.fresh and not history.settings.hands else None
-    history.writer.finish()
+    history.loading.wait()
     with translated(history.writer.path), writing(history.db):
         if plan is not None or anew or not _grow(history, head, old, tree):
             _build(history, plan or _plan(history, head, tree))
@@ -183,12 +183,15 @@ def _set_apart(
     history: History, lineage: Lineage, steps: list[Step], found: Sequence[Sequence[int]]
 ) -> None:
     """Write whose a touch is where that is not who has the path."""
+    contested = {path for path, file in lineage.owner.items() if file not in lineage.files}
+    contested |= lineage.contested
     apart = []
-    for step, files in zip(steps, found, strict=True):
-        for touch, file in zip(step.touches, files, strict=True):
-            its = file if file in lineage.files else -1
-            if lineage.owner.get(touch.path) != its:
-                apart.append((its, step.commit, touch.path))
+    for step, files in zip(steps if contested else (), found, strict=bool(contested)):
+        for (path, _, _), file in zip(step.touches, files, strict=True):
+            if path in contested:
+                its = file if file in lineage.files else -1
+                if lineage.owner.get(path) != its:
+                    apart.append((its, step.commit, path))
     sql = "UPDATE touches SET file = ? WHERE commit_id = ? AND path = ?"
     history.db.executemany(sql, apart)
 
@@ -387,4 +390,4 @@ def _insert(
     history.db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     history.db.executemany(RECORD, records)
     history.db.executemany("INSERT INTO names(rowid, words) VALUES (?, ?)", names)
-    history.db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", tags)
+    history.db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", sorted(tags))

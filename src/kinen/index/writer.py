@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 
 from kinen.database import scrub, statements, translated, writing
 from kinen.errors import Busy
-from kinen.index.schema import SCHEMA, TABLES, TRIGGERS, drop_all, open_database
+from kinen.index.schema import (
+    SCHEMA,
+    TABLES,
+    TRIGGERS,
+    drop_all,
+    open_database,
+)
 from kinen.model import JOURNAL_KINDS, Report, State
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
 
     from kinen.model import Change, Chunk, Document, Link, Record
     from kinen.ports import Source
@@ -31,7 +36,6 @@ class Writer:
     def __init__(self, path: str) -> None:
         self.path = path
         self.db = open_database(path, TABLES, SCHEMA)
-        self._text: Future[None] | None = None
 
     def close(self) -> None:
         self.db.close()
@@ -67,13 +71,13 @@ class Writer:
                 with writing(self.db):
                     self.void(source)
             if bulk:
-                self._triggers(on=False)
+                self.triggers(on=False)
             for batch in _batches(changes):
                 with writing(self.db):
                     self._batch(source, batch, tally)
                 seen += len(batch)
                 done(seen)
-            self._triggers(on=True)
+            self.triggers(on=True)
         return Report(tally["added"], tally["changed"], tally["removed"], tally["skipped"])
 
     def follow(self, source: Source) -> None:
@@ -187,7 +191,7 @@ class Writer:
             [_link_row(row, n, link) for n, link in enumerate(document.links)],
         )
 
-    def _triggers(self, *, on: bool) -> None:
+    def triggers(self, *, on: bool) -> None:
         """Off before a bulk load; on again, full text is built at once from the chunks."""
         there = self.db.execute(
             "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger'"
@@ -202,44 +206,6 @@ class Writer:
             else:
                 self.db.execute("DROP TRIGGER chunks_added")
                 self.db.execute("DROP TRIGGER chunks_removed")
-
-    @contextlib.contextmanager
-    def loading(self, *, bulk: bool) -> Iterator[None]:
-        """While much is added and nothing taken out: full text of it is built once, at the end, and
-        in the background, until `finish`.
-        """
-        with translated(self.path):
-            self._triggers(on=True)
-            if bulk:
-                # Pages are kept until they are full, and moved from the log a few times only.
-                self.db.execute("PRAGMA cache_size=-65536")
-                self.db.execute("PRAGMA wal_autocheckpoint=16384")
-                row = self.db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()
-                self._triggers(on=False)
-            yield
-            if bulk:
-                from concurrent.futures import ThreadPoolExecutor
-
-                # SQLite works on it alone; until `finish` nobody else may use the connection.
-                with_text = ThreadPoolExecutor(1)
-                self._text = with_text.submit(self._build_text, row)
-                with_text.shutdown(wait=False)
-
-    def _build_text(self, after: tuple[int]) -> None:
-        with translated(self.path), writing(self.db):
-            self.db.execute(
-                "INSERT INTO search(rowid, title, heading, path, body, extra)"
-                " SELECT id, title, heading, path, body, extra FROM chunks WHERE id > ?",
-                after,
-            )
-            for statement in statements(TRIGGERS):
-                self.db.execute(statement)
-
-    def finish(self) -> None:
-        """Wait until the full text of what was loaded is there."""
-        if self._text is not None:
-            text, self._text = self._text, None
-            text.result()
 
     def pending(self, known: set[str]) -> list[tuple[str, int]]:
         """Digests that have no vector yet, with the length of their text, longest first."""
@@ -263,7 +229,7 @@ class Writer:
     def scrub(self) -> None:
         """Leave no trace of what was deleted: full text keeps words until it is merged."""
         with translated(self.path):
-            self._triggers(on=True)
+            self.triggers(on=True)
             self.db.execute("INSERT INTO search(search) VALUES ('optimize')")
         scrub(self.db, self.path)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import GitError, NotFound, Unreadable
 from kinen.gitdir import environment
-from kinen.sources.git import absent
+from kinen.sources.gitstream import absent
 
 if TYPE_CHECKING:
     from kinen.sources.git import Log

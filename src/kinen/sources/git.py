@@ -12,8 +12,8 @@ import json
 import os
 import subprocess
 import tempfile
-from itertools import chain, islice
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from kinen import route
 from kinen.errors import GitError
@@ -21,6 +21,7 @@ from kinen.gitdir import environment, git_above
 from kinen.model import Commit, Part
 from kinen.sources.chunks import chunk_parts
 from kinen.sources.commits import read_message
+from kinen.sources.gitstream import Raw, absent, ahead, complaint, parse, split, started
 from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """A change in how commits are read: an index that read them otherwise reads them again."""
-BLOCK = 1 << 18
 FORMAT = "--format=format:%x02%H%x00%P%x00%aN%x00%aE%x00%at%x00%B%x00"
 # Whatever a user's own configuration says, the same history gives the same answer.
 STEADY = ("-c", "log.showSignature=false", "-c", "log.showRoot=true")
@@ -49,18 +49,6 @@ _DAY = 86_400
 _LAST = 253_402_300_799
 _EPOCH = 719_163
 """The first of January 1970, in days of the calendar."""
-
-
-class Raw(NamedTuple):
-    """A commit as `git log` prints it."""
-
-    sha: str
-    parents: str
-    author: str
-    email: str
-    seconds: str
-    message: str
-    touches: list[tuple[str, str, str]]
 
 
 class Log:
@@ -167,10 +155,10 @@ class Log:
             done = self._run("rev-list", "--parents", start, check=False)
             rows = [line.split() for line in done.stdout.decode("ascii", "replace").splitlines()]
             if done.returncode and not rows and start == head:
-                raise GitError(_said(done.stderr), "`git fsck` may say more")
+                raise GitError(complaint(done.stderr), "`git fsck` may say more")
             found.update((row[0], None) for row in rows)
             if done.returncode:
-                self.notes[f"history before {start[:12]}"] = _said(done.stderr)
+                self.notes[f"history before {start[:12]}"] = complaint(done.stderr)
                 found.setdefault(start)  # it may be its parent that cannot be read
                 waiting += [sha for row in rows for sha in row[1:] if sha not in found]
         return list(found)
@@ -219,13 +207,11 @@ class Log:
         with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as asked:
             asked.write("\n".join(listed).encode())
             asked.seek(0)
-            with _started(command, asked, said) as process:
-                assert process.stdout is not None
-                _widen(process.stdout)
-                yield from parse(_tokens(process.stdout))
+            with started(command, asked, said) as process:
+                yield from parse(chain.from_iterable(split(ahead(process))))
                 if process.wait():
                     said.seek(0)
-                    raise GitError(_said(said.read()))
+                    raise GitError(complaint(said.read()))
 
     def _commit(self, raw: Raw) -> Commit:
         sha, parents, author, email, seconds, message, touches = raw
@@ -267,7 +253,8 @@ class Log:
         return known
 
     def _pieces(self, text: str) -> tuple[str, ...]:
-        if len(text) <= self._size or estimate(text) <= self._size:
+        short = len(text) <= (2 if text.isascii() else 1) * self._size
+        if short or estimate(text) <= self._size:
             return (text,) if text else ()
         chunks = chunk_parts([Part(text)], "", size=self._size, overlap=self._overlap)
         return tuple(chunk.text for chunk in chunks)
@@ -292,7 +279,7 @@ class Log:
         except OSError as error:
             raise absent(error) from error
         if check and done.returncode:
-            raise GitError(_said(done.stderr), "`git status` in that folder may say more")
+            raise GitError(complaint(done.stderr), "`git status` in that folder may say more")
         return done
 
 
@@ -300,92 +287,3 @@ def find(root: str) -> Git | None:
     """The repository around a folder, if there is one with anything in it."""
     git = git_above(root)
     return git if git is not None and git.folder else None
-
-
-def parse(tokens: Iterator[str]) -> Iterator[Raw]:
-    """What `git log -z` prints as commits.
-
-    Fields are told by their place, never by what is in them: a message or a path may hold anything
-    but the NUL that ends it.
-    """
-    token = next(tokens, "")
-    while token:
-        fields = list(islice(tokens, 5))
-        if len(fields) < 5:
-            return  # cut short
-        sha, (parents, author, email, seconds, message) = token[1:], fields
-        touches: list[tuple[str, str, str]] = []
-        token = ""
-        for token in tokens:
-            if not token:
-                continue
-            if token[0] != ":" and token[:2] != "\n:":
-                break
-            status = token[token.rindex(" ") + 1]
-            path = next(tokens, "")
-            if status in "RC":
-                touches.append((status, next(tokens, ""), path))
-            else:
-                touches.append((status, path, ""))
-        else:
-            token = ""
-        yield Raw(sha, parents, author, email, seconds, message, touches)
-
-
-def _tokens(stream: IO[bytes]) -> Iterator[str]:
-    """The text between NULs; bytes that are no UTF-8 are spelled out."""
-    return chain.from_iterable(_blocks(stream))
-
-
-def _blocks(stream: IO[bytes]) -> Iterator[list[str]]:
-    rest = b""
-    while block := stream.read(BLOCK):
-        whole, mark, rest_of = block.rpartition(b"\0")
-        if not mark:
-            rest += block
-            continue
-        yield (rest + whole).decode("utf-8", "backslashreplace").split("\0")
-        rest = rest_of
-    if rest:
-        yield [rest.decode("utf-8", "backslashreplace")]
-
-
-@contextlib.contextmanager
-def _started(
-    command: list[str], asked: IO[bytes] | int, said: IO[bytes] | int
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that does not outlive its reader."""
-    try:
-        process = subprocess.Popen(
-            command, stdin=asked, stdout=subprocess.PIPE, stderr=said, env=environment()
-        )
-    except OSError as error:
-        raise absent(error) from error
-    try:
-        yield process
-    finally:
-        process.kill()
-        assert process.stdout is not None
-        process.stdout.close()
-        process.wait()
-
-
-def _widen(pipe: IO[bytes]) -> None:
-    """A larger pipe, where there is such a thing: git reads on while what it found is written."""
-    with contextlib.suppress(ImportError, AttributeError, OSError):
-        import fcntl
-
-        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 1 << 20)
-
-
-def absent(error: OSError) -> GitError:
-    return GitError(
-        f"git cannot be started: {error.strerror}", "install git, and see `git --version`"
-    )
-
-
-def _said(stderr: bytes) -> str:
-    """What git complained of, on one line."""
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    told = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
-    return "; ".join(told or lines[-1:] or ["git failed"])[:300]
