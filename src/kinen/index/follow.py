@@ -63,7 +63,7 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     mark = Mark(head, past.rules, settings.rules, str(len(settings.hands)), digest(str(refs)))
     broken = [key for key, state in states.items() if state.reason]
     if mark == before and not broken:
-        return Report(unchanged=writer.count(SOURCE))
+        return Report()
     if not head:
         history.void()
         _remember(writer, Mark(), {})
@@ -71,7 +71,8 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     gaps = bool(broken)
     if before.hidden and mark.hidden != before.hidden:
         gaps = history.hide() or gaps
-    history.drop_commits(broken)
+    if broken:
+        history.drop_commits(broken)
     tagged = settings.hands[int(before.hands) :]
     now = all(hand.head == head for hand in tagged) and before == mark._replace(hands=before.hands)
     now = now and not gaps
@@ -83,10 +84,7 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
         added = 0
     _remember(writer, mark, past.notes)
     notes = (*past.remarks, *(f"{what}: {why}" for what, why in past.notes.items()))
-    count = writer.count(SOURCE)
-    return Report(
-        added=added, unchanged=max(0, count - added), skipped=len(past.notes), notes=notes
-    )
+    return Report(added=added, skipped=len(past.notes), notes=notes)
 
 
 def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -> int:

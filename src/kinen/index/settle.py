@@ -228,7 +228,7 @@ def _grow(history: History, head: str, old: str, tree: Tree) -> bool:
     owners = dict(lineage.owner)
     found = [lineage.commit(*step) for step in steps]
     affected = _present(history, steps, tree() if merged else None)
-    last = history.one("SELECT MAX(place) FROM commits")
+    last = history.one("SELECT place FROM commits WHERE id = ?", before)
     placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
     history.db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
     _own_more(history, lineage, owners, order)

@@ -50,7 +50,9 @@ def sync(
     """Full text of every source, then links, then vectors."""
     report = sync_text(job, sources)
     if past is not None:
-        report = _add(report, sync_past(job, *past))
+        read = sync_past(job, *past)
+        left = job.writer.count("git") - read.added
+        report = _add(report, read._replace(unchanged=max(0, left)))
     relink(job.writer, "links:" + digest("\n".join(sorted(attachments()))), resolver)
     if embedder is not None:
         report = _with_vectors(job, embedder, report)

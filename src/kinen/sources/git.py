@@ -13,7 +13,7 @@ import os
 import subprocess
 import tempfile
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from kinen import route
 from kinen.errors import GitError
@@ -204,9 +204,12 @@ class Log:
     ) -> Iterator[Raw]:
         relative = ["--relative"] if self.prefix else []
         command = [*self._base(), *LOG, *how, *relative, *revisions, "--"]
-        with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as asked:
-            asked.write("\n".join(listed).encode())
-            asked.seek(0)
+        with tempfile.TemporaryFile() as said, contextlib.ExitStack() as kept:
+            asked: IO[bytes] | int = subprocess.DEVNULL
+            if listed:
+                asked = kept.enter_context(tempfile.TemporaryFile())
+                asked.write("\n".join(listed).encode())
+                asked.seek(0)
             with started(command, asked, said) as process:
                 yield from parse(chain.from_iterable(split(ahead(process))))
                 if process.wait():
