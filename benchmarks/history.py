@@ -226,7 +226,7 @@ def _by_support(memory: Memory, paths: list[str]) -> list[str]:
 # Fixes and what they mend
 
 
-def gold(source: str, folder: Path) -> dict[str, Any]:
+def gold(source: str, folder: Path, every: int) -> dict[str, Any]:
     """Follow the history from fix to fix, and ask for each before it is there."""
     pairs = [json.loads(line) for line in (folder / "django_regression_pairs.jsonl").open()]
     fixes = [json.loads(line) for line in (folder / "django_fix_to_files.jsonl").open()]
@@ -238,7 +238,7 @@ def gold(source: str, folder: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as made:
         root = clone(source, Path(made))
         order = git(root, "rev-list", "--topo-order", "--reverse", "HEAD").split()
-        wanted = [sha for sha in order if sha in by_sha]
+        wanted = [sha for sha in order if sha in by_sha][::every]
         home = os.environ.get("KINEN_HOME") or str(Path(made) / "home")
         with Memory.open(root, home=home, settings={"git.snapshot_frequency": "0"}) as memory:
             for n, sha in enumerate(wanted):
@@ -323,6 +323,7 @@ def main() -> None:
     parser.add_argument("repositories", nargs="+")
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--gold", type=Path)
+    parser.add_argument("--every", type=int, default=1, help="of the fixes, only every so many")
     parser.add_argument("--home", type=Path)
     given = parser.parse_args()
     if given.what == "peak":
@@ -338,7 +339,7 @@ def main() -> None:
         elif given.what == "cochange":
             results[name] = cochange(source)
         else:
-            results[name] = gold(source, given.gold)
+            results[name] = gold(source, given.gold, given.every)
         print(json.dumps({name: results[name]}, indent=1))
     save(f"history-{given.what}", results)
 

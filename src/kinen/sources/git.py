@@ -21,7 +21,7 @@ from kinen.gitdir import environment, git_above
 from kinen.model import Commit, Part
 from kinen.sources.chunks import chunk_parts
 from kinen.sources.commits import read_message
-from kinen.sources.gitstream import Raw, absent, ahead, complaint, parse, split, started
+from kinen.sources.gitstream import Raw, absent, ahead, complaint, parse, plainly, split, started
 from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
@@ -211,7 +211,8 @@ class Log:
                 asked.write("\n".join(listed).encode())
                 asked.seek(0)
             with started(command, asked, said) as process:
-                yield from parse(chain.from_iterable(split(ahead(process))))
+                blocks = ahead(process) if len(revisions) == 1 else plainly(process)
+                yield from parse(chain.from_iterable(split(blocks)))
                 if process.wait():
                     said.seek(0)
                     raise GitError(complaint(said.read()))

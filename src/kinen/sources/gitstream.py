@@ -75,6 +75,13 @@ def split(blocks: Iterable[bytes]) -> Iterator[list[str]]:
         yield [rest.decode("utf-8", "backslashreplace")]
 
 
+def plainly(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """What a process prints, without a thread: of a few commits one would cost more than it saves."""
+    assert process.stdout is not None
+    while block := process.stdout.read(BLOCK):
+        yield block
+
+
 def ahead(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
     """What a process prints, read ahead by a thread: git goes on while what it found is written."""
     blocks: queue.Queue[bytes] = queue.Queue(AHEAD)
