@@ -76,7 +76,7 @@ def split(blocks: Iterable[bytes]) -> Iterator[list[str]]:
 
 
 def plainly(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What a process prints, without a thread: of a few commits one would cost more than it saves."""
+    """What a process prints; for a few commits, a thread costs more than it saves."""
     assert process.stdout is not None
     while block := process.stdout.read(BLOCK):
         yield block
