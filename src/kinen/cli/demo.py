@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,7 +46,9 @@ def command() -> click.Command:
 @click.command()
 @click.option("--keep", is_flag=True, help="keep the folder and say where it is")
 def demo(keep: bool) -> int:
-    """Build a small space, ask it three questions, and keep and recall a session of an agent."""
+    """Build a small space, ask it three questions, keep and recall a session of an agent, and ask
+    a git history.
+    """
     from kinen.memory import Memory
 
     folder = tempfile.mkdtemp(prefix="kinen-demo-")
@@ -61,6 +64,7 @@ def demo(keep: bool) -> int:
                 _ask(memory, scene, style)
             _links(memory, style)
             _session(memory, style)
+            _history(memory, root, style)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -127,3 +131,55 @@ def _session(memory: Memory, style: Style) -> None:
     print(f"\n{style('bold', f'$ kinen recall --budget 500 {asked}')}")
     print(style("dim", "  Pins, the session's summary, then what was found, inside a budget."))
     print(recall_text(memory.recall(Query(asked, budget=500))))
+
+
+COMMITS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("feat(labels): print a label", {"labels/render.py": "def render():\n    return 'utf-8'\n"}),
+    (
+        """fix(labels): read templates with a byte order mark
+
+Monday's batch came out blank: the mark was taken for text.
+
+tags: printing""",
+        {"labels/render.py": "def render():\n    return 'utf-8-sig'\n", "labels/test.py": "1\n"},
+    ),
+    (
+        "test(labels): a template that is empty",
+        {
+            "labels/render.py": "def render():\n    return 'utf-8-sig' or ''\n",
+            "labels/test.py": "2\n",
+        },
+    ),
+)
+
+
+def _history(memory: Memory, root: str, style: Style) -> None:
+    """Commits of a repository are memory, too."""
+    from kinen.model import Query
+    from kinen.render.history import companions_text, revisions_text
+
+    who = ("-c", "user.name=Mira", "-c", "user.email=mira@example.org")
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", root, *who, *words], check=True, capture_output=True)
+
+    try:
+        git("init", "-q")
+        for message, files in COMMITS:
+            for path, text in files.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            git("add", "labels")
+            git("commit", "-q", "-m", message)
+    except (OSError, subprocess.CalledProcessError):
+        return  # no git here: the rest was shown
+    asked = "why did Monday's labels come out blank"
+    print(f"\n{style('bold', f'$ kinen search --type commits {asked!r}')}")
+    print(style("dim", "  Git's history is read as it is, and searched like everything else."))
+    hits = memory.search(Query(asked, limit=1, kinds=("commit",)))
+    print(render.hits_text(hits, style=style))
+    print(f"\n{style('bold', '$ kinen history labels/render.py')}")
+    print(revisions_text(memory.history("labels/render.py"), style))
+    print(f"\n{style('bold', '$ kinen cochange labels/render.py')}")
+    print(companions_text(memory.cochanged("labels/render.py"), style))

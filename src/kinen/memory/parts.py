@@ -103,7 +103,7 @@ class Parts:
     @property
     def _git(self) -> tuple[str, str]:
         """The folders of the repository around the space: its own, and what worktrees share."""
-        if self._repository is None:
+        if not (self._repository and self._repository[0]):  # one may be made at any time
             from kinen.gitdir import git_above
 
             git = git_above(self.space.root)
