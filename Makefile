@@ -41,7 +41,7 @@ bench: $(STAMP)
 	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
-	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties
+	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties tests/index/test_killed_history.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -208,11 +208,14 @@ class Reader:
         return [row[0] for row in self.db.execute("SELECT digest FROM chunks")]
 
     def kinds(self) -> dict[str, int]:
-        return dict(
+        found = dict(
             self.db.execute(
-                "SELECT kind, COUNT(*) FROM records GROUP BY kind ORDER BY kind"
+                "SELECT kind, COUNT(*) FROM records WHERE key != '' GROUP BY kind"
             ).fetchall()
         )
+        for kind, table in (("commit", "commits"), ("file", "files")):  # not by their long rows
+            found[kind] = self._count(f"SELECT COUNT(*) FROM {table} WHERE record > 0")
+        return {kind: found[kind] for kind in sorted(found) if found[kind]}
 
     def stems(self, words: Sequence[str]) -> dict[str, str]:
         """Each word as the full-text tokenizer would store it."""
