@@ -24,8 +24,8 @@ def asked(demo_space: Path, tmp_path_factory: pytest.TempPathFactory):
 
 def test_the_public_names_are_these() -> None:
     names = (
-        "Capsule Chunk Edge Hit Hits KinenError Memory Observation Pin Query Recall Record Report"
-        " Scope Summary Vote __version__"
+        "Capsule Chunk Companion Edge Hit Hits KinenError Memory Observation Pin Query Recall"
+        " Record Report Revision Scope Summary Vote __version__"
     )
     assert kinen.__all__ == names.split()
     assert all(getattr(kinen, name) for name in kinen.__all__)

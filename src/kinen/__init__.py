@@ -7,6 +7,7 @@ with Memory.open("path/to/space") as memory:
     hits = memory.search(Query("why did we drop redis?"))
     memory.observe("we moved sessions to Postgres", scope={"session": "s1"})
     recall = memory.recall(Query("sessions", budget=500))
+    memory.history("src/auth.py"), memory.cochanged(["src/auth.py"])
 """
 
 from __future__ import annotations
@@ -17,12 +18,24 @@ if TYPE_CHECKING:
     from kinen.entries import Capsule, Observation, Pin, Recall, Scope, Summary
     from kinen.errors import KinenError
     from kinen.memory import Memory
-    from kinen.model import Chunk, Edge, Hit, Hits, Query, Record, Report, Vote
+    from kinen.model import (
+        Chunk,
+        Companion,
+        Edge,
+        Hit,
+        Hits,
+        Query,
+        Record,
+        Report,
+        Revision,
+        Vote,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
     "Capsule",
     "Chunk",
+    "Companion",
     "Edge",
     "Hit",
     "Hits",
@@ -34,6 +47,7 @@ __all__ = [
     "Recall",
     "Record",
     "Report",
+    "Revision",
     "Scope",
     "Summary",
     "Vote",

@@ -263,6 +263,10 @@ class Reader:
         return int(self.db.execute(sql).fetchone()[0])
 
 
+_TOUCHING = (
+    "r.id IN (SELECT o.record FROM paths p JOIN touches t ON t.path = p.id"
+    " JOIN commits o ON o.id = t.commit_id WHERE p.path GLOB ?)"
+)
 _FROM = " FROM chunks c JOIN records r ON r.id = c.record"
 
 
@@ -289,8 +293,12 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
         )
         values += [tag, literal(tag) + "/*"]
     if query.paths:
-        clauses.append("(" + " OR ".join("r.path GLOB ?" for _ in query.paths) + ")")
+        either = ["r.path GLOB ?" for _ in query.paths]
         values += [_glob(path) for path in query.paths]
+        if "commit" in query.kinds:  # has no path, but touched some
+            either += [_TOUCHING for _ in query.paths]
+            values += [_glob(path) for path in query.paths]
+        clauses.append(f"({' OR '.join(either)})")
     if query.events:
         clauses.append(f"r.event IN ({', '.join('?' * len(query.events))})")
         values += query.events
