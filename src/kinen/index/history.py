@@ -20,7 +20,15 @@ SOURCE = "git"
 BATCH = 2000
 HIDDEN = -1
 """The record of a commit that the user forgot."""
-RECORD = f"INSERT INTO records VALUES ({', '.join('?' * 18)})"
+# Of git's records none has a key, and an author is its user. What is the same in all is not bound.
+COMMIT_RECORD = (
+    "INSERT INTO records VALUES"
+    " (?, ?, 'commit', ?, '', ?, '', ?, ?, '[]', 1, 'git', '', '', '', ?, '', '')"
+)
+FILE_RECORD = (
+    "INSERT INTO records VALUES"
+    " (?, ?, 'file', ?, ?, ?, '', ?, ?, '[]', 1, 'git', '', '', '', '', '', '')"
+)
 
 
 class Hand(NamedTuple):
@@ -115,14 +123,15 @@ class History:
             cites += [(id_, *cited) for cited in one.cites]
             if shown > 0:
                 added = sorted({op[1:] for op in ops if op[0] == "+"}) if ops else []
-                title, at, author = one.subject, one.at, one.author
-                records.append(record_row(record, ref, title, "", at, added, one.about, author))
+                said = encode(added) if added else "[]"
+                row = (record, ref, one.subject, one.at, said, one.about, one.author)
+                records.append(row)
                 chunks += _chunks(record, one)
                 tags += [(tag, record) for tag in added]
                 record += 1
         insert = self.db.executemany
         insert("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, 0)", rows)
-        insert(RECORD, records)
+        insert(COMMIT_RECORD, records)
         insert(
             "INSERT INTO chunks(record, n, title, heading, path, body, extra, start_line,"
             " end_line, page, digest, segment) VALUES (?, ?, ?, '', '', ?, ?, 0, 0, 0, ?, '')",
@@ -203,25 +212,6 @@ class History:
             self.writer.bump()
         self._paths, self._names, self.new, self.steps = {}, {}, {}, []
         self._last_path, self._empty, self.fresh = 0, True, True
-
-
-def record_row(
-    id_: int,
-    ref: str,
-    title: str,
-    path: str,
-    at: str,
-    tags: list[str],
-    about: str,
-    author: str = "",
-) -> tuple[object, ...]:
-    """A row of `records`; of git's none has a key, and an author is its user."""
-    kind = ref.partition(":")[0]
-    said = encode(tags) if tags else "[]"
-    return (
-        *(id_, ref, kind, title, path, at, "", said, about, "[]", 1),
-        *(SOURCE, "", "", "", author, "", ""),
-    )
 
 
 def _chunks(record: int, commit: Commit) -> list[tuple[object, ...]]:

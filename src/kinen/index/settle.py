@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import translated, writing
-from kinen.index.history import RECORD, record_row
+from kinen.index.history import FILE_RECORD
 from kinen.index.writer import encode
 from kinen.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
 from kinen.text import identifier_parts
@@ -381,13 +381,13 @@ def _insert(
             shown = record
             about = '{"alive": true}' if file.path in present else '{"alive": false}'
             title, moment = path.rpartition("/")[2], at.get(file.last, "")
-            records.append(record_row(shown, f"file:{path}", title, path, moment, its, about))
+            records.append((shown, f"file:{path}", title, path, moment, encode(its), about))
             tags += [(tag, shown) for tag in its]
             record += 1
         said = "" if file.tags == SILENT else encode([sorted(part) for part in file.tags])
         extra = int(id_ in extras)
         rows.append((id_, shown, file.path, extra, counts.get(id_, 0), file.last, said))
     history.db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    history.db.executemany(RECORD, records)
+    history.db.executemany(FILE_RECORD, records)
     history.db.executemany("INSERT INTO names(rowid, words) VALUES (?, ?)", names)
     history.db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", sorted(tags))
