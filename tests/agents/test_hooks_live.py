@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KINEN = Path(sys.executable).with_name("kinen")
-pytestmark = pytest.mark.skipif(not KINEN.exists(), reason="kinen is not installed here")
 SESSION, GUIDE = "src/auth/session.py", "docs/guide.md"
 
 
