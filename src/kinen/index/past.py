@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.index.reader import conditions, expression, literal, to_record
+from kinen.index.reader import RECORD, conditions, expression, literal, to_record
 from kinen.lineage import SILENT, WIDE, together
 from kinen.model import Edge, Revision
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kinen.model import Query, Record
 
 _OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
-_RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 # What touched a file: by the paths that are its own, or told apart from who has them now.
 TOUCHED = (
     "SELECT t.commit_id, t.path, t.status, t.before, t.file"
@@ -54,7 +53,7 @@ def files(db: sqlite3.Connection, wanted: Wanted) -> list[Record]:
         )
         values += [tag, literal(tag) + "/*"]
     rows = db.execute(
-        f"SELECT {_RECORD}, f.commits FROM files f JOIN records r ON r.id = f.record"
+        f"SELECT {RECORD}, f.commits FROM files f JOIN records r ON r.id = f.record"
         f" JOIN paths p ON p.id = f.path WHERE {' AND '.join(where)} ORDER BY r.path",
         values,
     )
@@ -236,7 +235,7 @@ def records(reader: Reader, files: Sequence[int], query: Query) -> dict[int, Rec
     where, values = conditions(query._replace(kinds=(), since="", until="", user="", session=""))
     marks = ", ".join("?" * len(files))
     rows = reader.db.execute(
-        f"SELECT f.id, {_RECORD} FROM files f JOIN records r ON r.id = f.record"
+        f"SELECT f.id, {RECORD} FROM files f JOIN records r ON r.id = f.record"
         f" JOIN paths p ON p.id = f.path{where or ' WHERE 1'} AND p.present AND f.id IN ({marks})",
         (*values, *files),
     )

@@ -20,7 +20,7 @@ WEIGHTS = (1.0, 0.5, 0.5, 1.0, 1.5)
 
 # Sorting by the function is a third faster than by FTS5's hidden column `rank`.
 _RANK = f"bm25(search, {', '.join(map(str, WEIGHTS))})"
-_RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
+RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
 
 
@@ -111,7 +111,7 @@ class Reader:
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         marks = ", ".join("?" * len(ids))
         rows = self.db.execute(
-            f"SELECT c.id, {_RECORD}, {_CHUNK}{_FROM} WHERE c.id IN ({marks})", tuple(ids)
+            f"SELECT c.id, {RECORD}, {_CHUNK}{_FROM} WHERE c.id IN ({marks})", tuple(ids)
         )
         found = {}
         for row in rows:
@@ -152,12 +152,12 @@ class Reader:
         return [Chunk(ref, *row) for row in rows]
 
     def record(self, ref: str) -> Record | None:
-        row = self.db.execute(f"SELECT {_RECORD} FROM records r WHERE r.ref = ?", (ref,)).fetchone()
+        row = self.db.execute(f"SELECT {RECORD} FROM records r WHERE r.ref = ?", (ref,)).fetchone()
         return to_record(row) if row else None
 
     def at_path(self, path: str) -> Record | None:
         row = self.db.execute(
-            f"SELECT {_RECORD} FROM records r WHERE r.path = ? AND r.path != ''"
+            f"SELECT {RECORD} FROM records r WHERE r.path = ? AND r.path != ''"
             " ORDER BY r.kind = 'file', r.ref",
             (path,),
         ).fetchone()
@@ -166,7 +166,7 @@ class Reader:
     def records(self, kinds: Sequence[str] = ()) -> list[Record]:
         where = f" WHERE r.kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         rows = self.db.execute(
-            f"SELECT {_RECORD} FROM records r{where} ORDER BY r.path, r.ref", tuple(kinds)
+            f"SELECT {RECORD} FROM records r{where} ORDER BY r.path, r.ref", tuple(kinds)
         )
         return [to_record(row) for row in rows]
 
