@@ -664,7 +664,7 @@ def test_the_template_loads_and_every_line_of_it_can_be_uncommented(
     loaded = config.load(data, space)
     assert (loaded.space.name, loaded.space.id) == ("My notes", "a1b2")
     lines = text.splitlines()
-    assert len(lines) < 30
+    assert len(lines) < 60
     ours.write_text("\n".join([lines[0], *(line.removeprefix("# ") for line in lines[1:])]))
     assert config.load(data, space)._replace(sources={}) == loaded._replace(sources={})
     ours.write_text(config.template("x"))

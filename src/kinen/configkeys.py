@@ -52,6 +52,25 @@ class GitSection(NamedTuple):
     components: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
+class DistillSection(NamedTuple):
+    order: tuple[str, ...] = ("extract",)
+    timeout: int = 30
+    cache_hours: int = 24
+    budget: int = 500
+    claude_model: str = "haiku"
+    gemini_model: str = "gemini-2.5-flash"
+    ollama_model: str = ""
+    ollama_endpoint: str = "http://127.0.0.1:11434"
+
+
+class ConsolidationSection(NamedTuple):
+    on_session_close: bool = True
+    extract_decisions: bool = True
+    confidence_threshold: float = 0.7
+    strategy: str = "hybrid"
+    surprisal_threshold: float = 3.0
+
+
 class Config(NamedTuple):
     """Every setting, with where it came from and what was ignored for want of trust."""
 
@@ -61,11 +80,13 @@ class Config(NamedTuple):
     recall: RecallSection = RecallSection()
     privacy: PrivacySection = PrivacySection()
     git: GitSection = GitSection()
+    distill: DistillSection = DistillSection()
+    consolidation: ConsolidationSection = ConsolidationSection()
     ignored: tuple[str, ...] = ()
     sources: Mapping[str, str] = {}
 
 
-SECTIONS = Config._fields[:6]
+SECTIONS = Config._fields[:8]
 
 
 class Row(NamedTuple):
@@ -135,11 +156,43 @@ ROWS = {
             "mapping",
             "tags by glob; in one line: `docs/**=docs, packages/core/**=core manifest`",
         ),
+        Row(
+            "distill",
+            "order",
+            "words",
+            "who is asked for a digest: claude, gemini, ollama, extract; all but extract are told"
+            " what was found",
+            dangerous=True,
+        ),
+        Row("distill", "timeout", "int", "seconds until one of them is given up", 1, 600),
+        Row("distill", "cache_hours", "int", "how long a digest is kept, 0: not at all", 0, 8760),
+        Row("distill", "budget", "int", "most tokens of a digest", 50, 100_000),
+        Row("distill", "claude_model", "text", "model that `claude -p` is to use", dangerous=True),
+        Row("distill", "gemini_model", "text", "model that `gemini -p` is to use", dangerous=True),
+        Row("distill", "ollama_model", "text", "model of Ollama, none: not asked", dangerous=True),
+        Row("distill", "ollama_endpoint", "url", "address of Ollama", dangerous=True),
+        Row("consolidation", "on_session_close", "bool", "draw memories when a session ends"),
+        Row("consolidation", "extract_decisions", "bool", "draw decisions from what was written"),
+        Row("consolidation", "confidence_threshold", "float", "less certain ones stay out", 0, 1),
+        Row(
+            "consolidation",
+            "strategy",
+            "choice",
+            "whose words in a session count",
+            choices=("user_only", "assistant_only", "hybrid"),
+        ),
+        Row(
+            "consolidation",
+            "surprisal_threshold",
+            "float",
+            "how much must be new before memories are drawn in between",
+            0,
+            1_000_000,
+        ),
     )
 }
 # Known names that nothing reads yet: files that have them load.
 RESERVED = (
-    *("index.path", "consolidation.on_session_close", "consolidation.extract_decisions"),
-    *("consolidation.confidence_threshold", "daemon.auto_start", "daemon.idle_shutdown_minutes"),
-    *("daemon.watch_debounce_ms", "distill.order", "distill.timeout", "distill.cache_hours"),
+    *("index.path", "daemon.auto_start", "daemon.idle_shutdown_minutes"),
+    "daemon.watch_debounce_ms",
 )

@@ -118,6 +118,80 @@ class Learned(NamedTuple):
         return f"memory:{self.id}"
 
 
+class Checkpoint(NamedTuple):
+    """What somebody kept of their work, as a file of `.memories/` has it."""
+
+    id: str
+    at: str
+    """ISO 8601, UTC, milliseconds, ending in Z."""
+    text: str
+    tags: tuple[str, ...] = ()
+    branch: str = ""
+    commit: str = ""
+    files: tuple[str, ...] = ()
+    """What was changed and not committed then."""
+    summary: str = ""
+    plan: str = ""
+    """The id of the plan that was active."""
+    type: str = ""
+    context: str = ""
+    decision: str = ""
+    alternatives: tuple[str, ...] = ()
+    impact: str = ""
+    evidence: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    next: str = ""
+    confidence: int = 0
+    """1 to 5, 0 where nothing was said."""
+    unknowns: tuple[str, ...] = ()
+
+
+class Plan(NamedTuple):
+    """What is being worked towards; of a project's plans one is active."""
+
+    id: str
+    title: str
+    text: str
+    status: str = "active"
+    """`active`, `completed` or `archived`."""
+    created: str = ""
+    updated: str = ""
+    tags: tuple[str, ...] = ()
+    path: str = ""
+    """Its file, relative to the space."""
+    current: bool = False
+    """Whether it is the one that is being worked on."""
+
+    @property
+    def ref(self) -> str:
+        return f"plan:{self.path}"
+
+
+class Passage(NamedTuple):
+    """A piece of text that a digest is made of, best first."""
+
+    ref: str
+    text: str
+    title: str = ""
+    at: str = ""
+
+
+class Digest(NamedTuple):
+    """A distilled answer with its sources and what it cost."""
+
+    text: str
+    by: str
+    """`extract`, `claude`, `gemini` or `ollama`."""
+    sources: tuple[str, ...] = ()
+    """The refs that it cites, in order."""
+    tokens_in: int = 0
+    """What was read."""
+    tokens_out: int = 0
+    cached: bool = False
+    notes: tuple[str, ...] = ()
+    """Who was asked before in vain, and why."""
+
+
 class Item(NamedTuple):
     """One thing in a recall: what it cites, and the text an agent reads."""
 
