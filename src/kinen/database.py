@@ -43,7 +43,13 @@ def remove_database(path: str) -> None:
 
 @contextlib.contextmanager
 def writing(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """A write transaction: IMMEDIATE, so that it waits its turn instead of failing halfway."""
+    """A write transaction: IMMEDIATE, so that it waits its turn instead of failing halfway.
+
+    Inside another one it is a part of that.
+    """
+    if db.in_transaction:
+        yield db
+        return
     db.execute("BEGIN IMMEDIATE")
     try:
         yield db

@@ -216,7 +216,8 @@ def dump(db: sqlite3.Connection) -> dict[str, list[Any]]:
 def followed(repository: Repository, writer: Writer) -> None:
     git = git_above(str(repository.root))
     assert git is not None
-    log = Log(git, str(repository.root), excluded=TAGGER.excluded)
+    log = Log(git, str(repository.root))
+    log.exclude(TAGGER.excluded, TAGGER.exclude_digest)
     follow(writer, log, Settings(TAGGER.derived, "", repository.hands), lambda _: None)
     assert not log.notes
     assert not log.remarks

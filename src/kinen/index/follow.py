@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import translated, writing
 from kinen.errors import GitError
-from kinen.index.history import SOURCE, History
-from kinen.index.settle import retag, settle
+from kinen.index import settle
+from kinen.index.grow import grow, retag
+from kinen.index.history import BATCH, SOURCE, History
 from kinen.model import Report
 from kinen.text import digest
 
@@ -76,15 +78,37 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     tagged = settings.hands[int(before.hands) :]
     now = all(hand.head == head for hand in tagged) and before == mark._replace(hands=before.hands)
     now = now and not gaps
-    if not now or not retag(history, tagged):
-        added = _read(history, past, "" if gaps else before.head, done) if not now else 0
-        grew = before.head and before == mark._replace(head=before.head) and not gaps
-        settle(history, head, before.head, lambda: past.tree(head), anew=not grew)
-    else:
+    grew = bool(before.head) and before == mark._replace(head=before.head) and not gaps
+    added = _step(history, past, before, mark, done) if grew else -1
+    if added < 0 and now and retag(history, tagged):
         added = 0
-    _remember(writer, mark, past.notes)
+        _remember(writer, mark, {})
+    elif added < 0:
+        added = _read(history, past, "" if gaps else before.head, done) if not now else 0
+        _settle(history, head, before.head, lambda: past.tree(head), anew=not grew)
+        _remember(writer, mark, past.notes)
     notes = (*past.remarks, *(f"{what}: {why}" for what, why in past.notes.items()))
     return Report(added=added, skipped=len(past.notes), notes=notes)
+
+
+def _step(
+    history: History, past: Past, before: Mark, mark: Mark, done: Callable[[int], None]
+) -> int:
+    """Take in the few commits that came after the last one, in one transaction; -1 if they are
+    many, or git no longer knows that one.
+    """
+    try:
+        found = list(islice(past.since(mark.head, before.head), BATCH))
+    except GitError:
+        return -1
+    if len(found) == BATCH:
+        return -1
+    with translated(history.writer.path), writing(history.db):
+        history.loading.begin()
+        added = history.add(found, inside=past.inside, done=done)
+        _settle(history, mark.head, before.head, lambda: past.tree(mark.head), anew=False)
+        _remember(history.writer, mark, past.notes)
+    return added
 
 
 def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -> int:
@@ -108,6 +132,19 @@ def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -
     return added
 
 
+def _settle(history: History, head: str, old: str, tree: settle.Tree, *, anew: bool) -> None:
+    """Make files of the commits: of the new ones if the history only grew, else of all."""
+    # What was just read needs no database to be replayed, which is busy with full text.
+    plan = (
+        settle.plan(history, head, tree) if history.fresh and not history.settings.hands else None
+    )
+    history.loading.wait()
+    with translated(history.writer.path), writing(history.db):
+        if plan is not None or anew or not grow(history, head, old, tree):
+            settle.build(history, plan or settle.plan(history, head, tree))
+        history.writer.bump()
+
+
 def _mark(states: dict[str, State]) -> Mark:
     if HEAD not in states:
         return Mark()
@@ -120,5 +157,6 @@ def _remember(writer: Writer, mark: Mark, notes: dict[str, str]) -> None:
     rows += [(key, getattr(mark, key), "", "") for key in _FACTS]
     rows += [(what, "", "", why) for what, why in notes.items()]
     with translated(writer.path), writing(writer.db):
+        writer.count_chunks()
         writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))
         writer.db.executemany(f"INSERT INTO states VALUES ('{SOURCE}', ?, ?, ?, ?)", rows)

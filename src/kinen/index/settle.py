@@ -1,39 +1,20 @@
-"""Makes files of commits: which is which through renames, what it is tagged, whether it is there.
-
-A history that only grew is settled from where it was left; any other from the beginning.
-"""
+"""Makes files of commits: which is which through renames, its tags, whether it is there."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.database import translated, writing
 from kinen.index.history import FILE_RECORD
 from kinen.index.writer import encode
-from kinen.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
+from kinen.lineage import SILENT, File, Lineage, Step, Touch, ordered
 from kinen.text import identifier_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kinen.index.history import Hand, History
+    from kinen.index.history import History
 
     Tree = Callable[[], list[str] | None]
-
-
-def settle(history: History, head: str, old: str, tree: Tree, *, anew: bool) -> None:
-    """Make files of the commits: of the new ones if the history only grew, else of all."""
-    # What was just read needs no database to be replayed, which is busy with full text.
-    plan = _plan(history, head, tree) if history.fresh and not history.settings.hands else None
-    history.loading.wait()
-    with translated(history.writer.path), writing(history.db):
-        if plan is not None or anew or not _grow(history, head, old, tree):
-            _build(history, plan or _plan(history, head, tree))
-        history.writer.bump()
-
-
-# From the beginning
 
 
 class Plan(NamedTuple):
@@ -50,7 +31,8 @@ class Plan(NamedTuple):
     there: list[str] | None
 
 
-def _plan(history: History, head: str, tree: Tree) -> Plan:
+def plan(history: History, head: str, tree: Tree) -> Plan:
+    """Replay all commits; nothing is written."""
     ids, above, told = _told(history)
     graph = {id_: [ids[sha] for sha in shas if sha in ids] for id_, shas in above.items()}
     order = ordered(ids[head], graph, set()) if head in ids else []
@@ -60,7 +42,8 @@ def _plan(history: History, head: str, tree: Tree) -> Plan:
     return Plan(gone, steps, found, lineage, waiting, tree())
 
 
-def _build(history: History, plan: Plan) -> None:
+def build(history: History, plan: Plan) -> None:
+    """Write the files anew."""
     _, steps, found, lineage, waiting, there = plan
     history.remove(plan.gone)
     present = _after(steps) if there is None else {history.path(path) for path in there}
@@ -76,7 +59,7 @@ def _build(history: History, plan: Plan) -> None:
         files[number] = File(path, tags=tags)
         extras.add(number)
     at = dict(history.db.execute("SELECT id, at FROM commits"))
-    _insert(history, files, extras, _counted(found), present, at)
+    insert(history, files, extras, counted(found), present, at)
 
 
 def _told(
@@ -141,10 +124,10 @@ def _tag(lineage: Lineage, waiting: dict[int, list[str]], told: Iterable[tuple[i
 
 def _after(steps: list[Step]) -> set[int]:
     """The paths that are there after all steps, where git cannot tell."""
-    return {path for path, there in _moved(steps).items() if there}
+    return {path for path, there in moved(steps).items() if there}
 
 
-def _moved(steps: list[Step]) -> dict[int, bool]:
+def moved(steps: list[Step]) -> dict[int, bool]:
     """The paths that steps touched, and whether each is there after them."""
     now: dict[int, bool] = {}
     for step in steps:
@@ -170,7 +153,7 @@ def _own_all(history: History, lineage: Lineage, steps: list[Step], found: list[
     owner = {path: file for path, file in lineage.owner.items() if file in lineage.files}
     rows = [(file, path) for path, file in owner.items()]
     history.db.executemany("UPDATE paths SET file = ? WHERE id = ?", rows)
-    _set_apart(history, lineage, steps, found)
+    set_apart(history, lineage, steps, found)
     # A path that nobody has was never anywhere but in what was taken out.
     history.db.execute(
         "DELETE FROM paths WHERE file = 0 AND NOT present"
@@ -179,7 +162,7 @@ def _own_all(history: History, lineage: Lineage, steps: list[Step], found: list[
     )
 
 
-def _set_apart(
+def set_apart(
     history: History, lineage: Lineage, steps: list[Step], found: Sequence[Sequence[int]]
 ) -> None:
     """Write whose a touch is where that is not who has the path."""
@@ -196,7 +179,7 @@ def _set_apart(
     history.db.executemany(sql, apart)
 
 
-def _counted(found: Iterable[list[int]]) -> dict[int, int]:
+def counted(found: Iterable[list[int]]) -> dict[int, int]:
     """How many commits touched each file."""
     counts: dict[int, int] = {}
     for files in found:
@@ -205,164 +188,7 @@ def _counted(found: Iterable[list[int]]) -> dict[int, int]:
     return counts
 
 
-# From where it was left
-
-
-def _grow(history: History, head: str, old: str, tree: Tree) -> bool:
-    """Go on from the state before the new commits; False if that cannot be."""
-    before = history.one("SELECT id FROM commits WHERE sha = ?", old) if old else 0
-    if not before or head not in history.new:
-        return False
-    ids = {sha: id_ for sha, (id_, _) in history.new.items()}
-    ids[old] = before
-    above = {id_: [ids.get(sha, 0) for sha in shas] for id_, shas in history.new.values()}
-    if not on_first_line(before, ids[head], above):
-        return False
-    order = ordered(ids[head], above, {before, 0})
-    told = {step.commit: step for step in history.steps}
-    steps = [told[id_] for id_ in order]
-    merged = any(len(shas) > 1 for _, shas in history.new.values())
-    if _unsettles(history, steps, merged):
-        return False
-    lineage = _state(history, {touch for step in steps for touch in step.touches})
-    owners = dict(lineage.owner)
-    found = [lineage.commit(*step) for step in steps]
-    affected = _present(history, steps, tree() if merged else None)
-    last = history.one("SELECT place FROM commits WHERE id = ?", before)
-    placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
-    history.db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
-    _own_more(history, lineage, owners, order)
-    _set_apart(history, lineage, steps, found)
-    _write(history, lineage, affected, _counted(found))
-    return True
-
-
-def _unsettles(history: History, steps: list[Step], merged: bool) -> bool:
-    """Whether the place of a tag given by hand moves, or the file it is for: both were settled by
-    the commits there were.
-    """
-    touched = {
-        path for step in steps for touch in step.touches for path in (touch.path, touch.before)
-    }
-    for hand in history.settings.hands:
-        if hand.head in history.new:
-            return True
-        path = history.path(hand.path)
-        placed = history.one("SELECT place FROM commits WHERE sha = ?", hand.head)
-        given = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
-        if (merged or path in touched) and not (placed and given):
-            return True
-    return False
-
-
-def _state(history: History, touches: set[Touch]) -> Lineage:
-    """A replay's state as it was left, as far as these touches need it."""
-    lineage = Lineage(history.derived, history.one("SELECT MAX(id) FROM files") + 1)
-    for path in {t.path for t in touches} | {t.before for t in touches if t.before}:
-        file = history.one("SELECT file FROM paths WHERE id = ?", path)
-        if file:
-            lineage.owner[path] = file
-            lineage.files[file] = _file(history, file)
-    return lineage
-
-
-def _file(history: History, file: int) -> File:
-    sql = "SELECT path, last, said FROM files WHERE id = ?"
-    path, last, said = history.db.execute(sql, (file,)).fetchone()
-    tags = Tags(*map(frozenset, json.loads(said))) if said else SILENT
-    return File(path, last, tags)
-
-
-def _present(history: History, steps: list[Step], tree: list[str] | None) -> set[int]:
-    """Bring the paths at the head up to date; those that were touched, came or went."""
-    now = _moved(steps)
-    affected = set(now)
-    if tree is not None:
-        there = {history.path(path) for path in tree}
-        rows = history.db.execute("SELECT id FROM paths WHERE present").fetchall()
-        before = {id_ for (id_,) in rows}
-        now = {**dict.fromkeys(before - there, False), **dict.fromkeys(there - before, True)}
-        affected |= set(now)
-    rows = [(int(on), path) for path, on in now.items()]
-    history.db.executemany("UPDATE paths SET present = ? WHERE id = ?", rows)
-    return affected
-
-
-def _own_more(history: History, lineage: Lineage, owners: dict[int, int], order: list[int]) -> None:
-    """Write who has which path now; what came before stays with who had it then."""
-    db, first = history.db, min(order)
-    for file in lineage.retired:
-        db.execute("UPDATE touches SET file = -1 WHERE file = ?", (file,))
-        db.execute(
-            "UPDATE touches SET file = -1 WHERE file = 0 AND commit_id < ?"
-            " AND path IN (SELECT id FROM paths WHERE file = ?)",
-            (first, file),
-        )
-        db.execute("UPDATE paths SET file = 0 WHERE file = ?", (file,))
-    for path, file in lineage.owner.items():
-        before = owners.get(path, 0)
-        if file in lineage.files and before != file:
-            sql = "UPDATE touches SET file = ? WHERE path = ? AND file = 0 AND commit_id < ?"
-            db.execute(sql, (before or -1, path, first))
-            db.execute("UPDATE paths SET file = ? WHERE id = ?", (file, path))
-
-
-def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[int, int]) -> None:
-    """Write the files of a state again, and those at paths that came or went."""
-    db, files = history.db, dict(lineage.files)
-    given: dict[int, Tags] = {}
-    for path in affected:
-        rows = db.execute("SELECT id, extra FROM files WHERE path = ?", (path,)).fetchall()
-        for id_, extra in rows:
-            if extra:
-                given[path] = _file(history, id_).tags
-            if id_ not in files and id_ not in lineage.retired:
-                files[id_] = _file(history, id_)
-    totals = {}
-    for id_ in [*files, *lineage.retired]:
-        row = db.execute("SELECT record, commits, extra FROM files WHERE id = ?", (id_,))
-        record, commits, extra = row.fetchone() or (0, 0, 0)
-        totals[id_] = commits + counts.get(id_, 0)
-        history.drop([record] if record else [])
-        db.execute("DELETE FROM files WHERE id = ?", (id_,))
-        db.execute("DELETE FROM names WHERE rowid = ?", (id_,))
-        if extra:
-            del files[id_]
-    taken = {file.path for file in files.values()}
-    sql = "SELECT present FROM paths WHERE id = ?"
-    present = {path for path in affected | taken if history.one(sql, path)}
-    extras, last = set(), max([*totals, history.one("SELECT MAX(id) FROM files")])
-    for number, path in enumerate(sorted((affected & present) - taken), last + 1):
-        files[number] = File(path, tags=given.get(path, SILENT))
-        extras.add(number)
-    at = {}
-    for file in files.values():
-        row = db.execute("SELECT at FROM commits WHERE id = ?", (file.last,)).fetchone()
-        at[file.last] = row[0] if row else ""
-    _insert(history, files, extras, totals, present, at)
-
-
-def retag(history: History, hands: Iterable[Hand]) -> bool:
-    """Tags given by hand just now; False if one is of a path that no commit has made."""
-    with translated(history.writer.path), writing(history.db):
-        lineage = Lineage(history.derived)
-        for hand in hands:
-            path = history.path(hand.path)
-            file = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
-            if not file:
-                return False
-            lineage.owner[path] = file
-            lineage.files.setdefault(file, _file(history, file))
-            lineage.by_hand(path, hand.op)
-        _write(history, lineage, set(), {})
-        history.writer.bump()
-    return True
-
-
-# Both
-
-
-def _insert(
+def insert(
     history: History,
     files: dict[int, File],
     extras: set[int],
@@ -379,15 +205,22 @@ def _insert(
         its, shown = file.tags.current(history.derived(file.path)), 0
         if f"file:{path}" not in hidden:
             shown = record
-            about = '{"alive": true}' if file.path in present else '{"alive": false}'
+            about = alive_json(file.path in present)
             title, moment = path.rpartition("/")[2], at.get(file.last, "")
             records.append((shown, f"file:{path}", title, path, moment, encode(its), about))
             tags += [(tag, shown) for tag in its]
             record += 1
-        said = "" if file.tags == SILENT else encode([sorted(part) for part in file.tags])
-        extra = int(id_ in extras)
-        rows.append((id_, shown, file.path, extra, counts.get(id_, 0), file.last, said))
+        extra, count = int(id_ in extras), counts.get(id_, 0)
+        rows.append((id_, shown, file.path, extra, count, file.last, said(file)))
     history.db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     history.db.executemany(FILE_RECORD, records)
     history.db.executemany("INSERT INTO names(rowid, words) VALUES (?, ?)", names)
     history.db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", sorted(tags))
+
+
+def alive_json(alive: bool) -> str:
+    return '{"alive": true}' if alive else '{"alive": false}'
+
+
+def said(file: File) -> str:
+    return "" if file.tags == SILENT else encode([sorted(part) for part in file.tags])

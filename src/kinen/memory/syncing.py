@@ -122,8 +122,11 @@ class Syncing(Parts):
         size, overlap = settings.chunk_size, settings.chunk_overlap
         return Entries(self._journal.ready(), size=size, overlap=overlap)
 
-    def _past(self) -> tuple[Log, Settings] | None:
-        """The history of the repository around the space, and what its files are tagged by."""
+    def _past(self, known: str = "") -> tuple[Log, Settings] | None:
+        """The history of the repository around the space, and what its files are tagged by.
+
+        With the commit that is known, git begins at once to look for what came after it.
+        """
         from kinen.index.history import Hand, Settings
         from kinen.sources.git import Log, find
         from kinen.sources.rules import Tagger
@@ -131,21 +134,18 @@ class Syncing(Parts):
         git = find(self.space.root)
         if git is None:
             return None
+        settings = self.config.index
+        log = Log(git, self.space.root, size=settings.chunk_size, overlap=settings.chunk_overlap)
+        if known:
+            log.begin(known)
         hands: list[Hand] = []
         if self._journal.exists:
             from kinen.journal.reading import tag_ops
 
             hands = [Hand(*row) for row in tag_ops(self._journal.db)]
-        rules, settings = self._rules, self.config.index
+        rules = self._rules
         tagger = Tagger(rules)
-        log = Log(
-            git,
-            self.space.root,
-            excluded=tagger.excluded,
-            rules=tagger.exclude_digest,
-            size=settings.chunk_size,
-            overlap=settings.chunk_overlap,
-        )
+        log.exclude(tagger.excluded, tagger.exclude_digest)
         log.remarks += rules.notes
         hidden = frozenset(self._suppressed())
         return log, Settings(tagger.derived, tagger.digest, hands, hidden)
@@ -206,7 +206,7 @@ class Syncing(Parts):
         from kinen.index.sync import Job, sync_past
         from kinen.index.writer import Writer, sync_lock
 
-        past = self._past()
+        past = self._past(self._reader.stamp("git", ""))
         if past is None:
             return []
         try:
@@ -215,7 +215,6 @@ class Syncing(Parts):
                 contextlib.closing(Writer(self._file("index.db"))) as writer,
             ):
                 report = sync_past(Job(writer, self._cache, _silent), *past)
-                writer.count_chunks()
         except Busy:
             return ["the history is still being indexed: more will be found later"]
         return list(report.notes)

@@ -59,13 +59,13 @@ class Log:
         git: Git,
         root: str,
         *,
-        excluded: Callable[[str], bool] = lambda _path: False,
-        rules: str = "",
         size: int = 512,
         overlap: int = 50,
     ) -> None:
         self._git, self.root = git, root
-        self._excluded, self._size, self._overlap = excluded, size, overlap
+        self._size, self._overlap = size, overlap
+        self._excluded: Callable[[str], bool] = lambda _path: False
+        self._begun: tuple[list[str], Iterator[Raw]] | None = None
         self._days: dict[int, str] = {}
         self._known: dict[tuple[str, str, bool], str] = {}
         top = os.path.realpath(git.top)
@@ -79,7 +79,13 @@ class Log:
             self.remarks.append(
                 "a partial clone: files that were renamed and changed are not known"
             )
-        self.rules = digest("\0".join((str(VERSION), rules, f"{size}:{overlap}", *self._frame())))
+        self.exclude(self._excluded, "")
+
+    def exclude(self, excluded: Callable[[str], bool], rules: str) -> None:
+        """Leave out paths; `rules` names the rules by which."""
+        self._excluded = excluded
+        how = (str(VERSION), rules, f"{self._size}:{self._overlap}", *self._frame())
+        self.rules = digest("\0".join(how))
 
     def _frame(self) -> Iterator[str]:
         """What else decides how commits read: where the history is cut, who is who."""
@@ -105,7 +111,18 @@ class Log:
 
     def since(self, head: str, old: str = "") -> Iterator[Commit]:
         """Every commit up to the head that is not before `old`, as git comes to them."""
-        return map(self._commit, self._log(self._how, [head, *([f"^{old}"] if old else ())]))
+        asked = [head, *([f"^{old}"] if old else ())]
+        if self._begun and self._begun[0] == asked:
+            (_, found), self._begun = self._begun, None
+        else:
+            found = self._log(self._how, asked)
+        return map(self._commit, found)
+
+    def begin(self, old: str) -> None:
+        """Have git look for what `since` will be asked for, while others get ready."""
+        asked = [self.head(), f"^{old}"]
+        with contextlib.suppress(GitError):
+            self._begun = (asked, self._log(self._how, asked))
 
     def among(self, head: str, known: set[str]) -> Iterator[Commit]:
         """The commits up to the head that are not known; what cannot be read is noted."""
@@ -202,6 +219,14 @@ class Log:
     def _log(
         self, how: Sequence[str], revisions: Sequence[str], listed: Sequence[str] = ()
     ) -> Iterator[Raw]:
+        """Commits as git prints them; it has begun when this returns."""
+        found = self._streamed(how, revisions, listed)
+        next(found)
+        return found
+
+    def _streamed(
+        self, how: Sequence[str], revisions: Sequence[str], listed: Sequence[str]
+    ) -> Iterator[Raw]:
         relative = ["--relative"] if self.prefix else []
         command = [*self._base(), *LOG, *how, *relative, *revisions, "--"]
         with tempfile.TemporaryFile() as said, contextlib.ExitStack() as kept:
@@ -211,6 +236,7 @@ class Log:
                 asked.write("\n".join(listed).encode())
                 asked.seek(0)
             with started(command, asked, said) as process:
+                yield Raw("", "", "", "", "", "", [])
                 blocks = ahead(process) if len(revisions) == 1 else plainly(process)
                 yield from parse(chain.from_iterable(split(blocks)))
                 if process.wait():

@@ -1,0 +1,215 @@
+"""Goes on from the files there were, where a history only grew."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.database import translated, writing
+from kinen.index.settle import alive_json, counted, insert, moved, said, set_apart
+from kinen.index.writer import encode
+from kinen.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kinen.index.history import Hand, History
+    from kinen.index.settle import Tree
+
+
+def grow(history: History, head: str, old: str, tree: Tree) -> bool:
+    """Go on from the state before the new commits; False if that cannot be."""
+    before = history.one("SELECT id FROM commits WHERE sha = ?", old) if old else 0
+    if not before or head not in history.new:
+        return False
+    ids = {sha: id_ for sha, (id_, _) in history.new.items()}
+    ids[old] = before
+    above = {id_: [ids.get(sha, 0) for sha in shas] for id_, shas in history.new.values()}
+    if not on_first_line(before, ids[head], above):
+        return False
+    order = ordered(ids[head], above, {before, 0})
+    told = {step.commit: step for step in history.steps}
+    steps = [told[id_] for id_ in order]
+    merged = any(len(shas) > 1 for _, shas in history.new.values())
+    if _unsettles(history, steps, merged):
+        return False
+    lineage = _state(history, {touch for step in steps for touch in step.touches})
+    owners = dict(lineage.owner)
+    found = [lineage.commit(*step) for step in steps]
+    affected = _present(history, steps, tree() if merged else None)
+    last = history.one("SELECT place FROM commits WHERE id = ?", before)
+    placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
+    history.db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
+    _own_more(history, lineage, owners, order)
+    set_apart(history, lineage, steps, found)
+    _write(history, lineage, affected, counted(found))
+    return True
+
+
+def _unsettles(history: History, steps: list[Step], merged: bool) -> bool:
+    """Whether the place of a tag given by hand moves, or the file it is for: both were settled by
+    the commits there were.
+    """
+    touched = {
+        path for step in steps for touch in step.touches for path in (touch.path, touch.before)
+    }
+    for hand in history.settings.hands:
+        if hand.head in history.new:
+            return True
+        path = history.path(hand.path)
+        placed = history.one("SELECT place FROM commits WHERE sha = ?", hand.head)
+        given = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
+        if (merged or path in touched) and not (placed and given):
+            return True
+    return False
+
+
+def _state(history: History, touches: set[Touch]) -> Lineage:
+    """A replay's state as it was left, as far as these touches need it."""
+    lineage = Lineage(history.derived, history.one("SELECT MAX(id) FROM files") + 1)
+    for path in {t.path for t in touches} | {t.before for t in touches if t.before}:
+        file = history.one("SELECT file FROM paths WHERE id = ?", path)
+        if file:
+            lineage.owner[path] = file
+            lineage.files[file] = _kept(history, "id", file)[file].file
+    return lineage
+
+
+def _present(history: History, steps: list[Step], tree: list[str] | None) -> set[int]:
+    """Bring the paths at the head up to date; those that were touched, came or went."""
+    now = moved(steps)
+    affected = set(now)
+    if tree is not None:
+        there = {history.path(path) for path in tree}
+        rows = history.db.execute("SELECT id FROM paths WHERE present").fetchall()
+        before = {id_ for (id_,) in rows}
+        now = {**dict.fromkeys(before - there, False), **dict.fromkeys(there - before, True)}
+        affected |= set(now)
+    rows = [(int(on), path) for path, on in now.items()]
+    sql = "UPDATE paths SET present = ?1 WHERE id = ?2 AND present != ?1"
+    history.db.executemany(sql, rows)
+    return affected
+
+
+def _own_more(history: History, lineage: Lineage, owners: dict[int, int], order: list[int]) -> None:
+    """Write who has which path now; what came before stays with who had it then."""
+    db, first = history.db, min(order)
+    for file in lineage.retired:
+        db.execute("UPDATE touches SET file = -1 WHERE file = ?", (file,))
+        db.execute(
+            "UPDATE touches SET file = -1 WHERE file = 0 AND commit_id < ?"
+            " AND path IN (SELECT id FROM paths WHERE file = ?)",
+            (first, file),
+        )
+        db.execute("UPDATE paths SET file = 0 WHERE file = ?", (file,))
+    for path, file in lineage.owner.items():
+        before = owners.get(path, 0)
+        if file in lineage.files and before != file:
+            sql = "UPDATE touches SET file = ? WHERE path = ? AND file = 0 AND commit_id < ?"
+            db.execute(sql, (before or -1, path, first))
+            db.execute("UPDATE paths SET file = ? WHERE id = ?", (file, path))
+
+
+class Kept(NamedTuple):
+    """A file as it was written."""
+
+    id: int
+    record: int
+    path: int
+    extra: int
+    commits: int
+    last: int
+    said: str
+    tags: str | None
+    """Of its record, as JSON."""
+
+    @property
+    def file(self) -> File:
+        tags = Tags(*map(frozenset, json.loads(self.said))) if self.said else SILENT
+        return File(self.path, self.last, tags)
+
+
+def _kept(history: History, column: str, value: int) -> dict[int, Kept]:
+    rows = history.db.execute(
+        "SELECT f.*, r.tags FROM files f LEFT JOIN records r ON r.id = f.record"
+        f" WHERE f.{column} = ?",
+        (value,),
+    )
+    return {row[0]: Kept(*row) for row in rows}
+
+
+def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[int, int]) -> None:
+    """Write the files of a state again, and those at paths that came or went."""
+    db, files, kept = history.db, dict(lineage.files), dict[int, Kept]()
+    for path in affected:
+        kept.update(_kept(history, "path", path))
+    for id_ in [one for one in (*files, *lineage.retired) if one not in kept]:
+        kept.update(_kept(history, "id", id_))
+    given = {row.path: row.file.tags for row in kept.values() if row.extra}
+    for id_, row in kept.items():
+        if id_ not in lineage.retired and not row.extra:
+            files.setdefault(id_, row.file)
+    taken = {file.path for file in files.values()}
+    sql = "SELECT present FROM paths WHERE id = ?"
+    present = {path for path in affected | taken if history.one(sql, path)}
+    totals = {id_: row.commits for id_, row in kept.items()}
+    totals.update((id_, totals.get(id_, 0) + count) for id_, count in counts.items())
+    at = {}
+    for file in files.values():
+        found = db.execute("SELECT at FROM commits WHERE id = ?", (file.last,)).fetchone()
+        at[file.last] = found[0] if found else ""
+    same = [id_ for id_, file in files.items() if id_ in kept and _stays(kept[id_], file)]
+    _update(history, [(kept[id_], files.pop(id_)) for id_ in same], totals, present, at)
+    gone = [(id_, row.record) for id_, row in kept.items() if id_ not in same]
+    history.drop(record for _, record in gone if record)
+    for table, key in (("files", "id"), ("names", "rowid")):
+        db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(id_,) for id_, _ in gone])
+    extras, last = set(), max([*kept, *files, history.one("SELECT MAX(id) FROM files")])
+    for number, path in enumerate(sorted((affected & present) - taken), last + 1):
+        files[number] = File(path, tags=given.get(path, SILENT))
+        extras.add(number)
+    if files:
+        insert(history, files, extras, totals, present, at)
+
+
+def _stays(row: Kept, file: File) -> bool:
+    """Whether a file keeps its record: it has one, and it is where it was."""
+    return bool(row.record and not row.extra and row.path == file.path)
+
+
+def _update(
+    history: History,
+    files: list[tuple[Kept, File]],
+    counts: dict[int, int],
+    present: set[int],
+    at: dict[int, str],
+) -> None:
+    """Write again what a commit changes of a file that stays where it is."""
+    db = history.db
+    for row, file in files:
+        its = encode(file.tags.current(history.derived(file.path)))
+        told = (counts[row.id], file.last, said(file), row.id)
+        db.execute("UPDATE files SET commits = ?, last = ?, said = ? WHERE id = ?", told)
+        shown = (at[file.last], its, alive_json(file.path in present), row.record)
+        db.execute("UPDATE records SET at = ?, tags = ?, metadata = ? WHERE id = ?", shown)
+        if its != row.tags:
+            db.execute("DELETE FROM tags WHERE record = ?", (row.record,))
+            rows = [(tag, row.record) for tag in json.loads(its)]
+            db.executemany("INSERT INTO tags VALUES (?, ?)", rows)
+
+
+def retag(history: History, hands: Iterable[Hand]) -> bool:
+    """Tags given by hand just now; False if one is of a path that no commit has made."""
+    with translated(history.writer.path), writing(history.db):
+        lineage = Lineage(history.derived)
+        for hand in hands:
+            path = history.path(hand.path)
+            file = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
+            if not file:
+                return False
+            lineage.owner[path] = file
+            lineage.files.setdefault(file, _kept(history, "id", file)[file].file)
+            lineage.by_hand(path, hand.op)
+        _write(history, lineage, set(), {})
+        history.writer.bump()
+    return True
