@@ -118,6 +118,29 @@ class Learned(NamedTuple):
         return f"memory:{self.id}"
 
 
+class Finding(NamedTuple):
+    """What can be drawn from a record: it becomes a memory, or is one more source of one."""
+
+    type: str
+    """`decision`, `pattern` or `insight`."""
+    content: str
+    """Says it all by itself, on one line."""
+    confidence: float
+    sources: tuple[str, ...]
+    """The refs of the records that say so."""
+    at: str
+    """When it was said: ISO 8601, UTC."""
+    topic: str = ""
+    """The question that it answers, where one was asked."""
+
+
+class Clock(NamedTuple):
+    """How much was met that is not known yet, since memories were last drawn."""
+
+    epoch: int = 0
+    accumulated: float = 0.0
+
+
 class Checkpoint(NamedTuple):
     """What somebody kept of their work, as a file of `.memories/` has it."""
 
@@ -144,6 +167,12 @@ class Checkpoint(NamedTuple):
     confidence: int = 0
     """1 to 5, 0 where nothing was said."""
     unknowns: tuple[str, ...] = ()
+    path: str = ""
+    """Its file, relative to the space."""
+
+    @property
+    def ref(self) -> str:
+        return f"checkpoint:{self.path}"
 
 
 class Plan(NamedTuple):
@@ -196,13 +225,15 @@ class Item(NamedTuple):
     """One thing in a recall: what it cites, and the text an agent reads."""
 
     tier: str
-    """`pins`, `summary` or `hits`."""
+    """`plan`, `pins`, `summary` or `hits`."""
     ref: str
     text: str
     tokens: int
     score: float = 0.0
     votes: tuple[Any, ...] = ()
     at: str = ""
+    space: str = ""
+    """The space that it is of, where several were asked."""
 
 
 class Dropped(NamedTuple):
@@ -212,6 +243,7 @@ class Dropped(NamedTuple):
     ref: str
     tokens: int
     reason: str
+    space: str = ""
 
 
 class Recall(NamedTuple):
@@ -224,6 +256,8 @@ class Recall(NamedTuple):
     tokens: int
     """What the items cost as they are shown, headings included."""
     notes: tuple[str, ...] = ()
+    digest: Digest | None = None
+    """What the hits come to, in their place."""
 
     @property
     def over(self) -> bool:

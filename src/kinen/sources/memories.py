@@ -1,0 +1,212 @@
+"""The folder `.memories/` of a space: checkpoints, and the plans they were made under."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from kinen.entries import Checkpoint
+from kinen.errors import QueryError, Unreadable
+from kinen.gitdir import environment, git_above
+from kinen.route import head
+from kinen.sources import checkpoints as files
+from kinen.sources.plans import Plans, slug_of
+from kinen.sources.writing import LARGEST, tidied
+from kinen.text import iso, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kinen.entries import Plan
+
+__all__ = ["Memories", "git_state", "slug_of"]
+
+FOLDER = ".memories"
+MOST = 30
+"""Changed files that a checkpoint names."""
+PATIENCE = 2.0
+"""Seconds that git has to tell them."""
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_SAID = (*files.TEXTS, *files.LISTS, "type", "confidence", "plan")
+
+
+class Memories(Plans):
+    """The checkpoints and plans of a space, as files."""
+
+    def __init__(self, root: str, tree: str = "") -> None:
+        super().__init__(root)
+        self.tree = tree or root
+        """The working tree whose state is kept: of a linked one its own."""
+        self._known: dict[str, set[str]] = {}
+
+    def save(self, text: str, *, now: float, **said: Any) -> tuple[Checkpoint, str]:
+        """Keep a checkpoint of the work as it stands; when this returns, it is on disk.
+
+        Besides the text: tags type context decision alternatives impact evidence symbols next
+        confidence unknowns, and plan, which is the active one if not given.
+        """
+        self._writable()
+        given = tidied({**_checked(said), "text": text})
+        if not given["text"]:
+            raise QueryError("nothing to keep: the text is empty", "say what was done, and why")
+        if "plan" not in said:
+            plan = self.current()
+            given["plan"] = plan.id if plan else ""
+        git = dict(zip(("branch", "commit", "files"), git_state(self.tree), strict=True))
+        at = iso(now)
+        made = Checkpoint(
+            id=files.checkpoint_id(at, given["text"]),
+            at=at,
+            summary=files.summary_of(given["text"]),
+            **given,
+            **tidied(git),
+        )
+        n = 0
+        while True:
+            kept = made._replace(
+                id=f"{made.id}_{n}" if n else made.id, path=f"{FOLDER}/{files.file_name(made, n)}"
+            )
+            if self._create(kept.path, _readable(kept)):
+                return kept, kept.path
+            n += 1
+
+    def add(self, checkpoint: Checkpoint) -> str | None:
+        """Write one of elsewhere as it is, its secrets masked; None if its id is there already."""
+        self._writable()
+        fields = checkpoint._asdict()
+        id_, at, _ = fields.pop("id"), files.moment(fields.pop("at")), fields.pop("path")
+        if not at:
+            raise QueryError(f"no such time: {checkpoint.at!r}", "give ISO 8601 in UTC")
+        made = Checkpoint(id_, at, **tidied(fields))
+        known = self._known.setdefault(at[:10], set())
+        if not known:
+            known.update(one.id for one in self._day(at[:10]))
+        n = 0
+        while id_ not in known:
+            path = f"{FOLDER}/{files.file_name(made, n)}"
+            if self._create(path, _readable(made)):
+                known.add(id_)
+                return path
+            with contextlib.suppress(OSError, Unreadable):
+                known.add(self._checkpoint(path).id)
+            n += 1
+        return None
+
+    def checkpoints(self, since: str = "", until: str = "") -> Iterator[Checkpoint]:
+        """The checkpoints of a time, newest first; a bare date means all of that day in UTC."""
+        self.warnings = []
+        try:
+            names = os.listdir(os.path.join(self.root, FOLDER))
+        except OSError:
+            return
+        for day in sorted(filter(_DATE.fullmatch, names), reverse=True):
+            if day >= since[:10] and (not until or day <= until[:10]):
+                for one in self._day(day):
+                    if one.at >= since and (not until or one.at[: len(until)] <= until):
+                        yield one
+
+    def _day(self, day: str) -> list[Checkpoint]:
+        """The checkpoints of one folder, newest first."""
+        found = []
+        for path in self._names(f"{FOLDER}/{day}", (".md", ".json")):
+            with self._warned(path):
+                found.append(self._checkpoint(path))
+        return sorted(found, key=lambda one: (one.at, one.path), reverse=True)
+
+    def _checkpoint(self, path: str) -> Checkpoint:
+        return files.read_checkpoint(self._bytes(path), path)._replace(path=spelled(path))
+
+    def stale(self, plan: Plan, now: float) -> int:
+        """Days since a plan was touched: changed, or followed by a checkpoint of no other plan."""
+        from datetime import datetime
+
+        latest = max(plan.updated, plan.created)
+        made = (one.at for one in self.checkpoints(latest) if one.plan in ("", plan.id))
+        latest = max(latest, next(made, ""))
+        if not latest:
+            return 0
+        return max(0, int(now - datetime.fromisoformat(latest).timestamp()) // 86_400)
+
+
+def _checked(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of a checkpoint, in its types; raises QueryError where it cannot be."""
+    for key in sorted(said.keys() - set(_SAID)):
+        raise QueryError(f"a checkpoint has no {key!r}", "use " + ", ".join(_SAID))
+    made: dict[str, Any] = {key: str(value or "") for key, value in said.items()}
+    for key in files.LISTS:
+        made[key] = files.items(said.get(key), split=key in ("tags", "symbols"))
+    sure = str(made.get("confidence", "")).strip()
+    if sure not in ("", "1", "2", "3", "4", "5"):
+        raise QueryError(f"confidence {sure} is not from 1 to 5", "1 is a guess, 5 is certain")
+    made["confidence"] = int(sure or 0)
+    if made.get("type") and made["type"] not in files.TYPES:
+        raise QueryError(f"no type {made['type']!r}", "use one of " + ", ".join(files.TYPES))
+    return made
+
+
+def _readable(checkpoint: Checkpoint) -> str:
+    """The file of a checkpoint, if it can be read again."""
+    text = files.written(checkpoint)
+    try:
+        data = text.encode()
+        if len(data) > LARGEST:
+            raise Unreadable("too large")
+        files.read_checkpoint(data, checkpoint.path)
+    except Unreadable as error:
+        remedy = "say it in fewer words, the long parts in the text"
+        raise QueryError(f"it cannot be kept: {error.message}", remedy) from None
+    return text
+
+
+def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
+    """The branch, the short commit, and what is changed or new below a folder, in its paths."""
+    git = git_above(os.path.realpath(root))
+    if git is None:
+        return "", "", ()
+    branch, commit = head(git.folder, git.common)
+    short, status = _ask(root)
+    changed, renamed = set(), False
+    for line in status.split(b"\0"):
+        if line.startswith(b"# branch.head ") and not line.endswith(b"(detached)"):
+            branch = line[14:].decode("utf-8", "replace")
+        cuts = {b"1 ": 8, b"2 ": 9, b"u ": 10, b"? ": 1}.get(line[:2], 0)
+        if cuts and not renamed:
+            changed.add(spelled(os.fsdecode(line.split(b" ", cuts)[cuts])))
+        renamed = line[:2] == b"2 " and not renamed  # its old name comes next
+    inside = os.path.relpath(os.path.realpath(root), os.path.realpath(git.top))
+    prefix = "" if inside == "." else inside.replace(os.sep, "/") + "/"
+    named = (one.removeprefix(prefix) for one in changed)
+    ours = sorted(
+        (one for one in named if not one.startswith(f"{FOLDER}/")),
+        key=lambda one: one.encode("utf-16-be", "surrogatepass"),  # as JavaScript sorts
+    )
+    return branch, short.decode("ascii", "replace").strip() or commit[:7], tuple(ours[:MOST])
+
+
+def _ask(root: str) -> tuple[bytes, bytes]:
+    """What git says of HEAD and of the working tree, in the time it has."""
+    import subprocess
+    import time
+
+    end = time.monotonic() + PATIENCE
+    status = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+    found = []
+    for words in (
+        ("rev-parse", "--short", "HEAD"),
+        (*status, "--find-renames", "--ignore-submodules=dirty", "--", "."),
+    ):
+        try:
+            done = subprocess.run(
+                ["git", "-C", root, "-c", "core.fsmonitor=false", *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=environment(),
+                timeout=max(0.1, end - time.monotonic()),
+                check=False,
+            )
+            found.append(b"" if done.returncode else done.stdout)
+        except (OSError, subprocess.SubprocessError):
+            found.append(b"")
+    return found[0], found[1]
