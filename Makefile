@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: demo test lint package bench docs stress clean
+.PHONY: demo test lint package bench docs stress e2e clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -42,6 +42,10 @@ bench: $(STAMP)
 
 stress: $(STAMP)
 	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties tests/index/test_killed_history.py
+
+# The real Claude Code and Gemini CLI, installed by npm into build/e2e, against a model on loopback.
+e2e: $(STAMP)
+	KINEN_E2E=1 $(BIN)/python -m pytest tests/e2e
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

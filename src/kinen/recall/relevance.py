@@ -1,0 +1,289 @@
+"""How much a piece of a text bears on a question: signals with weights, and vectors beside them.
+
+The weights were chosen on labelled sets: docs/decisions/0009-extract.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from math import log
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.recall.sentences import stems
+from kinen.text import estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kinen.entries import Passage
+    from kinen.recall.sentences import Block
+
+WEIGHTS = {
+    # the passage: its place in the search, and what was found around it
+    "rank": -0.5,
+    "first": 0.8,
+    "together": 1.0,
+    "answer": 3.0,
+    "dated": 0.9,
+    # the block: whose words they are, where they stand, and its best piece
+    "speaker": 0.8,
+    "under": 2.5,
+    "covering": 0.8,
+    "nearest": 1.5,
+    "heading": -0.6,
+    # the piece itself
+    "covers": 1.5,
+    "near": 0.8,
+    "named": 1.0,
+    "cue": 1.0,
+    "fact": 0.8,
+    "news": 0.35,
+    "asks": -1.5,
+    # when nothing was asked
+    "telling": 2.0,
+    "opening": 1.0,
+}
+EMBEDDED = 400
+"""Tokens of the likeliest pieces that are embedded: about a tenth of a second of one core."""
+MINUTES = 3.4
+"""What was found so close in time belongs together."""
+CLOSEST = 32
+"""The passages whose company counts."""
+
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+    *("october", "november", "december"),
+)
+_SPAN = rf"(?:last|next|this) (?:week(?:end)?|month|year|night|summer|winter|spring|fall|{_DAY})"
+RELATIVE = re.compile(rf"\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b", re.IGNORECASE)
+"""Says when something was only beside the date of the text."""
+WHEN = re.compile(
+    r"^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|month|day|time)\b", re.IGNORECASE
+)
+_TIME = rf"{RELATIVE.pattern}|\b(?:{'|'.join(_MONTHS)}|{_DAY}|recently|(?:week|month|year)s?|\d+)\b"
+_AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|maximum|budget|cap"
+_CUES = (
+    # what a question asks for, and what a line has that gives it
+    (WHEN.pattern, _TIME),
+    (
+        rf"\bhow (?:many|much|long|large|big|often|fast|far)\b|\b(?:{_AMOUNT})\b",
+        r"\d",
+    ),
+    (
+        r"\b(?:commits?|hash|sha\w*|revision|tag(?:ged)?)\b",
+        r"\b(?=[0-9a-f]{0,40}\d)[0-9a-f]{7,64}\b",
+    ),
+    (r"\bwhere\b|\b(?:file|script|path|module|folder|lines?)\b", r"[\w~-][./]\w"),
+    (
+        r"\b(?:function|method|class|constant|variable|helper|rename\w*|called|name)\b",
+        r"(?-i:[a-z][A-Z])|\w_\w|\w\(\)|`",
+    ),
+    (
+        r"\bwhy\b|\b(?:cause|reason|wrong|broke\w*)\b",
+        r"\b(?:because|caused?|causes|reason|since|due to|so that|why)\b",
+    ),
+    (r"\b(?:fix(?:ed)?|solved?|resolved?)\b", r"\b(?:fix(?:ed)?|instead|now|replaced|changed)\b"),
+    (
+        r"\b(?:decide\w*|decision|chose|choose)\b",
+        r"\b(?:decid\w+|decision|chose\w*|instead|over|reject\w+)\b",
+    ),
+    (
+        r"\b(?:next|todo|remain\w*|left|open|outstanding)\b",
+        r"\b(?:next|todo|remain\w*|pending|open|outstanding|not yet)\b",
+    ),
+)
+CUES = [
+    (re.compile(asked, re.IGNORECASE), re.compile(line, re.IGNORECASE)) for asked, line in _CUES
+]
+_TELLING = re.compile(
+    r"\b(?:decid\w+|decisions?|chose\w*|reject\w+|next|todo|remain\w*|blocked|errors?|fail\w*"
+    r"|root cause|fix(?:ed)?|impact)\b",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?<![\w~#./:-])[\w~#./:-]*[\d_./#][\w./:#-]*\w|\b\w*[a-z][A-Z]\w*|\b[A-Z]{3,}\b|\d+"
+)
+_FACT = re.compile(r"\d|[a-z][A-Z]|\w_\w|\w\(\)|`|\w/\w")
+
+
+class Piece(NamedTuple):
+    """A sentence or line, where it stands, and what its words have in common with others."""
+
+    passage: int
+    block: int
+    n: int
+    text: str
+    stems: frozenset[str]
+
+
+class Asked(NamedTuple):
+    """What a question says about the pieces that would answer it."""
+
+    terms: dict[str, float]
+    """Stems, each with how rare it is among the pieces."""
+    named: dict[str, float]
+    """Identifiers, paths, hashes and numbers, likewise."""
+    cues: list[re.Pattern[str]]
+    speakers: frozenset[str]
+
+
+def signals(
+    question: str,
+    passages: Sequence[Passage],
+    cut: Sequence[Sequence[Block]],
+    pieces: Sequence[Piece],
+) -> list[dict[str, float]]:
+    """What speaks for and against each piece, by name."""
+    asked, named = _asked(question, pieces)
+    placed = _placed(question, passages)
+    leads = [[frozenset(stems(one.text[: one.lead])) for one in found] for found in cut]
+    above = [_above(one.title, found) for one, found in zip(passages, cut, strict=True)]
+    whole = sum(asked.terms.values()) or 1.0
+    exact = whole + sum(asked.named.values())
+    made: list[dict[str, float]] = []
+    covering: dict[tuple[int, int], float] = {}
+    for n, piece in enumerate(pieces):
+        block, lead = cut[piece.passage][piece.block], leads[piece.passage][piece.block]
+        own = piece.stems | lead
+        beside = above[piece.passage][piece.block] - own
+        covers = sum(rare for term, rare in asked.terms.items() if term in own) / whole
+        covering[piece[:2]] = max(covers, covering.get(piece[:2], 0.0))
+        row = {
+            **placed[piece.passage],
+            "speaker": bool(asked.speakers & lead),
+            "under": sum(rare for term, rare in asked.terms.items() if term in beside) / whole,
+            "heading": block.kind == "heading",
+            "covers": covers,
+            "named": sum(asked.named[name] for name in named[n]) / exact,
+            "cue": sum(bool(cue.search(piece.text)) for cue in asked.cues) / (len(asked.cues) or 1),
+            "fact": bool(_FACT.search(piece.text)),
+            "news": log(1 + len(piece.stems.difference(asked.terms))),
+            "asks": piece.text.endswith("?"),
+        }
+        if not asked.terms:
+            row["telling"] = bool(_TELLING.search(piece.text))
+            row["opening"] = (piece.block == 0) + (block.kind == "heading")
+        made.append(row)
+    for piece, row in zip(pieces, made, strict=True):
+        row["covering"] = covering[piece[:2]]
+    return made
+
+
+def score(row: dict[str, float]) -> float:
+    return sum(WEIGHTS[name] * value for name, value in row.items())
+
+
+def embedded(
+    question: str,
+    cut: Sequence[Sequence[Block]],
+    pieces: Sequence[Piece],
+    rows: Sequence[dict[str, float]],
+    embed: Callable[[list[str]], Any],
+) -> dict[int, Any]:
+    """Vectors of the likeliest pieces; `rows` learn how near each is to the question."""
+    order = sorted(range(len(pieces)), key=lambda n: (-score(rows[n]), n))
+    room, texts, which = EMBEDDED, [question], []
+    for n in order:
+        piece = pieces[n]
+        block = cut[piece.passage][piece.block]
+        texts.append(piece.text if piece.n == 0 else block.text[: block.lead] + piece.text)
+        room -= estimate(texts[-1])
+        which.append(n)
+        if room < 0:
+            break
+    vectors = embed(texts)
+    near = dict(zip(which, (vectors[1:] @ vectors[0]).tolist(), strict=True))
+    least = min(near.values(), default=0.0)
+    nearest: dict[Any, float] = {}
+    for n, value in near.items():
+        nearest[pieces[n][:2]] = max(value, nearest.get(pieces[n][:2], least))
+    for n, row in enumerate(rows):
+        row["near"], row["nearest"] = near.get(n, least), nearest.get(pieces[n][:2], least)
+    return dict(zip(which, vectors[1:], strict=True))
+
+
+def _asked(question: str, pieces: Sequence[Piece]) -> tuple[Asked, list[list[str]]]:
+    """What is asked for, and which of its names each piece has."""
+    exact = {
+        name: re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        for name in dict.fromkeys(map(str.lower, _NAMED.findall(question)))
+    }
+    named = []
+    for piece in pieces:
+        small = piece.text.lower() if exact else ""
+        named.append([name for name, as_ in exact.items() if name in small and as_.search(small)])
+    terms = dict.fromkeys(stems(question))
+    counts = Counter(term for piece in pieces for term in terms.keys() & piece.stems)
+    counts.update(name for some in named for name in dict.fromkeys(f"={one}" for one in some))
+    asked = Asked(
+        {term: _rarity(counts[term], len(pieces)) for term in terms if counts[term]},
+        {name: _rarity(counts[f"={name}"], len(pieces)) for name in exact if counts[f"={name}"]},
+        [line for asks, line in CUES if asks.search(question)],
+        frozenset(stems(" ".join(re.findall(r"\b[A-Z]\w+", question)))),
+    )
+    return asked, named
+
+
+def _rarity(count: int, total: int) -> float:
+    return log(1 + (total - count + 0.5) / (count + 0.5))
+
+
+def _above(title: str, found: Iterable[Block]) -> list[frozenset[str]]:
+    """The stems of the title and headings that each block stands under."""
+    heads = {0: frozenset(stems(title))}
+    now, above = heads[0], []
+    for block in found:
+        if block.kind != "heading":
+            above.append(now)
+            continue
+        level = len(block.text) - len(block.text.lstrip("#")) or 7
+        heads = {deep: known for deep, known in heads.items() if deep < level}
+        above.append(frozenset().union(*heads.values()))
+        heads[level] = frozenset(stems(block.text))
+        now = above[-1] | heads[level]
+    return above
+
+
+def _placed(question: str, passages: Sequence[Passage]) -> list[dict[str, float]]:
+    """What a passage's rank and time say: what happened together speaks for one another."""
+    times = [_minutes(one.at) for one in passages]
+    months = _months(question)
+    made = []
+    for n, (passage, time) in enumerate(zip(passages, times, strict=True)):
+        together = answer = 0.0
+        for other, then in enumerate(times[:CLOSEST]):
+            if other == n or abs(time - then) > MINUTES:
+                continue
+            together += 1 / (other + 1)
+            if 0 < time - then <= MINUTES / 2 and "?" in passages[other].text:
+                answer = max(answer, 1 / (other + 1))
+        row = {"rank": log(n + 1), "first": 1 / (n + 1)}
+        row |= {"together": min(1.0, together), "answer": answer}
+        made.append(row | {"dated": _dated(passage.at, months)})
+    return made
+
+
+def _minutes(at: str) -> float:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(at).timestamp() / 60
+    except (ValueError, OverflowError, OSError):
+        return float("nan")
+
+
+def _months(question: str) -> set[int]:
+    """The months that a question names; `may` is a verb unless it is written as a name."""
+    named = re.findall(r"\b[A-Z][a-z]{2,8}\b", question)
+    found = {n for n, month in enumerate(_MONTHS, 1) if month.title() in named}
+    return found | {int(month) for month in re.findall(r"\b\d{4}-(\d\d)\b", question)}
+
+
+def _dated(at: str, months: set[int]) -> float:
+    """Was it in one of the months, or in none of them nor just after?"""
+    if not months or not at[5:7].isdigit():
+        return 0.0
+    month = int(at[5:7])
+    return 1.0 if month in months else 0.0 if (month - 2) % 12 + 1 in months else -1.0

@@ -1,0 +1,208 @@
+"""Cuts a text into what can be quoted: sentences of prose, and lines that only make sense whole."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.text import STOP_WORDS, parts, spaced_cjk, weight, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Span = tuple[int, int]
+
+LARGEST = 400
+"""Quarters of a token that a piece weighs; more is cut at a word, or failing that anywhere."""
+WRAPPED = 50
+"""A line shorter than this was not broken by a margin: the next one is a line of its own."""
+
+_QUOTED = re.compile(r"(?:\s{0,3}>)+ ?")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_BULLET = re.compile(r"[-*+•]\s+(?=\S)")
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s+\S")
+_HEADING = re.compile(r"#{1,6}\s+\S|\[![\w-]+\]|tags: |\*\*[^*]+\*\*:?$|[^|.`]{3,60}:$")
+"""Also a callout's name, what frontmatter says, and a line that only leads in to others."""
+_LABEL = re.compile(
+    r"""(?:\d{1,3}[.)]\s+)?
+    (?:\*\*[^*]{1,60}(?::\*\*|\*\*\s?[:—–-])|[^\W\d_][\w.'-]*(?:\ [\w.'()/-]+){0,3}:)
+    \s+(?=\S)""",
+    re.VERBOSE,
+)
+_END = re.compile(
+    r"""`[^`]{0,80}`
+    |(?<![.!?…])([.!?…]+["'”’»)\]*_]*)\s+(?=([^\s,;)]))
+    |([。！？]+[」』”]*)\s*(?=\S)""",
+    re.VERBOSE,
+)
+_ABBREVIATED = re.compile(
+    r"""(?:\b(?:e\.g|i\.e|etc|vs|cf|al|approx|mrs?|ms|dr|prof|st|jr|inc|ltd|resp|incl)
+    |(?<![^\W_])(?-i:[A-Z])|^\d+)\.$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_COUNTED = re.compile(r"\b(?:nos?|figs?|pp?|vol|sec|chap|ver|eq|ca)\.$", re.IGNORECASE)
+_ENDING = re.compile(r"(?:ations?|ingly|ings?|edly|iness|ies|ied|ers?|ions?|ed|es|ly|s|e|y)$")
+
+
+class Block(NamedTuple):
+    """A paragraph, list item, turn, table row, code line or heading."""
+
+    text: str
+    """On one line; of code with its indent."""
+    kind: str
+    """`prose`, `row`, `code` or `heading`."""
+    spans: tuple[Span, ...]
+    """Where each of its pieces begins and ends."""
+    lead: int = 0
+    """The length of a speaker's name or a label, which every piece is quoted with."""
+
+    @property
+    def pieces(self) -> list[str]:
+        return [self.text[start:end] for start, end in self.spans]
+
+    def quoted(self, chosen: set[int]) -> str:
+        """Some of its pieces in order; what is left out is shown by a sign."""
+        runs: list[Span] = []
+        last = -1
+        for n in sorted(chosen):
+            start, end = self.spans[n]
+            runs[-1:] = (
+                [(runs[-1][0], end)] if runs and n == last + 1 else [*runs[-1:], (start, end)]
+            )
+            last = n
+        told = " … ".join(self.text[start:end] for start, end in runs)
+        if runs and runs[0][0]:
+            told = f"{self.text[: self.lead]}… {told}"
+        return told if last == len(self.spans) - 1 else f"{told} …"
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of a markdown or plain text in order; marks that say nothing are left out."""
+    for kind, found in _gathered(text):
+        if any(map(str.isalnum, found)):
+            yield _block(kind, found)
+
+
+def sentences(text: str) -> list[Span]:
+    """Where each sentence begins and ends; file names, versions and abbreviations end none."""
+    found, start = [], 0
+    for mark in _END.finditer(text):
+        if mark[3] or (mark[1] and _ends(text, mark)):
+            found.append((start, mark.end(1 if mark[1] else 3)))
+            start = mark.end()
+    return [*found, (start, len(text))] if start < len(text) else found
+
+
+def stems(text: str) -> list[str]:
+    """What the words of a text have in common with others: no endings, parts of identifiers too."""
+    found: list[str] = []
+    for word in words(text):
+        found += _stems(word)
+    return found
+
+
+def _gathered(text: str) -> Iterator[tuple[str, str]]:
+    """Kinds and texts of blocks, lines that belong together joined."""
+    open_: list[str] = []
+    fence, last = "", ""
+    for raw in text.splitlines():
+        line = raw.rstrip()
+        if fence:
+            if line.strip().startswith(fence):
+                fence = ""
+            else:
+                yield "code", line
+            continue
+        quote = _QUOTED.match(line)
+        line = line[quote.end() :] if quote else line
+        bare, mark = line.strip(), _FENCE.match(line)
+        begun = _kind(bare)
+        if open_ and (mark or begun or not bare or not _continues(last, line)):
+            yield "prose", " ".join(open_)
+            open_ = []
+        if mark:
+            fence = mark[1]
+        elif begun in ("heading", "row"):
+            yield begun, bare
+        elif line.startswith(("    ", "\t")) and not (open_ or begun):
+            yield "code", line
+        elif bare:
+            bullet = _BULLET.match(bare)
+            open_.append(" ".join(bare[bullet.end() if bullet else 0 :].split()))
+        last = "item" if begun == "item" else line
+    if open_:
+        yield "prose", " ".join(open_)
+
+
+def _kind(bare: str) -> str:
+    """What a line begins, if anything."""
+    if bare.startswith("|"):
+        return "row"
+    if _HEADING.match(bare):
+        return "heading"
+    if _BULLET.match(bare) or _NUMBERED.match(bare):
+        return "item"
+    return "turn" if _LABEL.match(bare) else ""
+
+
+def _continues(last: str, line: str) -> bool:
+    """Is a line the rest of the one before, broken by a margin or indented below its bullet?"""
+    if line.startswith(("  ", "\t")) and last == "item":
+        return True
+    return len(last) >= WRAPPED and line.strip()[0] not in "{}[]<$#@+-=0123456789"
+
+
+def _block(kind: str, text: str) -> Block:
+    if kind != "prose":
+        return Block(text, kind, tuple(_windows(text, [(0, len(text))])))
+    spans = sentences(text)
+    if len(spans) == 2 and weight(text) <= LARGEST:
+        spans = [(0, len(text))]
+    label = _LABEL.match(text)
+    return Block(text, kind, tuple(_windows(text, spans)), label.end() if label else 0)
+
+
+def _windows(text: str, spans: list[Span]) -> Iterator[Span]:
+    """The spans, those that weigh too much cut into windows."""
+    for start, end in spans:
+        at, heavy = start, weight(text[start:end])
+        step = max(8, (end - start) * LARGEST // heavy) if heavy > LARGEST else end - start
+        while end - at > step:
+            cut = text.rfind(" ", at + step // 2, at + step)
+            cut = cut if cut > 0 else at + step
+            yield at, cut
+            at = cut + (text[cut] == " ")
+        yield at, end
+
+
+def _ends(text: str, mark: re.Match[str]) -> bool:
+    """Does a full stop end a sentence, or only an abbreviation, an initial, a number?"""
+    if mark[2].islower():
+        return False
+    before = text[max(0, mark.start() - 12) : mark.start() + 1]
+    if mark[1][0] != ".":
+        return True
+    return not (_ABBREVIATED.search(before) or (mark[2].isdigit() and _COUNTED.search(before)))
+
+
+@lru_cache(1 << 15)
+def _stems(word: str) -> tuple[str, ...]:
+    """CJK in pairs of characters, since its words are not marked."""
+    found: list[str] = []
+    for run in spaced_cjk(word):
+        signs = run.split()
+        found += [one + other for one, other in pairwise(signs)] or signs
+    split = parts(word) if not found else []
+    small = [one.lower() for one in ([word, *split] if len(split) > 1 else split)]
+    return (*found, *(_stem(one) for one in small if one not in STOP_WORDS))
+
+
+def _stem(word: str) -> str:
+    """A word without its ending, so that `deleted` meets `deletes` and `deletion`."""
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    short = _ENDING.sub("", word)
+    short = short if len(short) >= 3 else word
+    return short[:-1] if len(short) > 3 and short[-1] == short[-2] else short

@@ -1,0 +1,76 @@
+"""The real clients, installed once into a folder that later runs use again."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+PINNED = {"@anthropic-ai/claude-code": "2.1.325", "@google/gemini-cli": "0.61.0"}
+NODE = 20
+"""The oldest that they run on; where there is only an older one, npm brings a newer."""
+NEWER = "22"
+
+
+class Missing(Exception):
+    """The clients cannot be had here, and why."""
+
+
+def path() -> str:
+    """A PATH with the clients, with node, and with what they call."""
+    folder = Path(
+        os.environ.get("KINEN_E2E_CLIENTS") or Path(__file__).parents[2] / "build" / "e2e"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install(folder)
+    node = shutil.which("node", path=own_node(folder)) or shutil.which("node")
+    return f"{folder / 'node_modules' / '.bin'}:{Path(str(node)).parent}:/usr/bin:/bin"
+
+
+def install(folder: Path) -> None:
+    """Whatever is not there yet in its pinned version."""
+    if not shutil.which("npm"):
+        if not shutil.which("apt-get") or os.geteuid():
+            raise Missing("node and npm are not installed")
+        run("apt-get", "update", "-q")
+        run("apt-get", "install", "-qy", "--no-install-recommends", "nodejs", "npm")
+    wanted = [
+        f"{name}@{version}" for name, version in PINNED.items() if at(folder, name) != version
+    ]
+    if major() < NODE and not os.path.isdir(own_node(folder)):
+        wanted.append(f"node-{system()}@{NEWER}")
+    if wanted:
+        run("npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *wanted)
+
+
+def at(folder: Path, name: str) -> str:
+    """The version of a package that is there, or nothing."""
+    about = folder / "node_modules" / name / "package.json"
+    return str(json.loads(about.read_text())["version"]) if about.exists() else ""
+
+
+def own_node(folder: Path) -> str:
+    return str(folder / "node_modules" / f"node-{system()}" / "bin")
+
+
+def system() -> str:
+    machine = {"aarch64": "arm64", "x86_64": "x64"}.get(platform.machine(), platform.machine())
+    return f"{platform.system().lower()}-{machine}"
+
+
+def major() -> int:
+    said = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False)
+    return int(said.stdout.strip().lstrip("v").split(".")[0] or 0)
+
+
+def run(*command: str) -> None:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        said = (ran.stderr or ran.stdout).strip().splitlines()
+        raise Missing(f"{' '.join(command[:2])} ended with {ran.returncode}: {said[-1:]}")

@@ -1,0 +1,36 @@
+"""The real clients of others against a model on loopback: only where KINEN_E2E=1 asks for it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.stub_llm import Stub
+
+if os.environ.get("KINEN_E2E") != "1":
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def clients() -> str:
+    """The PATH that the real clients are on."""
+    from e2e.clients import Missing, path
+
+    try:
+        return path()
+    except Missing as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    from e2e.stub_llm import Stub
+
+    stub = Stub("- Access tokens live for 15 minutes [1]")
+    yield stub
+    stub.close()
