@@ -33,6 +33,7 @@ class Entries:
         self._path = path
         self._size, self._overlap = size, overlap
         self._db: sqlite3.Connection
+        self._hidden: set[str] = set()
 
     def delta(self, known: Mapping[str, State]) -> Delta:
         """What was written or changed since the mark; everything, if it is of another journal."""
@@ -46,6 +47,7 @@ class Entries:
         if since == until:
             self._db.close()
             return Delta(0, iter(()))
+        self._hidden = reading.suppressed(self._db)
         changed = reading.changed(self._db, since, until)
         total = until.added - since.added + len(changed)
         return Delta(total, self._changes(known, since, until, changed), anew)
@@ -110,7 +112,7 @@ class Entries:
         yield Change(f"capsule:{capsule}", State(end, opening))
 
     def _change(self, ref: str, found: Any) -> Change:
-        if found is None or getattr(found, "forgotten_at", False):
+        if found is None or getattr(found, "forgotten_at", False) or ref in self._hidden:
             return Change(ref, None, removed=True)
         kind = ref.partition(":")[0]
         make: Any = {
@@ -157,6 +159,7 @@ class Entries:
         about: dict[str, Any] = {**_scoped(one.scope), "type": one.type}
         about.update(confidence=one.confidence, derived_from=list(one.derived_from))
         about["superseded_by"] = one.superseded_by
+        about["event"] = one.type
         record = _record(one.ref, "", one.created_at, one.scope.session, about)
         return Document(record, self._chunks(one.ref, "" if one.redacted else one.content))
 

@@ -1,0 +1,134 @@
+"""What can be drawn from a record: decisions, patterns and insights, each with where it is said.
+
+Precision before recall: a wrong memory costs more than a missing one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kinen.entries import Finding
+from kinen.sources.commits import read_message
+from kinen.sources.rounds import from_round
+from kinen.sources.sentences import (
+    LONGEST,
+    REASONS,
+    is_sure,
+    joined,
+    labelled,
+    paragraphs,
+    plain,
+    sentences,
+    stands_alone,
+    told,
+    weight,
+)
+from kinen.sources.sessions import from_events, from_session
+from kinen.text import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kinen.entries import Checkpoint
+    from kinen.sources.commits import Message
+
+__all__ = ["from_checkpoint", "from_commit", "from_events", "from_round", "from_session"]
+
+EXPLICIT, TOLD = 0.85, 0.7
+"""How sure a checkpoint is that says nothing of it: one that states what it learned or decided,
+and one that only tells what happened."""
+BREAKING, REVERTED, REASONED, HINTED = 0.9, 0.85, 0.75, 0.65
+"""How sure a commit is: its note on what breaks, a revert with its reason, a sentence with
+`because` or `instead of`, and one that merely says what for."""
+
+FEW = 3
+"""Words that say something, below which nothing is told by itself."""
+_LESSONS = (
+    *("learning", "lesson", "lessons", "lesson learned", "takeaway", "root cause", "cause"),
+    *("gotcha", "fix", "finding", "confirmed bug", "solution", "resolution"),
+)
+_PREFIX = re.compile(r"^[\w-]+(?:\([^()]*\))?!?: +")
+_NUMBERED = re.compile(r"\s*\(#\d+\)$")
+_BREAKS = re.compile(
+    r"^BREAKING[ -]CHANGE:\s+(.+?)(?=\n\s*\n|\n[A-Z][\w-]+: |\Z)", re.MULTILINE | re.DOTALL
+)
+_FORMAL = re.compile(
+    r"^(?:[A-Z][\w-]*-[\w-]+: |(?:tags|refs?|fix(?:es)?|closes|relates to|part of)\b:? [#+\w]"
+    r"|BREAKING[ -]CHANGE: ).*$|this reverts commit[^.]*(?:\.|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SWAPPED = r"\b(?:instead of|rather than|in favou?r of)\b"
+_DECIDES = re.compile(
+    r"\b(?:because|(?:we|i) (?:decided|chose)|deliberately|on purpose)\b"
+    r"|\b(?:us(?:e[sd]?|ing)|switch(?:es|ed)? to|mov(?:e[sd]?|ing) to|replac(?:e[sd]?|ing)|adopt"
+    rf"|stor(?:e[sd]?|ing)|keeps?|prefer)\b[^.;]{{1,80}}{_SWAPPED}",
+    re.IGNORECASE,
+)
+_AIMS = re.compile(rf"{_SWAPPED}|\b(?:so that|no longer|to avoid|not worth)\b", re.IGNORECASE)
+_CHORE = re.compile(r"\btests?[/.]|\b\d+ (?:tests?|pass)\b|\bbump(?:s|ed)?\b", re.IGNORECASE)
+_WORTHY = ("feat", "refactor", "perf", "build")
+
+
+def from_checkpoint(checkpoint: Checkpoint, ref: str) -> list[Finding]:
+    """What a checkpoint decided or learned; one that merely tells of work done has neither."""
+    said = [labelled(one) for one in paragraphs(checkpoint.text)]
+    why = next((plain(text) for label, text in said if label in REASONS), "")
+    first = checkpoint.text.strip().partition("\n")[0].lstrip("# ")
+    title = plain(checkpoint.summary or first)
+    if checkpoint.decision or checkpoint.type == "decision":
+        type_, sure = "decision", EXPLICIT if checkpoint.decision else TOLD
+        choice = plain(checkpoint.decision)
+        # Few words say little to somebody who was not there.
+        content = told(title if choice and weight(choice) < FEW else "", choice or title, why)
+    elif checkpoint.type in ("learning", "incident"):
+        lessons = [plain(text) for label, text in said if label in _LESSONS]
+        type_, sure = "insight", EXPLICIT if lessons else TOLD
+        content = told(title, joined(lessons) or plain(checkpoint.impact), "" if lessons else why)
+    else:
+        return []
+    sure = checkpoint.confidence / 5 if checkpoint.confidence else sure
+    least = 2 if checkpoint.decision else FEW
+    return (
+        [Finding(type_, content, sure, (ref,), checkpoint.at)] if weight(content) >= least else []
+    )
+
+
+def from_commit(ref: str, text: str, at: str = "") -> list[Finding]:
+    """The decision that the message of a commit states, if it does."""
+    message = read_message(text)
+    subject = _NUMBERED.sub("", message.subject)
+    headline = plain(_PREFIX.sub("", subject) if message.type else subject)
+    said = [
+        one
+        for paragraph in paragraphs(_FORMAL.sub("", message.body))
+        for one in sentences(paragraph, wrapped=True)
+        if not _CHORE.search(one)
+    ]
+    for content, confidence in _stated(message, headline, said):
+        if message.breaking or weight(content) > 3:
+            return [Finding("decision", excerpt(content, LONGEST), confidence, (ref,), at)]
+    return []
+
+
+def _is_whole(sentence: str) -> bool:
+    return is_sure(sentence) and stands_alone(sentence, 4) and not sentence.endswith(":")
+
+
+def _stated(message: Message, headline: str, said: list[str]) -> Iterator[tuple[str, float]]:
+    """What a message may be worth, the surest first."""
+    type_, broken = message.type, _BREAKS.search(message.body)
+    if broken:
+        yield told(headline, plain(broken[1])), BREAKING
+    undone = re.match(r'Revert (".+)', headline)
+    if (type_ == "revert" or undone) and said:
+        what = (undone[1] if undone else headline).strip('"')
+        yield f"Reverted {what}, because {joined(said[:2])}", REVERTED
+    for rule, confidence in ((_DECIDES, REASONED), (_AIMS, HINTED)):
+        if type_ in _WORTHY:
+            reason = next((one for one in said if rule.search(one) and _is_whole(one)), "")
+            yield from [(told(headline, reason), confidence)] if reason else ()
+        if rule.search(headline) and (type_ in _WORTHY or not type_):
+            yield headline, HINTED
+    if message.breaking:
+        yield f"Breaking change: {headline}", REASONED

@@ -1,0 +1,275 @@
+"""What a round decided: callouts, ticked options, answers, headings with a rationale, tables."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from markdown_it.tree import SyntaxTreeNode
+
+from kinen.entries import Finding
+from kinen.sources.frontmatter import read_frontmatter
+from kinen.sources.layout import date_in
+from kinen.sources.markdown import split_lines
+from kinen.sources.sentences import (
+    REASONS,
+    is_sure,
+    joined,
+    labelled,
+    parsed,
+    plain,
+    sentences,
+    stands_alone,
+    told,
+    weight,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Drawn = tuple[str, str, str, float]
+    """A topic, what was chosen, why, and how sure that is."""
+
+CALLOUT, CHOSEN, LISTED, ANSWERED, OPEN = 1.0, 0.9, 0.9, 0.8, 0.5
+"""How sure a decision in a callout is, a ticked option, a row or item under `Decisions`, an
+answer, and an answer that asks back or says too little."""
+
+_NUMBER = re.compile(
+    r"^(?:(?:Q|D|ADR|RFC)[ -]?)?\d+[a-z]?(?:\.\d+)*\s*(?:[:.)–—-]+\s*|\s+|$)", re.IGNORECASE
+)
+_DECIDED = re.compile(r"^D\d+(?:\.\d+)*\b")
+_CALLOUT = re.compile(r"^\[!(?P<type>[\w-]+)\][+-]?[ \t]*(?P<title>[^\n]*)(?:\n|$)")
+_TITLE = re.compile(r"^(?P<what>decision|answer)s?\s*(?:[:–—-]\s*(?P<rest>.*))?$", re.IGNORECASE)
+_TICK = re.compile(r"^\[(?P<mark>[ xX])\]\s+")
+_OPTION = re.compile(r"^(?:option\s+)?(?P<label>[A-Z]|\d{1,2})\s*[:.)–—-]+\s*(?=\S)", re.IGNORECASE)
+_BARE = re.compile(r"^(?:option\s+)?[A-Z0-9]$", re.IGNORECASE)
+_LETTER = re.compile(
+    r"\b(?:[Oo]ption )?(?P<label>[B-H]|A(?=\s*(?:[+&,/.!:;)–—-]|and [B-H]\b|$)))\b"
+)
+_PERSONAL = re.compile(r"\b(?:i|my|me|you|your)\b", re.IGNORECASE)
+_DECISIONS = re.compile(
+    r"^(?:(?:key|main|final|design|previous|technical|round|architecture)\s+)*decisions?"
+    r"(?:\s+(?:made|taken|log|summary))?(?:\s+(?:in this \w+|so far))?$",
+    re.IGNORECASE,
+)
+_UNSETTLED = re.compile(r"(?i)\b(?:to be decided|tbd|undecided)\b|[❌⏳❓]|~~")
+_NOT_HELD = re.compile(
+    r"(?i)\b(?:pending|rejected|superseded|deprecated|withdrawn|proposed|draft|open|reverted)\b"
+)
+_BLANK = re.compile(
+    r"^[\W_]*(?:your (?:answer|response|decision)( here)?|todo|tbd|n/?a|none|\{\{.*\}\})?[\W_]*$",
+    re.IGNORECASE,
+)
+_GENERIC = re.compile(
+    r"^(?:round|session|part|phase|step|summary|notes?|questions?|overview|context|conclusion"
+    r"|answers?|options?|details?|open questions|your input|decisions?|rationale)\b[\s\d:.–—-]*$",
+    re.IGNORECASE,
+)
+_YES_OR_NO = re.compile(
+    r"^(?:should|shall|do|does|is|are|can|could|will|would|may|must)\b.*\?$", re.IGNORECASE
+)
+_COLUMNS = {
+    "decision": "decision|decisions|decision made|key decision|decided|what was decided",
+    "choice": "choice|chosen|chosen option|selected|selection|resolution|outcome|detail|details",
+    "topic": "topic|question|area|aspect|subject|issue|concern",
+    "reason": "rationale|reason|reasons|reasoning|why|because|justification|motivation",
+    "status": "status|state",
+    "beside": "date|when|round|session|source|#|id|no|nr|owner|who|by|version|adr|ref|impact",
+}
+
+
+class _Section(NamedTuple):
+    """What stands under one heading, or under a question that is set in bold."""
+
+    title: str
+    above: str
+    """The title of the heading around it."""
+    nodes: list[SyntaxTreeNode]
+
+    @property
+    def topic(self) -> str:
+        found = (_NUMBER.sub("", title).rstrip(" :") for title in (self.title, self.above))
+        return next((one for one in found if one and not _GENERIC.match(one)), "")
+
+
+def from_round(ref: str, text: str, at: str = "") -> list[Finding]:
+    """The decisions of a round or another document, in order, each with its reason.
+
+    `at` is when it happened; without it, the day that its path begins with.
+    """
+    lines = split_lines(text)
+    tree = SyntaxTreeNode(parsed("\n".join(lines[read_frontmatter(lines).end :])))
+    day = date_in(ref.partition(":")[2])
+    at = at or (f"{day}T00:00:00.000Z" if day else "")
+    found = dict.fromkeys(drawn for section in _sections(tree) for drawn in _drawn(section))
+    return [
+        Finding("decision", told(topic, choice, reason), confidence, (ref,), at, topic)
+        for topic, choice, reason, confidence in found
+    ]
+
+
+def _sections(tree: SyntaxTreeNode) -> Iterator[_Section]:
+    section, headings = _Section("", "", []), dict[int, str]()
+    for node in tree.children:
+        question = _question(node) if node.type == "paragraph" else ""
+        if node.type == "heading":
+            yield section
+            level = int(node.tag[1:])
+            headings = {n: one for n, one in headings.items() if n < level}
+            above = next(reversed(headings.values()), "")
+            headings[level] = plain(_inline(node))
+            section = _Section(headings[level], above, [])
+        elif question:
+            yield section
+            section = _Section(question, next(reversed(headings.values()), ""), [])
+        section.nodes.append(node)
+    yield section
+
+
+def _question(node: SyntaxTreeNode) -> str:
+    """The question that a paragraph asks in bold: `**Q2.1: Title**`, `**Q2.1**: Title?`."""
+    bold = re.match(r"\*\*(Q\d[^*\n]*)\*\*:?", _inline(node))
+    named = _NUMBER.sub("", plain(bold[1])) if bold else ""
+    asked = named if named or not bold else " ".join(sentences(_inline(node)[bold.end() :])[:1])
+    return asked if weight(asked) > 1 else ""
+
+
+def _drawn(section: _Section) -> Iterator[Drawn]:
+    topic, reason = section.topic, _labelled(section, REASONS)
+    options, ticked = _options(section)
+    decided, answers = False, list[str]()
+    for node in section.nodes:
+        if node.type == "table":
+            yield from _rows(node)
+        elif node.type.endswith("_list") and _DECISIONS.match(section.title):
+            yield from _items(node)
+        for quote in node.walk():
+            if quote.type == "blockquote" and getattr(quote.parent, "type", "") != "blockquote":
+                what, said = _callout(quote)
+                if what == "decision" and said:
+                    decided = True
+                    yield topic, joined(said), reason, CALLOUT
+                answers += said if what == "answer" else ()
+    if not decided and _DECIDED.match(section.title):
+        choice = _labelled(section, ("decision", "choice"))
+        if choice:
+            yield topic, choice, reason, LISTED
+        elif reason:
+            yield "", topic, reason, LISTED
+    choice, confidence = _answer(topic, answers, options)
+    if ticked:
+        said = [*ticked, choice] if confidence == ANSWERED else ticked
+        yield topic, joined(said) if len(said) > 1 else said[0], reason, CHOSEN
+    elif choice:
+        yield topic, choice, reason, confidence
+
+
+def _inline(node: SyntaxTreeNode) -> str:
+    """The text of a node, its markup included."""
+    return next((one.content for one in node.walk() if one.type == "inline"), "")
+
+
+def _labelled(section: _Section, labels: Sequence[str]) -> str:
+    """What stands behind `**Rationale**:`."""
+    for node in section.nodes:
+        if node.type == "paragraph":
+            for line in re.split(r"\n(?=\*\*)", _inline(node)):
+                label, rest = labelled(line)
+                if label in labels:
+                    return plain(rest)
+    return ""
+
+
+# Callouts and answers
+
+
+def _callout(quote: SyntaxTreeNode) -> tuple[str, list[str]]:
+    """Whether a quotation is a decision or an answer, and its sentences; `>> text` answers too."""
+    texts = [one.content for one in quote.walk() if one.type == "inline"]
+    head = _CALLOUT.match(texts[0]) if texts else None
+    if head is None:
+        nested = len(quote.children) == 1 and quote.children[0].type == "blockquote"
+        return ("answer" if nested else ""), [one for text in texts for one in sentences(text)]
+    title = plain(head["title"])
+    named = _TITLE.match(title) or _TITLE.match(f"{head['type']}: {title}")
+    texts[0] = texts[0][head.end() :]
+    if named is None:
+        return "", []
+    what = named["what"].lower()
+    parts = [sentences(one, wrapped=what == "decision") for one in (named["rest"] or "", *texts)]
+    return what, [one for part in parts for one in part if not _BLANK.match(one)]
+
+
+def _answer(topic: str, said: list[str], options: dict[str, str]) -> tuple[str, float]:
+    """What an answer settles; one that asks back, or says only yes, settles nothing."""
+    said = [_LETTER.sub(lambda one: options.get(one["label"], one[0]), text) for text in said]
+    sure = [
+        one for one in said if is_sure(one) and stands_alone(one, 1) and not _PERSONAL.search(one)
+    ]
+    settled = _YES_OR_NO.match(topic) and stands_alone(topic)
+    if sure and (
+        (settled and is_sure(said[0]))
+        or (sum(map(weight, sure)) > 1 and not _LETTER.search(sure[0]))
+    ):
+        return joined(sure), ANSWERED
+    return joined(said), OPEN
+
+
+def _options(section: _Section) -> tuple[dict[str, str], list[str]]:
+    """The options of a question by their letter, and those that are ticked.
+
+    Ticked boxes without letters are a choice only where one of several is ticked under a question:
+    elsewhere they are a list of things done.
+    """
+    named: dict[str, str] = {}
+    boxes: list[tuple[bool, str, str]] = []
+    for node in (one for top in section.nodes for one in top.walk() if one.type == "inline"):
+        for line in node.content.split("\n"):
+            tick = _TICK.match(line)
+            if not tick and not line.startswith("**"):
+                continue
+            text = plain(line[tick.end() :] if tick else line)
+            label = _OPTION.match(text)
+            bare = text[label.end() :] if label else "" if _BARE.match(text) else text
+            if label:
+                named.setdefault(label["label"].upper(), bare)
+            if tick:
+                boxes.append((tick["mark"] != " ", label["label"] if label else "", bare))
+    ticked = [text for on, label, text in boxes if on and label and text]
+    if not ticked and sum(on for on, *_ in boxes) == 1 < len(boxes) and "?" in section.title:
+        ticked = [text for on, _, text in boxes if on and text]
+    return named, ticked
+
+
+# Tables and lists of decisions
+
+
+def _items(node: SyntaxTreeNode) -> Iterator[Drawn]:
+    for item in node.children:
+        written = _inline(item)
+        text = plain(_TICK.sub("", written))
+        if weight(text) > 1 and not _UNSETTLED.search(written):
+            yield "", text, "", LISTED
+
+
+def _rows(table: SyntaxTreeNode) -> Iterator[Drawn]:
+    rows = [[_inline(cell) for cell in row.children] for row in table.walk() if row.type == "tr"]
+    heads = [plain(cell).strip(" :?").lower() for cell in rows[0]] if rows else []
+    columns: dict[str, int] = {}
+    for name, spellings in _COLUMNS.items():
+        at = next((n for n, head in enumerate(heads) if head in spellings.split("|")), None)
+        columns |= {name: at} if at is not None else {}
+    if "decision" not in columns or len(heads) < 2:
+        return
+    if 0 not in columns.values():  # what the table is sorted by says what each row is about
+        columns.setdefault("topic", 0)
+    for row in rows[1:]:
+        cells = {name: row[at] if at < len(row) else "" for name, at in columns.items()}
+        unsettled = any(map(_UNSETTLED.search, row)) or _NOT_HELD.search(cells.get("status", ""))
+        said = {name: plain(cell) for name, cell in cells.items()}
+        topic, choice = said.get("topic", ""), said["decision"]
+        if said.get("choice"):
+            topic, choice = choice, said["choice"]
+        blank = any(map(_BLANK.match, (choice, topic or choice))) or _DECIDED.match(choice)
+        if not (blank or unsettled) and " " in f"{topic} {choice}".strip():
+            yield topic, choice, said.get("reason", ""), LISTED

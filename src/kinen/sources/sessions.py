@@ -1,0 +1,213 @@
+"""What a session came to: what its user decided, what its agent found out, what solved a problem.
+
+Nothing that kinen itself told the agent is a source, nor what the agent asked of kinen.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.entries import Finding
+from kinen.sources.sentences import is_certain, paragraphs, sentences, stands_alone, told
+from kinen.text import excerpt, iso
+from kinen.vocabulary import without_injected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kinen.entries import Observation, Summary
+
+LONGEST = {"user": 4000, "assistant": 10_000}
+"""Characters of a message; what is longer was pasted."""
+OFTEN = 3
+"""How many times something fails before it is more than bad luck."""
+
+_PAST = "mind been seen had used work works worked did was is are got gets said asked thought knew"
+_ALWAYS = (
+    r"(?:^|[,;:–—] |\b(?:please|and|but|so|or|should|must|shall|to|we|instead) )(?:always|never) "
+    rf"(?!(?:{_PAST.replace(' ', '|')})\b|fail|happen|return|want)(?=[\w`])"
+    r"|\b(?:from now on|going forward|in all cases|at all times|under no circumstances)\b"
+)
+_PREFERRED = r"\b(?:i|we)(?:'d| would)? (?:(?:strongly |much )?prefer|rather)\b"
+_CHOSEN = (
+    r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to| should)) (?:not )?"
+    r"(?:use|go with|stick (?:with|to)|keep|drop|switch to|move to|adopt|avoid|support|default to"
+    r"|standardi[sz]e|rename|store|target)\b(?! (?:going|it\b|working))"
+    r"|\b(?:we|i)(?:'ve| have)? decided (?:to|on|that|against)\b"
+    r"|\bwe(?:'re| are) (?:going with|sticking with|moving to|dropping)\b"
+    r"|^use (?=\S+.*? (?:instead of|rather than) )"
+    r"|\bwe (?:don'?t|do not) (?:need|want|support|care about)\b"
+)
+_KEPT = r"^(?:remember(?: that| to|:)|(?:keep|bear) in mind(?: that|:)|for the record)\b"
+_FOUND = (
+    r"\b(?:was|were) caused by\b|\bthe (?:\w+ )?(?:issue|problem|bug|fix|solution|culprit) was\b"
+)
+_RULES = {
+    "user": [
+        ("pattern", 0.85, re.compile(_ALWAYS, re.IGNORECASE)),
+        ("pattern", 0.8, re.compile(_PREFERRED, re.IGNORECASE)),
+        ("decision", 0.85, re.compile(_CHOSEN, re.IGNORECASE)),
+        ("insight", 0.85, re.compile(_KEPT, re.IGNORECASE)),
+        ("pattern", 0.6, re.compile(r"^(?:don'?t|do not|stop|avoid) \w+", re.IGNORECASE)),
+    ],
+    "assistant": [
+        ("insight", 0.75, re.compile(r"(?i)\broot cause(?: \w+){0,4}?(?: was| is|:)")),
+        ("insight", 0.7, re.compile(rf"(?i)(?:\bit )?\bturn(?:s|ed) out\b(?: that)?|{_FOUND}")),
+        (
+            "decision",
+            0.75,
+            re.compile(r"(?i)\b(?:i|we) (?:decided|chose|opted) (?:to|on|for|against)\b"),
+        ),
+    ],
+}
+_HEARD = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
+_FILLER = re.compile(
+    r"^(?:(?:no|nope|ok|okay|yes|yeah|also|and|but|so|well|actually|great|good|please|hmm|then)\b"
+    r"[,.!: ]*)+",
+    re.IGNORECASE,
+)
+_MACHINE = re.compile(r"(?s)<([a-z][\w-]*)[^<>]*>.*?</\1>|^This session is being continued .*")
+_TELLING = re.compile(r"(?im)^.*?(?:error|exception|fatal|panicked)(?:\[\w+\])?:.*$")
+_VARYING = re.compile(
+    r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|\d+(?:\.\d+)*|(?:/[\w.@-]+){2,}", re.IGNORECASE
+)
+
+
+def from_session(
+    observations: Iterable[Observation], summary: Summary | None = None, strategy: str = "hybrid"
+) -> list[Finding]:
+    """What can be drawn from the observations of a capsule, in order, and from its summary."""
+    seen = [one for one in observations if not (one.redacted or one.forgotten_at or is_ours(one))]
+    found = [
+        Finding(type_, content, sure, (one.ref,), iso(one.ts / 1000))
+        for one in seen
+        for who in _HEARD[strategy]
+        if speaker(one) == who
+        for type_, sure, content in _said(who, one.content)
+    ]
+    if summary and summary.written and not (summary.redacted or summary.forgotten_at):
+        at = iso(summary.created_at / 1000)
+        for who in _HEARD[strategy]:
+            for type_, sure, content in _said(who, summary.content):
+                found.append(Finding(type_, content, sure, (summary.ref,), at))
+    return [*dict.fromkeys(found), *_solved(seen)]
+
+
+def speaker(one: Observation) -> str:
+    """Whose words an observation has: `user`, `assistant`, or nobody's."""
+    if one.kind == "message":
+        return str(one.provenance.get("role", "user"))
+    return "assistant" if one.kind in ("node_end", "node_output") else ""
+
+
+def is_ours(one: Observation) -> bool:
+    """Whether it tells of a use of kinen: what that gave is known already."""
+    tool = str(one.provenance.get("toolName", ""))
+    words = _command(one).split()
+    return tool.startswith(("mcp__kinen", "kinen_")) or words[:1] == ["kinen"]
+
+
+def _said(who: str, text: str) -> Iterator[tuple[str, float, str]]:
+    """The sentences that state something, each with the first rule that it meets."""
+    text = without_injected(text)
+    text = _MACHINE.sub("", text) if len(text) <= max(LONGEST.values()) else text
+    if len(text) > LONGEST[who]:
+        return
+    for sentence in (one for part in paragraphs(text) for one in sentences(part)):
+        claim = _FILLER.sub("", sentence)
+        if claim[:1] in "+-|=" or not (3 < len(claim.split()) < 60 and is_certain(claim)):
+            continue
+        for type_, sure, rule in _RULES[who]:
+            found = rule.search(claim)
+            if found and stands_alone(claim.replace(found[0], " ")):
+                yield type_, sure, told("", claim)
+                break
+
+
+# Commands that fail
+
+
+class _Trouble(NamedTuple):
+    """A command that fails the same way, and what was done since it last did."""
+
+    error: str
+    failures: tuple[Observation, ...]
+    since: tuple[str, ...] = ()
+    """Other commands that succeeded."""
+    edited: bool = False
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        return tuple(one.ref for one in self.failures)
+
+    @property
+    def at(self) -> str:
+        return iso(self.failures[0].ts / 1000)
+
+
+def _solved(observations: Iterable[Observation]) -> Iterator[Finding]:
+    """Commands that failed often and then worked, with nothing between but one other command."""
+    open_: dict[str, _Trouble] = {}
+    for one in observations:
+        command, error = _command(one), _error(one)
+        if command and error:
+            known = open_.get(command, _Trouble(error, ()))
+            again = known.failures if _signature(known.error) == _signature(error) else ()
+            open_[command] = _Trouble(error, (*again, one))
+        elif one.kind == "file_diff":
+            open_ = {name: trouble._replace(edited=True) for name, trouble in open_.items()}
+        elif command and not _failed(one):
+            was = open_.pop(command, None)
+            if was and len(was.failures) >= OFTEN and len(was.since) == 1 and not was.edited:
+                text = f"`{command}` failed with `{was.error}` until `{was.since[0]}` was run"
+                yield Finding("insight", told("", text), 0.75, (*was.refs, one.ref), was.at)
+            open_ = {
+                name: trouble._replace(since=(*trouble.since, command))
+                for name, trouble in open_.items()
+            }
+
+
+def from_events(observations: Iterable[Observation]) -> list[Finding]:
+    """Trouble that comes back: what failed the same way often, and in more than one session."""
+    found: dict[tuple[str, str], _Trouble] = {}
+    for one in observations:
+        command, error = _command(one), _error(one)
+        if command and error and not (one.redacted or one.forgotten_at or is_ours(one)):
+            key = command, _signature(error)
+            known = found.get(key, _Trouble(error, ()))
+            found[key] = known._replace(failures=(*known.failures, one))
+    return [
+        Finding(
+            "pattern", told("", f"`{command}` keeps failing: `{one.error}`"), 0.7, one.refs, one.at
+        )
+        for (command, _), one in found.items()
+        if len(one.failures) >= OFTEN and len({each.capsule for each in one.failures}) > 1
+    ]
+
+
+def _command(one: Observation) -> str:
+    if one.kind not in ("command", "error"):
+        return ""
+    head = one.content.partition("\n")[0]
+    given = str(one.provenance.get("command") or (head[2:] if head.startswith("$ ") else ""))
+    return excerpt(given, 120)
+
+
+def _failed(one: Observation) -> bool:
+    said = one.provenance
+    return (
+        one.kind == "error"
+        or said.get("exitCode", 0) not in (0, "0", None)
+        or said.get("hasError") is True
+    )
+
+
+def _error(one: Observation) -> str:
+    """The line that says what went wrong, where one does."""
+    found = _TELLING.search(one.content) if _failed(one) else None
+    return excerpt(found[0], 160).replace("`", "'") if found else ""
+
+
+def _signature(error: str) -> str:
+    return _VARYING.sub("#", error)

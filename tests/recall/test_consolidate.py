@@ -1,0 +1,262 @@
+"""Findings become memories: what is said twice is one, a newer decision supersedes an older."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kinen.embed import load
+from kinen.entries import Clock, Finding, Learned
+from kinen.journal.rows import ID
+from kinen.recall.claims import claim, opposed, share
+from kinen.recall.consolidate import fold, memory_id, nearness, tick
+
+ROUNDS = "round:sessions/20260101-01-a/rounds"
+
+
+def found(content: str, source: str = "note:a.md", day: int = 1, **more: Any) -> Finding:
+    at = f"2026-01-{day:02}T00:00:00.000Z"
+    type_, sure = more.pop("type", "decision"), more.pop("sure", 0.9)
+    return Finding(type_, content, sure, (source,), at, **more)
+
+
+def kept(*findings: Finding, known: tuple[Learned, ...] = (), **more: Any) -> dict[str, Learned]:
+    """All memories after folding, by content."""
+    learned = fold(findings, known, **more).learned
+    return {one.content: one for one in {one.id: one for one in (*known, *learned)}.values()}
+
+
+# The same
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Use PostgreSQL for sessions", "Sessions are stored in PostgreSQL"),
+        ("Hooks are removed in v7.0.0", "v7.0.0 removes the hooks"),
+        ("Always run the linter before committing", "Run the linter before every commit, always"),
+        ("Timeouts are 30 seconds for HTTP calls", "All HTTP calls have timeouts of 30 seconds"),
+        ("Retire the plan tool without an alias", "The plan tool is retired, no alias"),
+    ],
+)
+def test_what_is_said_in_other_words_folds_into_one(a: str, b: str) -> None:
+    memories = fold([found(a, "note:a.md", 2, sure=0.8), found(b, "note:b.md", 1)]).learned
+    (one,) = memories
+    assert one.content == b, "the words of the earlier one are kept"
+    assert one.created_at == 1_767_225_600_000
+    assert one.confidence == 0.9
+    assert set(one.derived_from) == {"note:a.md", "note:b.md"}
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Retry webhooks eight times", "Retry webhooks three times"),
+        ("Timeouts are 30 seconds", "Timeouts are 60 seconds"),
+        ("Use PostgreSQL for sessions", "Use PostgreSQL for the job queue"),
+        ("Encrypt backups with age", "Encrypt backups with gpg"),
+        ("The cause was a missing index on user_id", "The cause was a missing index on order_id"),
+        ("Tests must not touch the network", "Tests must not touch the disk"),
+        ("Use jq", "Use jq for the release notes of every package"),
+    ],
+)
+def test_what_differs_in_one_word_stays_apart_whatever_vectors_say(a: str, b: str) -> None:
+    for embed in (None, load("onnx").embed):  # type: ignore[union-attr]
+        memories = fold([found(a), found(b, "note:b.md")], embed=embed).learned
+        assert [one.superseded_by for one in memories] == ["", ""]
+
+
+def test_vectors_decide_where_half_of_the_words_are_the_same() -> None:
+    pair = [
+        found("Per-space indices"),
+        found("Index scope: per-space indices only, indices are per space", "note:b.md"),
+    ]
+    assert len(fold(pair).learned) == 2
+    embedder = load("onnx")
+    assert embedder is not None
+    assert len(fold(pair, embed=embedder.embed).learned) == 1
+
+
+def test_less_certain_findings_stay_out() -> None:
+    folded = fold([found("Use tea", sure=0.69), found("Use coffee mugs", sure=0.7)])
+    assert [one.content for one in folded.learned] == ["Use coffee mugs"]
+    assert folded.below == 1
+
+
+def test_a_finding_adds_its_source_to_what_is_known() -> None:
+    first = fold([found("Use PostgreSQL for sessions")]).learned
+    (again,) = fold([found("Sessions use PostgreSQL", "commit:abc", 9)], first).learned
+    assert again.id == first[0].id
+    assert again.derived_from == ("note:a.md", "commit:abc")
+    assert again.created_at == first[0].created_at
+
+
+# Superseded
+
+
+def test_a_newer_decision_on_the_same_question_supersedes() -> None:
+    asked = {"topic": "Session store for logins"}
+    old = found("Session store for logins: Redis", f"{ROUNDS}/01.md", 1, **asked)
+    new = found("Session store for logins: PostgreSQL", "note:adr.md", 5, **asked)
+    memories = kept(new, old)
+    assert memories[old.content].superseded_by == memories[new.content].id
+    assert memories[new.content].superseded_by == ""
+    assert memories[old.content].derived_from == old.sources, "they are never merged"
+
+
+def test_of_two_rounds_of_one_day_the_later_counts() -> None:
+    asked = {"topic": "Session store"}
+    old = found("Session store: Redis", f"{ROUNDS}/01-a.md", **asked)
+    new = found("Session store: PostgreSQL", f"{ROUNDS}/02-b.md", **asked)
+    for batches in ([old, new], [new, old]):
+        known: tuple[Learned, ...] = ()
+        for one in batches:
+            known = tuple(kept(one, known=known).values())
+        by_content = {one.content: one for one in known}
+        assert by_content[old.content].superseded_by == by_content[new.content].id
+
+
+def test_a_question_that_is_asked_everywhere_supersedes_only_within_its_session() -> None:
+    asked = {"topic": "Testing strategy"}
+    here = found("Testing strategy: unit tests", f"{ROUNDS}/01.md", 1, **asked)
+    there = found(
+        "Testing strategy: by hand", "round:sessions/20260105-01-b/rounds/01.md", 5, **asked
+    )
+    assert not any(one.superseded_by for one in kept(here, there).values())
+    asked = {"topic": "Retry policy"}
+    here = found("Retry policy: eight times", f"{ROUNDS}/01.md", 1, **asked)
+    then = found("Retry policy: until it works", f"{ROUNDS}/02.md", 2, **asked)
+    assert kept(here, then)[here.content].superseded_by
+
+
+def test_what_one_record_says_side_by_side_is_no_contradiction() -> None:
+    asked = {"topic": "Session store for logins"}
+    both = [
+        found("Session store for logins: Redis as a cache", **asked),
+        found("Session store for logins: PostgreSQL as the truth", **asked),
+    ]
+    assert not any(one.superseded_by for one in kept(*both).values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Use Redis for sessions", "Use PostgreSQL instead of Redis for sessions"),
+        ("We use fuse.js for search", "Replace fuse.js with Orama for search"),
+        ("LanceDB for index storage", "Switch from LanceDB to SQLite for index storage"),
+        ("Support Python 3.8", "We no longer support Python 3.8"),
+        ("Always use tabs for indentation", "Never use tabs for indentation"),
+        ("Use tabs instead of spaces", "Use spaces instead of tabs"),
+    ],
+)
+def test_what_is_taken_back_in_so_many_words_is_superseded(old: str, new: str) -> None:
+    memories = kept(found(new, "note:b.md", 5), found(old, day=1))
+    assert memories[old].superseded_by == memories[new].id
+    late = kept(found(old, day=1), known=tuple(kept(found(new, "note:b.md", 5)).values()))
+    assert late[old].superseded_by == late[new].id, "in whichever order they are met"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Use Redis for caching", "Use PostgreSQL instead of Redis for sessions"),
+        ("The rate limiter uses Redis", "Use PostgreSQL instead of Redis for sessions"),
+        ("Use Redis", "Use PostgreSQL instead of Redis for sessions"),
+        ("Support Python 3.9", "We no longer support Python 3.8"),
+    ],
+)
+def test_what_is_taken_back_elsewhere_stands(old: str, new: str) -> None:
+    assert not opposed(claim(old), claim(new))
+    assert kept(found(old), found(new, "note:b.md", 5))[old].superseded_by == ""
+
+
+def test_an_insight_is_not_taken_back() -> None:
+    old = found("The pool holds stale sockets", type="insight")
+    new = found("The pool holds no stale sockets", "note:b.md", 5, type="insight")
+    assert kept(old, new)[old.content].superseded_by == ""
+
+
+def test_what_is_held_again_after_it_was_given_up_is_another_memory() -> None:
+    asked = {"topic": "Session store for logins"}
+    redis = "Session store for logins: Redis"
+    findings = [
+        found(redis, "note:1.md", 1, **asked),
+        found("Session store for logins: PostgreSQL", "note:2.md", 2, **asked),
+        found(redis, "note:3.md", 3, **asked),
+    ]
+    first, second, third = fold(findings).learned
+    assert (first.content, third.content) == (redis, redis)
+    assert first.superseded_by == second.id
+    assert second.superseded_by == third.id
+    assert third.superseded_by == ""
+    assert fold(findings, (first, second, third)).learned == ()
+
+
+def test_a_round_that_was_edited_supersedes_what_it_said_and_back() -> None:
+    asked = {"topic": "Session store"}
+    redis = found("Session store: Redis", f"{ROUNDS}/01.md", **asked)
+    postgres = found("Session store: PostgreSQL", f"{ROUNDS}/01.md", **asked)
+    first = tuple(kept(redis).values())
+    edited = kept(postgres, known=first)
+    assert edited[redis.content].superseded_by == edited[postgres.content].id
+    back = kept(redis, known=tuple(edited.values()))
+    assert back[redis.content].superseded_by == ""
+    assert back[postgres.content].superseded_by == back[redis.content].id
+    assert fold([redis], tuple(back.values())).learned == ()
+
+
+# Ids
+
+
+def test_an_id_says_what_a_memory_says_and_is_one_that_a_bundle_takes() -> None:
+    id_ = memory_id("decision", "Session store: Redis", "Session store")
+    assert id_ == memory_id("decision", " session STORE:  redis!", "Session store?")
+    assert id_ != memory_id("insight", "Session store: Redis", "Session store")
+    other = memory_id("decision", "Session store: PostgreSQL", "Session store")
+    assert id_ != other
+    assert id_[:12] == other[:12], "memories on one topic begin alike"
+    assert ID.fits([id_])
+
+
+@pytest.mark.parametrize("change", [{"forgotten_at": 5, "content": ""}, {"redacted": True}])
+def test_what_was_forgotten_does_not_come_back(change: dict[str, Any]) -> None:
+    (one,) = fold([found("Use PostgreSQL for sessions")]).learned
+    gone = one._replace(**change)
+    assert fold([found("Use PostgreSQL for sessions", "note:b.md", 7)], [gone]).learned == ()
+
+
+# The clock
+
+
+def test_what_is_new_moves_the_clock_and_what_is_known_does_not() -> None:
+    clock, due = tick(Clock(), 1.0, 1.0, 3.0)
+    assert (clock, due) == (Clock(), False)
+    clock, due = tick(clock, 0.5, 0.8, 3.0)
+    assert clock.accumulated == pytest.approx(0.2)
+    assert not due
+
+
+def test_past_its_threshold_the_clock_strikes_and_begins_anew() -> None:
+    clock = Clock(4, 2.5)
+    assert tick(clock, 0.0, 0.5, 3.0) == (Clock(4, 3.0), False), "it must be passed"
+    assert tick(clock, 0.0, 0.6, 3.0) == (Clock(5, 0.0), True)
+
+
+def test_nearness_is_that_to_the_nearest() -> None:
+    known = ["Use PostgreSQL for sessions", "Encrypt backups with age"]
+    texts = ["Sessions use PostgreSQL", "The kettle is on"]
+    embedder = load("onnx")
+    assert embedder is not None
+    for embed in (None, embedder.embed):
+        same, new = nearness(texts, known, embed)
+        assert same > 0.8
+        assert new < 0.4
+    assert nearness(texts, []) == [0.0, 0.0]
+    assert nearness([], known) == []
+
+
+def test_a_claim_is_most_like_itself() -> None:
+    for text in ("Use jq instead of grep", "Never deploy on Fridays", "Retry eight times"):
+        assert share(claim(text), claim(text)) == 1.0
+        assert not opposed(claim(text), claim(text))

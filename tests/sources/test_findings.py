@@ -1,0 +1,597 @@
+"""What is drawn from records, and what is not: a wrong memory costs more than a missing one."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from kinen.entries import Checkpoint, Finding, Observation, Summary
+from kinen.sources.findings import (
+    from_checkpoint,
+    from_commit,
+    from_events,
+    from_round,
+    from_session,
+)
+from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN, without_injected
+
+REF = "round:sessions/20251203-01-session-store/rounds/02-migration.md"
+AT = "2026-03-01T10:00:00.000Z"
+
+
+def told(text: str) -> list[str]:
+    return [one.content for one in from_round(REF, text)]
+
+
+def sure(text: str) -> list[tuple[str, float]]:
+    return [(one.content, one.confidence) for one in from_round(REF, text)]
+
+
+# Rounds
+
+
+def test_a_decision_callout_is_certain_and_carries_question_and_rationale() -> None:
+    text = (
+        "### D3.2: LanceDB for indexing\n\n> [!note] Decision\n> Use LanceDB for hybrid search\n"
+        "> in one database.\n\n**Rationale**: Simpler than SQLite with extensions.\n"
+    )
+    assert from_round(REF, text) == [
+        Finding(
+            "decision",
+            "LanceDB for indexing: Use LanceDB for hybrid search in one database, because"
+            " Simpler than SQLite with extensions",
+            1.0,
+            (REF,),
+            "2025-12-03T00:00:00.000Z",
+            "LanceDB for indexing",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "[!note] Decision",
+        "[!NOTE] decision",
+        "[!success]+ Decision",
+        "[!decision]",
+        "[!note] Decision:",
+        "[!note]- **Decision**",
+    ],
+)
+def test_a_decision_is_known_by_any_spelling_of_its_callout(head: str) -> None:
+    assert sure(f"### Q1.1: Queue\n\n> {head}\n> Jobs live in PostgreSQL.\n") == [
+        ("Queue: Jobs live in PostgreSQL.", 1.0)
+    ]
+
+
+def test_what_stands_behind_the_title_of_a_callout_counts() -> None:
+    text = "## Frontend\n\n> [!note] Decision: **backend and CLI** first\n> A page comes later.\n"
+    assert told(text) == ["Frontend: backend and CLI first. A page comes later."]
+
+
+@pytest.mark.parametrize("head", ["[!note] Decision Rule", "[!note] Decision updated in May"])
+def test_other_callouts_that_begin_with_the_word_decide_nothing(head: str) -> None:
+    assert told(f"## Statistics\n\n> {head}\n> If variances differ, use another test.\n") == []
+
+
+def test_an_answer_is_less_certain_and_says_what_was_asked() -> None:
+    text = (
+        "### Q1.2: What went wrong with it?\n\n> [!note] Answer\n> Failovers lost writes twice.\n"
+    )
+    assert sure(text) == [("What went wrong with it? Failovers lost writes twice.", 0.8)]
+
+
+@pytest.mark.parametrize(
+    "body", ["", "> \n", "> _Your answer here_\n", "> TODO\n", "> {{cursor}}\n", "> ...\n"]
+)
+def test_an_empty_answer_is_skipped(body: str) -> None:
+    for question in ("Which database?", "Should old endpoints redirect to new ones?"):
+        text = f"### Q1.1: {question}\n\n> [!note] Answer\n{body}\n\nMore text.\n"
+        assert told(text) == []
+
+
+def test_a_nested_quotation_is_an_answer_and_a_plain_one_is_not() -> None:
+    assert told("### Q1: Which cache?\n\n>> The cache stays in memory.\n") == [
+        "Which cache? The cache stays in memory."
+    ]
+    assert told("### Q1: Which cache?\n\n> The cache stays in memory.\n") == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Do you mean the plugin or the daemon?",
+        "I am not sure, maybe both.",
+        "yes that's perfect",
+        "Please research this for the next round.",
+        "All of those.",
+        "Option C",
+        "sounds right",
+    ],
+)
+def test_an_answer_that_leaves_it_open_stays_below_what_is_kept(answer: str) -> None:
+    found = sure(f"### Q1.1: Which storage for the index?\n\n> [!note] Answer\n> {answer}\n")
+    assert [confidence for _, confidence in found] == [0.5]
+
+
+def test_a_plain_yes_answers_a_question_of_yes_or_no() -> None:
+    text = "### Q1: Should old endpoints redirect?\n\n> [!note] Answer\n> Yes, permanently.\n"
+    assert sure(text) == [("Should old endpoints redirect? Yes, permanently.", 0.8)]
+
+
+def test_doubts_and_requests_are_left_out_of_an_answer() -> None:
+    text = (
+        "### Q1.3: Formats\n\n> [!note] Answer\n> PDF is a necessity.\n> Maybe EPUB later?\n"
+        "> please check which library is best\n"
+    )
+    assert sure(text) == [("Formats: PDF is a necessity.", 0.8)]
+
+
+def test_an_answer_names_the_option_that_it_picks_by_letter() -> None:
+    text = (
+        "### Q1.4: Full text or semantic?\n\n**Option A: Full text only**\n- fast\n\n"
+        "**Option C: Hybrid (both)**\n- best\n\n> [!note] Answer\n> Option C. We need both.\n"
+    )
+    assert sure(text) == [("Full text or semantic? Hybrid (both). We need both.", 0.8)]
+
+
+def test_a_ticked_option_is_the_choice_and_its_date_is_not() -> None:
+    text = (
+        "### Q1.2: How does the client start the server?\n\n"
+        "- [ ] **Option A: by hand**\n  - **Pros**: none\n"
+        "- [x] **Option B: `kinen mcp`** ✅ 2025-12-13\n  - **Pros**: one way\n"
+    )
+    assert sure(text) == [("How does the client start the server? `kinen mcp`", 0.9)]
+
+
+def test_a_choice_and_its_answer_are_one_finding() -> None:
+    text = (
+        "### Q1.1: What is Redis for?\n\n- [ ] **Option A: cache**\n"
+        "- [x] **Option B: sessions only**\n\n"
+        "> [!note] Answer\n> The page cache moved to the CDN.\n"
+    )
+    assert sure(text) == [
+        ("What is Redis for? sessions only. The page cache moved to the CDN.", 0.9)
+    ]
+
+
+def test_a_list_of_things_done_is_no_choice() -> None:
+    done = "- [x] Start the server over stdio\n- [x] Sessions are listed\n"
+    assert told(f"### Q2.8: What's the checklist of phase A?\n\n{done}") == []
+    assert told(f"## Tasks\n\n{done}- [ ] Write the docs\n") == []
+
+
+def test_one_box_of_several_under_a_question_is_a_choice_without_letters() -> None:
+    text = "### Which engine?\n\n- [ ] LanceDB\n- [x] SQLite with FTS5\n"
+    assert sure(text) == [("Which engine? SQLite with FTS5", 0.9)]
+
+
+def test_a_decision_heading_needs_a_rationale_or_a_decision() -> None:
+    head = "### D3.1: Files are the truth"
+    assert told(f"{head}\n\n**Rationale**: Clone, rebuild, done.\n") == [
+        "Files are the truth, because Clone, rebuild, done"
+    ]
+    assert told(f"{head}\n\n**Decision**: No blobs in git.\n**Rationale**: they grow\n") == [
+        "Files are the truth: No blobs in git, because they grow"
+    ]
+    assert told(f"{head}\n\nWe need to implement the repository.\n") == []
+
+
+def test_a_question_in_bold_is_a_question() -> None:
+    text = "## 6. Structure\n\n**Q1.6: Where do docs live?**\n\n> [!note] Answer\n> In the wiki.\n"
+    assert told(text) == ["Where do docs live? In the wiki."]
+
+
+TABLE = """## Decisions
+
+| Decision | Round | Rationale |
+|----------|-------|-----------|
+| Sessions move to [[postgres\\|PostgreSQL]] | [[rounds/02#Q2.1\\|R2]] | one system *fewer* |
+| Use `a \\| b` unions | R1 | read as sums |
+| TBD | R3 | |
+| ~~Keep the old cluster~~ | R1 | cheap |
+| D3.1 | R1 | see there |
+"""
+
+
+def test_a_table_of_decisions_gives_one_for_each_row_that_decides() -> None:
+    assert sure(TABLE) == [
+        ("Sessions move to PostgreSQL, because one system fewer", 0.9),
+        ("Use `a | b` unions, because read as sums", 0.9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (["Why | **Decision**", "less to run | One database"], "One database, because less to run"),
+        (["Date | Decisions | Reasoning:", "1 May | Drop IE | unused"], "Drop IE, because unused"),
+        (["Decision | Choice | Source", "Ids | **u32 slots** | R1"], "Ids: u32 slots"),
+        (["Topic | Decision", "Language | Go"], "Language: Go"),
+        (["Component | Decision", "Auth | short JWTs"], "Auth: short JWTs"),
+        (["# | Decision", "1 | Open the protocol"], "Open the protocol"),
+        (["Decision | Status", "Go on with C | rejected", "Try Rust | accepted"], "Try Rust"),
+    ],
+)
+def test_tables_have_their_columns_in_any_order_and_spelling(
+    rows: list[str], expected: str
+) -> None:
+    rule = "|".join("-" * (rows[0].count("|") + 1))
+    lines = "\n".join(f"| {row} |" for row in [rows[0], rule, *rows[1:]])
+    assert told(f"## Log\n\n{lines}\n") == [expected]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Decision Type | Who | Escalate |\n|-|-|-|\n| Scope change | lead | always |\n",
+        "| Session | Decision | Confidence |\n|-|-|-|\n| 20251206 | D3.1 | 0.9 |\n",
+        "| Tier | Formats |\n|-|-|\n| easy | markdown and plain text |\n",
+    ],
+)
+def test_a_table_of_something_else_decides_nothing(table: str) -> None:
+    assert told(f"## Notes\n\n{table}") == []
+
+
+def test_items_under_a_heading_of_decisions_are_decisions() -> None:
+    text = (
+        "### Decisions Made\n\n1. ✅ **Diagrams**: Mermaid for technical ones\n"
+        "2. ⏳ **Terminology**: turns or rounds (to be decided)\n"
+    )
+    assert sure(text) == [("Diagrams: Mermaid for technical ones", 0.9)]
+
+
+def test_what_stands_in_code_is_an_example() -> None:
+    assert told(f"## How to\n\n```markdown\n> [!note] Decision\n> Use tea.\n\n{TABLE}```\n") == []
+
+
+def test_the_time_of_a_round_is_that_given_else_that_of_its_path() -> None:
+    text = "## Tea\n\n> [!note] Decision\n> Green tea only.\n"
+    assert from_round(REF, text, AT)[0].at == AT
+    assert from_round("note:tea.md", text)[0].at == ""
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "> [!note] Decision", "| Decision |", "- [x]", "#"])
+def test_scraps_of_markdown_are_nothing(text: str) -> None:
+    assert told(text) == []
+
+
+def test_hostile_markdown_costs_little() -> None:
+    for text in (
+        ">" * 3000 + " a",
+        "[" * 50_000,
+        "| a " * 20_000,
+        "**Q1" * 20_000,
+        "- [x] " * 5000,
+    ):
+        assert told(f"## Decisions\n\n{text}\n") is not None
+
+
+# Checkpoints
+
+
+def checkpoint(text: str = "", **more: Any) -> list[Finding]:
+    return from_checkpoint(Checkpoint("checkpoint_1", AT, text, **more), "checkpoint:a.md")
+
+
+def test_a_decision_of_a_checkpoint_comes_with_its_reason() -> None:
+    body = "## Hooks tier\n\n- **WHAT:** a design\n- **WHY:** Tool descriptions are hidden.\n"
+    assert checkpoint(body, type="decision", decision="Hooks come back, static ones only") == [
+        Finding(
+            "decision",
+            "Hooks come back, static ones only, because Tool descriptions are hidden",
+            0.85,
+            ("checkpoint:a.md",),
+            AT,
+        )
+    ]
+
+
+@pytest.mark.parametrize("kind", ["learning", "incident"])
+def test_a_learning_tells_its_lesson(kind: str) -> None:
+    body = "- **Root cause:** bun's shell rejects two redirects\n- **Learning:** Use `&>`.\n"
+    found = checkpoint(body, type=kind, summary="bun install failed")
+    assert [(one.type, one.content, one.confidence) for one in found] == [
+        (
+            "insight",
+            "bun install failed: bun's shell rejects two redirects. Use `&>`.",
+            0.85,
+        )
+    ]
+
+
+def test_a_learning_without_a_lesson_is_less_certain() -> None:
+    found = checkpoint("- **WHY:** tests wrote to the home.", type="incident", summary="Junk found")
+    assert [(one.content, one.confidence) for one in found] == [
+        ("Junk found, because tests wrote to the home", 0.7)
+    ]
+
+
+@pytest.mark.parametrize(("given", "expected"), [(1, 0.2), (4, 0.8), (5, 1.0), (0, 0.85)])
+def test_the_confidence_of_a_checkpoint_is_a_fifth_of_its_own(given: int, expected: float) -> None:
+    found = checkpoint(type="decision", decision="Ship the lifecycle fix alone", confidence=given)
+    assert [one.confidence for one in found] == [expected]
+
+
+def test_a_short_checkpoint_is_its_own_decision() -> None:
+    found = checkpoint("# Ship the fix alone\n\nRest.", type="decision")
+    assert [(one.content, one.confidence) for one in found] == [("Ship the fix alone", 0.7)]
+
+
+def test_a_checkpoint_of_work_done_states_nothing() -> None:
+    assert checkpoint("We decided nothing; fixed the build.", type="checkpoint") == []
+    assert checkpoint("Merged.", type="decision", decision="Yes") == []
+
+
+# Commits
+
+
+def commit(text: str) -> list[tuple[str, float]]:
+    return [(one.content, one.confidence) for one in from_commit("commit:abc", text, AT)]
+
+
+def test_a_breaking_change_is_what_its_note_says() -> None:
+    text = (
+        "feat(api)!: one endpoint for search\n\nLong story.\n\n"
+        "BREAKING CHANGE: `/find` is gone;\nuse `/search`.\nReviewed-by: A. B\n"
+    )
+    assert commit(text) == [("one endpoint for search: `/find` is gone; use `/search`.", 0.9)]
+
+
+def test_a_breaking_change_without_a_note_is_its_headline() -> None:
+    assert commit("feat!: drop Python 3.8") == [("Breaking change: drop Python 3.8", 0.75)]
+
+
+def test_a_revert_counts_only_with_its_reason() -> None:
+    head = 'Revert "feat: cache pages"\n\nThis reverts commit 0123456789abcdef.\n'
+    assert commit(head) == []
+    assert commit(f"{head}\nStale pages were served for hours.\n") == [
+        ("Reverted feat: cache pages, because Stale pages were served for hours.", 0.85)
+    ]
+    merge = f"{head[:-2]}, reversing\nchanges made to fedcba9876543210.\n"
+    assert commit(merge) == []
+
+
+def test_a_reason_in_the_body_is_kept_with_what_it_is_for() -> None:
+    text = (
+        "refactor(model): named tuples\n\nThey are used because a search is a process of its own\n"
+        "and dataclasses cost more.\n\ntags: model\n"
+    )
+    reason = "because a search is a process of its own and dataclasses cost more."
+    assert commit(text) == [(f"named tuples: They are used {reason}", 0.75)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "feat: x\n\nFull text comes first so that nobody waits for vectors of large files.",
+        "use __init_subclass__ instead of a metaclass for views",
+    ],
+)
+def test_what_merely_hints_at_a_reason_stays_below_what_is_kept(text: str) -> None:
+    assert [confidence for _, confidence in commit(text)] == [0.65]
+    assert "`" not in text
+    assert "__init_subclass__" not in text or "__init_subclass__" in commit(text)[0][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "feat: add a button",
+        "docs: say why\n\nThis page exists because nobody knew.",
+        "fix: the build\n\nIt failed because of a typo in the manifest.",
+        "feat: x\n\n538 pass, down from 597 because the deleted files had 59 tests.",
+        "feat: x\n\nMaybe we should use tea instead of coffee for the filters?",
+    ],
+)
+def test_most_commits_decide_nothing(text: str) -> None:
+    assert commit(text) == []
+
+
+# Sessions
+
+_ids = count(1)
+
+
+def observed(text: str, kind: str = "message", **more: Any) -> Observation:
+    fields = {key: more.pop(key) for key in list(more) if key in Observation._fields}
+    n = next(_ids)
+    return Observation(f"o{n}", kind, text, 1_767_261_600_000 + n, provenance=more, **fields)
+
+
+def drawn(*texts: str, role: str = "user", strategy: str = "hybrid") -> list[tuple[str, str]]:
+    found = from_session([observed(text, role=role) for text in texts], None, strategy)
+    return [(one.type, one.content) for one in found if one.confidence >= 0.7]
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "after", "type_"),
+    [
+        ("ok, ", "we'll use PostgreSQL for the job queue", "", "decision"),
+        ("", "let's go with clack for the prompts.", " what next?", "decision"),
+        ("no, ", "never `bun link` a session version.", " go on", "pattern"),
+        ("", "when reading json output, always use jq", "", "pattern"),
+        ("also ", "I prefer tabs over spaces in Go files", "", "pattern"),
+        ("please ", "remember that staging has no mail server", "", "insight"),
+        ("", "we decided to drop Windows 7 support", "", "decision"),
+        ("no! ", "use `@clack/prompts` instead of bun-promptx", "", "decision"),
+    ],
+)
+def test_what_the_user_decides_prefers_and_wants_kept_is_drawn(
+    before: str, said: str, after: str, type_: str
+) -> None:
+    assert drawn(f"{before}{said}{after}") == [(type_, said)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "should we use PostgreSQL for the job queue?",
+        "maybe we'll use PostgreSQL for the job queue",
+        "let's start working on task 008",
+        "let's use it",
+        "always do this going forward",
+        "why does the command always fail on the second run",
+        "the tests never worked on this machine",
+        "never mind, go ahead",
+        "don't modify the main workspace",
+        "continue",
+        "> we'll use PostgreSQL for the job queue\n\nwho said that",
+        "```\nwe'll use PostgreSQL for the job queue\n```",
+        "<task-notification>we'll use PostgreSQL for the job queue</task-notification>",
+        "we'll use PostgreSQL for the job queue. " * 120,
+    ],
+)
+def test_questions_doubts_orders_and_pastes_are_not_drawn(text: str) -> None:
+    assert drawn(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("**Root cause:** the pool held stale sockets after a failover.", "insight"),
+        ("It turned out that the migration locks the whole table.", "insight"),
+        ("The hangs were caused by `mock.module` in the session tests.", "insight"),
+        ("I decided to keep the parser in one module for its tests.", "decision"),
+    ],
+)
+def test_what_the_agent_found_out_is_drawn(text: str, type_: str) -> None:
+    assert [one for one, _ in drawn(text, role="assistant")] == [type_]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The issue is that the resolver returns a URL instead of a path.",
+        "The root cause is probably a stale socket in the pool.",
+        "Is the root cause a stale socket in the pool?",
+        "Let me look for the root cause.",
+    ],
+)
+def test_guesses_of_the_agent_are_not_drawn(text: str) -> None:
+    assert drawn(text, role="assistant") == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "heard"),
+    [("user_only", ["user"]), ("assistant_only", ["assistant"]), ("hybrid", ["user", "assistant"])],
+)
+def test_the_strategy_says_whose_words_count(strategy: str, heard: list[str]) -> None:
+    said = {
+        "user": observed("we'll use PostgreSQL for the job queue", role="user"),
+        "assistant": observed("The root cause was a stale socket in the pool.", role="assistant"),
+    }
+    found = from_session(said.values(), None, strategy)
+    assert [one.sources for one in found] == [(said[who].ref,) for who in heard]
+
+
+def test_a_message_without_a_role_is_the_users() -> None:
+    assert [one.type for one in from_session([observed("we'll use tea for the queue")])] == [
+        "decision"
+    ]
+
+
+def test_a_summary_counts_only_if_somebody_wrote_it() -> None:
+    text = "The root cause was a stale socket in the pool."
+    for written in (True, False):
+        summary = Summary("s1", "c1", text, 1_767_261_600_000, written=written)
+        found = [one.sources for one in from_session([], summary)]
+        assert found == ([("summary:s1",)] if written else [])
+
+
+def test_nothing_that_kinen_told_the_agent_comes_back_as_new() -> None:
+    said = "we'll use PostgreSQL for the job queue"
+    assert drawn(f"{MEMORY_OPEN}\n{said}\n{MEMORY_CLOSE}\nthanks") == []
+    assert drawn(f"{MEMORY_OPEN}\n{said}") == []
+    ours = [
+        observed(said, "node_output", toolName="mcp__kinen__kinen_recall"),
+        observed(said, "node_output", toolName="kinen_search"),
+        observed(f"$ kinen recall queue\n{said}", "command", command="kinen recall queue"),
+    ]
+    assert from_session(ours) == []
+
+
+@pytest.mark.parametrize("change", [{"redacted": True}, {"forgotten_at": 1}])
+def test_what_was_taken_out_is_no_source(change: dict[str, Any]) -> None:
+    assert from_session([observed("we'll use PostgreSQL for jobs", **change)]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a", "a"),
+        (f"a {MEMORY_OPEN}b{MEMORY_CLOSE} c", "a  c"),
+        (f"a {MEMORY_OPEN}b", "a "),
+        (f"{MEMORY_OPEN}a{MEMORY_OPEN}b{MEMORY_CLOSE}c{MEMORY_CLOSE}d", "d"),
+        (f"{MEMORY_OPEN}a{MEMORY_CLOSE}b{MEMORY_OPEN}c{MEMORY_CLOSE}d", "bd"),
+        (f"a{MEMORY_CLOSE}b", f"a{MEMORY_CLOSE}b"),
+    ],
+)
+def test_what_was_injected_is_taken_out_of_a_text(text: str, left: str) -> None:
+    assert without_injected(text) == left
+
+
+def test_a_hostile_message_costs_little() -> None:
+    for text in ("<a>" * 3300, "> " * 4900, "[" * 9900, "never " * 3000, MEMORY_OPEN * 100_000):
+        assert drawn(text, role="assistant") == []
+
+
+# Commands
+
+
+def ran(command: str, error: str = "", capsule: str = "c1") -> Observation:
+    code = 1 if error else 0
+    text = f"$ {command}\n{error}"
+    return observed(text, "command", command=command, exitCode=code, capsule=capsule)
+
+
+REFUSED = "Error: connect ECONNREFUSED 127.0.0.1:5432"
+
+
+def test_a_command_that_another_one_made_work_is_an_insight() -> None:
+    failed = [ran("npm test", f"at line {n}\n{REFUSED}") for n in range(3)]
+    events = [*failed, ran("docker compose up -d"), ran("npm test")]
+    (found,) = from_session(events)
+    assert found.content == (
+        f"`npm test` failed with `{REFUSED}` until `docker compose up -d` was run"
+    )
+    assert found.sources == tuple(one.ref for one in (*failed, events[-1]))
+    assert (found.type, found.confidence) == ("insight", 0.75)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        [],
+        [ran("docker compose up -d"), ran("make build")],
+        [observed("File: a.py", "file_diff"), ran("docker compose up -d")],
+    ],
+)
+def test_what_made_a_command_work_is_told_only_where_it_is_plain(
+    between: list[Observation],
+) -> None:
+    assert (
+        from_session([*(ran("npm test", REFUSED) for _ in range(3)), *between, ran("npm test")])
+        == []
+    )
+
+
+def test_two_failures_or_other_ones_each_time_are_bad_luck() -> None:
+    up = [ran("docker compose up -d"), ran("npm test")]
+    assert from_session([ran("npm test", REFUSED), ran("npm test", REFUSED), *up]) == []
+    others = [ran("npm test", f"Error: {word} is not defined") for word in ("a", "b", "c")]
+    assert from_session([*others, *up]) == []
+
+
+def test_trouble_that_comes_back_in_another_session_is_a_pattern() -> None:
+    events = [ran("make test", REFUSED.replace("5432", port), of) for port, of in
+              (("1", "c1"), ("2", "c1"), ("3", "c2"))]  # fmt: skip
+    (found,) = from_events(events)
+    assert found.type == "pattern"
+    assert found.content.startswith("`make test` keeps failing: `Error: connect ECONNREFUSED")
+    assert found.sources == tuple(one.ref for one in events)
+    assert from_events(events[:2]) == []
+    assert from_events([one._replace(capsule="c1") for one in events]) == []
