@@ -230,7 +230,7 @@ class Query(NamedTuple):
     vector: Any = None
     """The question's embedding, if the caller has it already."""
     events: tuple[str, ...] = ()
-    """Kinds of observation: message, command, error, ..."""
+    """Kinds of observation (message, command, error, ...), types of checkpoints and memories."""
     repo: str = ""
     agent: str = ""
     user: str = ""
@@ -241,6 +241,12 @@ class Query(NamedTuple):
     """The weight of what is newer; a recall has one, a plain search none."""
     budget: int = 0
     """Most tokens of a recall; 0 leaves it to the configuration."""
+    files: tuple[str, ...] = ()
+    """Paths, or ends of paths: what names one of them, touched it or is it."""
+    symbols: tuple[str, ...] = ()
+    """Checkpoints that name one of these symbols."""
+    min_similarity: float = 0.0
+    """Only what is at least so near in meaning, as a cosine."""
 
 
 class Hits:
@@ -313,3 +319,7 @@ class Status(NamedTuple):
     untrusted: tuple[str, ...]
     """Keys of the space's own config that wait for `kinen trust`."""
     bytes: int
+    epoch: int = 0
+    """How often memories were drawn because enough was new."""
+    surprise: float = 0.0
+    """How much was met since then that is not known yet."""

@@ -103,7 +103,7 @@ def _recall(home: str, folder: str, env: str) -> Route | None:
     end = 2 + len(_FIELDS)
     if lines[:3] != [_VERSION, folder, env] or len(lines) <= end or lines[-1] != _END:
         return None
-    if any(_stamp(line) != line for line in lines[end:-1]):
+    if any(stamp(line) != line for line in lines[end:-1]):
         return None
     return Route(lines[2:end])
 
@@ -138,7 +138,7 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     if git and git.common:
         watched.append(os.path.join(git.common, "config"))
     lines = [_VERSION, folder, *(getattr(found, name) for name in _FIELDS)]
-    lines += [*(_stamp(path) for path in dict.fromkeys(watched)), _END]
+    lines += [*(stamp(path) for path in dict.fromkeys(watched)), _END]
     if not any("\n" in line for line in lines):
         # What cannot be remembered, say on a full disk, is found anew each time.
         with suppress(OSError):
@@ -157,7 +157,7 @@ def _file(home: str, folder: str) -> str:
     return os.path.join(home, "routes", f"{crc32(os.fsencode(folder)):08x}")
 
 
-def _stamp(line: str) -> str:
+def stamp(line: str) -> str:
     """A path with the time of its file; what comes after a tab is the time it had before."""
     path = line.split("\t", 1)[0]
     try:

@@ -101,7 +101,7 @@ def test_what_was_dropped_for_its_size_would_not_have_fitted(budget: int, given_
 
 @given(budgets, inputs)
 def test_the_budget_that_is_proposed_suffices(budget: int, given_: Inputs) -> None:
-    proposed = re.search(r"\(kinen recall --budget (\d+)\)_$", shown(recalled(budget, given_)))
+    proposed = re.search(r"\(--budget (\d+)\)_$", shown(recalled(budget, given_)))
     if proposed:
         again = recalled(int(proposed[1]), given_)
         assert not again.over
@@ -176,7 +176,7 @@ def test_a_recall_reads_like_this() -> None:
         "  pour\n"
         "  ```\n"
         "\n"
-        "_1 more left out: 524 tokens over the budget of 200 (kinen recall --budget 1000)_"
+        "_1 more left out: 524 tokens over the budget of 200 (--budget 1000)_"
     )
     assert [(one.ref, one.reason) for one in recall.dropped] == [
         ("note:rules.md", "already pinned"),
@@ -197,5 +197,5 @@ def test_what_is_never_evicted_is_shown_even_over_the_budget() -> None:
     ]
     assert shown(recall).splitlines()[-1] == (
         "_what is always shown takes 74 tokens, over the budget of 50; 1 more left out"
-        " (kinen recall --budget 500)_"
+        " (--budget 500)_"
     )

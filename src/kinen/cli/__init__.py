@@ -8,6 +8,10 @@ import sys
 COMMANDS = (
     ("Ask", "search", "kinen.cli.search", "find things by word and by meaning"),
     ("Ask", "recall", "kinen.cli.recall", "what an agent should know, in a token budget"),
+    ("Ask", "context", "kinen.cli.context:context", "what belongs to a file, session or change"),
+    ("Ask", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
+    ("Ask", "handoff", "kinen.cli.context:handoff", "what the next one to work here must know"),
+    ("Ask", "memories", "kinen.cli.memories:memories", "decisions, patterns and insights"),
     ("Ask", "list", "kinen.cli.listing", "observations, capsules, summaries, pins, memories"),
     ("Ask", "show", "kinen.cli.show", "show a record, a file or a place in it"),
     ("Ask", "graph", "kinen.cli.graph", "links between notes: around one, broken ones, drawings"),
@@ -15,6 +19,11 @@ COMMANDS = (
     ("Ask", "history", "kinen.cli.history:history", "what commits did to a file, through renames"),
     ("Ask", "cochange", "kinen.cli.history:cochange", "what usually changes with these files"),
     ("Ask", "tags", "kinen.cli.tags", "tags of files, and the line of tags for a commit"),
+    ("Tell", "checkpoint", "kinen.cli.checkpoint:checkpoint", "keep what was done and why"),
+    ("Tell", "plan", "kinen.cli.checkpoint:plan", "what is being worked towards"),
+    ("Tell", "session", "kinen.cli.session:session", "conversations kept as folders"),
+    ("Tell", "round", "kinen.cli.session:round_", "the next round of a session"),
+    ("Tell", "consolidate", "kinen.cli.memories:consolidate", "draw memories from what was said"),
     ("Tell", "log", "kinen.cli.log", "keep something that happened"),
     ("Tell", "capsule", "kinen.cli.capsule", "open, close and show a session or a step"),
     ("Tell", "pin", "kinen.cli.pin", "have every recall begin with something"),
@@ -95,13 +104,17 @@ def _quick(words: list[str]) -> int | None:
     if words[0] == "search":
         from kinen.cli import search as command
 
-        run, most = command.search, 1 << 20
+        run, least, most = command.search, 1, 1 << 20
+    elif words[0] == "recall":
+        from kinen.cli import recall as command  # type: ignore[no-redef]
+
+        run, least, most = command.recall, 0, 1 << 20  # type: ignore[attr-defined]
     else:
         from kinen.cli import log as command  # type: ignore[no-redef]
 
-        run, most = command.log, 1  # type: ignore[attr-defined]
+        run, least, most = command.log, 1, 1  # type: ignore[attr-defined]
     plain = read(words[1:], command.OPTIONS)
-    if not plain or not 0 < len(plain[0]) <= most:
+    if not plain or not least <= len(plain[0]) <= most:
         return None
     try:
         return run(" ".join(plain[0]), **plain[1])
@@ -123,7 +136,7 @@ def _run(words: list[str]) -> int:
 
         print(f"kinen {__version__}")
         return 0
-    if not completing and words[0] in ("search", "log"):
+    if not completing and words[0] in ("search", "recall", "log"):
         code = _quick(words)
         if code is not None:
             return code

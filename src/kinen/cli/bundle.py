@@ -62,7 +62,7 @@ def export(
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("file", type=click.Path())
 @click.option(
     "--on-conflict",
     type=click.Choice(["skip", "overwrite", "error"]),
@@ -76,9 +76,12 @@ def export(
 def import_(file: str, on_conflict: Any, dry_run: bool, space: str | None, as_json: bool) -> int:
     """Take in a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
 
+    Of a folder of Goldfish, of any age, checkpoints become files of .memories/, each once.
+
     \b
     Examples:
       kinen import backup.json --dry-run
+      kinen import ~/.goldfish/my-project
       kinen import ~/.kindling/kindling.db
       gunzip -c s1.jsonl.gz | kinen import -
     """

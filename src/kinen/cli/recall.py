@@ -2,56 +2,192 @@
 
 from __future__ import annotations
 
-import click
+import sys
+import time
 
-from kinen import render
-from kinen.cli.flags import for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, note
+from kinen import answers
+from kinen.cli.options import Option
+
+# A digest that was given before is printed by a process that loads little more than this.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import click
+
+    from kinen.entries import Recall
+    from kinen.model import Query
+
+DISTILLERS = ("auto", "claude", "gemini", "ollama", "extract", "none")
+TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight")
+"""Types of checkpoints and memories, which cut across kinds of records."""
+OPTIONS = (
+    Option(("--since",), "since", "not older than: 2h, 3d, 1w, today, 2026-03-01", str, ""),
+    Option(("--days",), "days", "of the last so many days", int, 0),
+    Option(("--from",), "from_", "not older than, as --since", str, ""),
+    Option(("--to", "--until"), "until", "not newer than, in the same words", str, ""),
+    Option(
+        ("--type", "-t"), "types", "decision, learning, ... or rounds, checkpoints, ...", many=True
+    ),
+    Option(("--tag",), "tags", "with this tag; again for each further one", many=True),
+    Option(("--file", "-f"), "files", "about this file: its path, or the end of it", many=True),
+    Option(("--symbol",), "symbols", "checkpoints that name this symbol", many=True),
+    Option(("--session",), "session", "what holds for, and happened in, this session", str, ""),
+    Option(("--limit", "-n"), "limit", "most hits", int, 5),
+    Option(("--full",), "full", "whole records, not the lines that matter", bool),
+    Option(("--budget",), "budget", "most tokens; recall.budget if not given", int, 0),
+    Option(("--distill", "-d"), "distill", "what the hits come to, in their place", bool),
+    Option(
+        ("--distiller",),
+        "distiller",
+        "by whom; auto: claude, gemini, ollama, extract",
+        str,
+        "",
+        choices=DISTILLERS,
+    ),
+    Option(("--min-similarity",), "min_similarity", "only what is so near in meaning", float, 0.0),
+    Option(("--space", "-s"), "spaces", "in this space instead; again for more, or all", many=True),
+    Option(("--json",), "as_json", "for scripts", bool),
+)
+EPILOG = """Examples:
+  kinen recall why did we drop redis
+  kinen recall --days 2 --file auth.py --type decision
+  kinen recall --distill how do tokens expire --budget 400
+  kinen recall token refresh --json | jq '.items[].ref'
+  kinen recall --space all deploy"""
+
+
+def recall(text: str, **options: Any) -> int:
+    """Print what an agent should know; 1 if there is nothing."""
+    asked = repr((text, sorted(options.items()))) if _lasting(options) else ""
+    known = answers.look(asked) if asked else None
+    if known is None:
+        began = time.time()
+        given, hours = ask(text, options)
+        known = _told(given, as_json=options["as_json"])
+        if asked and given.digest:
+            refs = (*(one.ref for one in given.items), *given.digest.sources)
+            answers.keep(asked, *known, (ref.partition(":")[2] for ref in refs), hours, began)
+    code, output, remarks = known
+    if remarks and sys.stderr.isatty():
+        from kinen.cli.run import note
+
+        for remark in remarks.split("\n"):
+            note(remark)
+    elif remarks:  # as `note` has it, without what it takes to load that
+        sys.stderr.writelines(f"note: {remark}\n" for remark in remarks.split("\n"))
+    if output:
+        print(output)
+    return code
+
+
+def _lasting(options: dict[str, Any]) -> bool:
+    """Whether an answer can be given again: a digest of this space, at whatever time."""
+    passing = ("since", "days", "from_", "until", "spaces")
+    return bool(distiller_of(options)) and not any(options[name] for name in passing)
+
+
+def _told(given: Recall, *, as_json: bool) -> tuple[int, str, str]:
+    """The exit code, what is printed, and remarks beside it."""
+    from kinen import render
+    from kinen.cli.run import FOUND, NOTHING
+    from kinen.render.entries import recall_json, recall_text
+
+    code = FOUND if given.items or given.digest else NOTHING
+    if as_json:
+        return code, render.to_json(recall_json(given)), ""
+    remarks = (*given.notes, *(given.digest.notes if given.digest else ()))
+    lines = (" ".join(remark.split()) for remark in remarks)
+    return code, recall_text(given), "\n".join(lines)
+
+
+def ask(text: str, options: dict[str, Any]) -> tuple[Recall, float]:
+    """What is recalled, and how many hours a digest holds."""
+    from kinen.errors import QueryError
+    from kinen.memory import Memory, recall_spaces
+
+    spaces, distiller = options["spaces"], distiller_of(options)
+    query = query_of(text, options)
+    if len(spaces) > 1 or "all" in spaces:
+        if distiller:
+            raise QueryError("a digest is of one space", "leave --distill, or name one space")
+        return recall_spaces(spaces, lambda _memory: query, Memory, full=options["full"]), 0
+    with Memory.open(space=spaces[0] if spaces else None) as memory:
+        given = memory.recall(query, full=options["full"], distiller=distiller)
+        wanted = memory.distillers(distiller)[:1] if given.digest else ()
+        first = given.digest is None or given.digest.by in wanted  # else another was to answer
+        hours = float(memory.config.distill.cache_hours) if first else 0.0
+        if given.digest:  # it is shown with pins, which have their own time
+            ends = (one.expires_at for one in memory.entries("pins")[0] if one.expires_at)
+            hours = min([hours, *((end / 1000 - time.time()) / 3600 for end in ends)])
+        return given, hours
+
+
+def distiller_of(options: dict[str, Any]) -> str:
+    """Who is to distil: whoever was named, else as configured; nobody if nothing was said."""
+    if options["distiller"]:
+        return "" if options["distiller"] == "none" else str(options["distiller"])
+    return "configured" if options["distill"] else ""
+
+
+def query_of(text: str, options: dict[str, Any]) -> Query:
+    from kinen.cli.search import kinds_of
+    from kinen.errors import QueryError
+    from kinen.model import Query
+    from kinen.text import now, parse_time
+
+    for name in ("budget", "days"):
+        if options[name] < 0:
+            raise QueryError(f"--{name} cannot be negative", "use 1 or more")
+    if options["limit"] < 1:
+        raise QueryError(f"limit {options['limit']} asks for nothing", "use --limit 1 or more")
+    if not 0 <= options["min_similarity"] <= 1:
+        raise QueryError("--min-similarity is a cosine", "use a number from 0 to 1")
+    if not all(map(str.strip, (*options["files"], *options["symbols"], *options["tags"]))):
+        raise QueryError("--file, --symbol or --tag is empty", "name one, or leave it away")
+    begins = [options["since"], options["from_"], f"{options['days']}d" if options["days"] else ""]
+    if sum(map(bool, begins)) > 1:
+        raise QueryError("--since, --days and --from say the same", "give one of them")
+    at, since = now(), next(filter(None, begins), "")
+    types = [one for given in options["types"] for one in given.lower().split(",")]
+    events = tuple(one.removesuffix("s") for one in types if one.removesuffix("s") in TOLD_TYPES)
+    if events and len(events) < len(types):
+        raise QueryError(
+            f"{', '.join(types)}: types of notes and kinds of records", "ask for them one by one"
+        )
+    return Query(
+        text,
+        limit=options["limit"],
+        kinds=("checkpoint", "memory") if events else kinds_of(tuple(types)),
+        events=events,
+        session=options["session"],
+        tags=tuple(tag.lstrip("#") for tag in options["tags"]),
+        files=tuple(options["files"]),
+        symbols=tuple(options["symbols"]),
+        since=parse_time(since, at) if since else "",
+        until=parse_time(options["until"], at, end=True) if options["until"] else "",
+        budget=options["budget"],
+        min_similarity=options["min_similarity"],
+    )
 
 
 def command() -> click.Command:
-    return recall
+    import click
 
+    from kinen.cli.options import click_options
 
-@click.command()
-@click.argument("words", nargs=-1, metavar="[QUERY]")
-@click.option("--budget", type=int, default=0, help="most tokens; recall.budget if not given")
-@click.option("--session", default="", help="what holds for, and happened in, this session")
-@click.option("--limit", "-n", default=20, show_default=True, help="most hits to choose from")
-@in_space
-@for_scripts
-def recall(
-    words: tuple[str, ...],
-    budget: int,
-    session: str,
-    limit: int,
-    space: str | None,
-    as_json: bool,
-) -> int:
-    """Pins, the latest summary and what was found, as markdown that fits a token budget.
+    def run(query: tuple[str, ...], **options: Any) -> int:
+        return recall(" ".join(query), **options)
 
-    Without a question, what happened last. What was left out is said. Exit 1 if there is nothing.
+    return click.Command(
+        "recall",
+        params=[click.Argument(["query"], nargs=-1), *click_options(OPTIONS)],
+        callback=run,
+        help="""The plan, pins, the latest summary and what was found, as markdown that fits a
+        token budget.
 
-    \b
-    Examples:
-      kinen recall why did we drop redis
-      kinen recall --budget 500 --session s1
-      kinen recall token refresh --json | jq '.items[].ref'
-    """
-    from kinen.errors import QueryError
-    from kinen.memory import Memory
-    from kinen.model import Query
-    from kinen.render.entries import recall_json, recall_text
-
-    if budget < 0:
-        raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
-    with Memory.open(space=space) as memory:
-        given = memory.recall(Query(" ".join(words), limit=limit, session=session, budget=budget))
-    if as_json:
-        print(render.to_json(recall_json(given)))
-    else:
-        for remark in given.notes:
-            note(remark)
-        if given.items:
-            print(recall_text(given))
-    return FOUND if given.items else NOTHING
+        Without a question, what happened last. What was left out is said. Exit 1 if there is
+        nothing. With --distill the hits are summed up, each line with its source; by default that
+        is done here, without a model (distill.order).""",
+        epilog="\b\n" + EPILOG,
+    )

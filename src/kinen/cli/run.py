@@ -53,6 +53,11 @@ def colours(stream: TextIO | None = None) -> Style:
     return Style(colour=bool(on))
 
 
+def piped() -> str:
+    """What standard input has; whatever is no text in it is spelled out."""
+    return sys.stdin.buffer.read().decode("utf-8", "backslashreplace")
+
+
 def note(text: str) -> None:
     """A remark for people, apart from the output that a pipe reads."""
     print(colours(sys.stderr)("dim", f"note: {text}"), file=sys.stderr)

@@ -55,11 +55,24 @@ def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Reso
 
 
 def outgoing(db: sqlite3.Connection, ref: str) -> list[Edge]:
-    return [*_edges(db, " WHERE r.ref = ? AND l.target != '*'", (ref,)), *_parents(db, "ref", ref)]
+    found = [*_edges(db, " WHERE r.ref = ? AND l.target != '*'", (ref,)), *_parents(db, "ref", ref)]
+    drawn = _derived(db, " AND r.ref = ?", ref) if ref.startswith("memory:") else []
+    return [*found, *drawn]
 
 
 def incoming(db: sqlite3.Connection, ref: str) -> list[Edge]:
-    return [*_edges(db, " WHERE l.target = ?", (ref,)), *_parents(db, "parent", ref)]
+    found = [*_edges(db, " WHERE l.target = ?", (ref,)), *_parents(db, "parent", ref)]
+    return [*found, *_derived(db, " AND j.value = ?", ref)]
+
+
+def _derived(db: sqlite3.Connection, where: str, value: str) -> list[Edge]:
+    """What memories were drawn from."""
+    rows = db.execute(
+        "SELECT r.ref, j.value FROM records r, json_each(r.metadata, '$.derived_from') j"
+        f" WHERE r.source = 'journal' AND r.key GLOB 'memory:*'{where} ORDER BY r.ref, j.id",
+        (value,),
+    )
+    return [Edge(source, target, "derived_from") for source, target in rows]
 
 
 def _parents(db: sqlite3.Connection, column: str, ref: str) -> list[Edge]:

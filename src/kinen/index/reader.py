@@ -267,6 +267,10 @@ _TOUCHING = (
     "r.id IN (SELECT o.record FROM paths p JOIN touches t ON t.path = p.id"
     " JOIN commits o ON o.id = t.commit_id WHERE p.path GLOB ?)"
 )
+_NAMING = (
+    "(r.kind IN ('checkpoint', 'observation') AND instr(r.metadata, ?) AND EXISTS (SELECT 1 FROM"
+    " json_each(r.metadata, ?) j WHERE j.value = ? OR j.value GLOB ?))"
+)
 _FROM = " FROM chunks c JOIN records r ON r.id = c.record"
 
 
@@ -302,18 +306,33 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     if query.events:
         clauses.append(f"r.event IN ({', '.join('?' * len(query.events))})")
         values += query.events
+    for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
+        clauses += [f"({' OR '.join(clause for clause, _ in parts)})"] if parts else []
+        values += [value for _, its in parts for value in its]
     for name in ("repo", "agent", "user"):
         value = getattr(query, name)
         if value:
             clauses.append(f"instr(lower(r.{name}), lower(?)) > 0")
             values.append(value)
-    if query.since:
-        clauses.append("r.at >= ?")
-        values.append(query.since)
-    if query.until:
-        clauses.append("r.at != '' AND r.at <= ?")
-        values.append(query.until)
+    for clause, moment in (("r.at >= ?", query.since), ("r.at != '' AND r.at <= ?", query.until)):
+        clauses += [clause] if moment else []
+        values += [moment] if moment else []
     return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def _about_file(path: str) -> tuple[str, list[str]]:
+    """What names a file by its path or the end of it, touched it, or is it."""
+    path = path.removeprefix("./").strip("/")
+    below, inside = "*/" + literal(path), json.dumps(path, ensure_ascii=False)[1:-1]
+    either = ("r.path = ?", "r.path GLOB ?", _TOUCHING, _TOUCHING, _NAMING)
+    touched = [literal(path), below]
+    return " OR ".join(either), [path, below, *touched, inside, "$.files", path, below]
+
+
+def _naming_symbol(symbol: str) -> tuple[str, list[str]]:
+    """Checkpoints that name a symbol, alone or at the end of a longer name."""
+    inside = json.dumps(symbol, ensure_ascii=False)[1:-1]
+    return _NAMING, [inside, "$.symbols", symbol, f"*[.:#]{literal(symbol)}"]
 
 
 def _glob(path: str) -> str:

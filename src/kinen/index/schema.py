@@ -12,7 +12,7 @@ import sqlite3
 
 from kinen.database import BUSY_MS, integrity, remove_database, statements, translated, writing
 
-SCHEMA = 3
+SCHEMA = 4
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
 TOUCHES_PATH = "CREATE INDEX IF NOT EXISTS touches_path ON touches(path, commit_id)"

@@ -294,7 +294,8 @@ def _columns(record: Record) -> tuple[str, ...]:
 
 def _scope(record: Record) -> list[str]:
     """What the journal's records are filtered by; frontmatter may use these words for its own."""
-    said = record.metadata if record.kind in JOURNAL_KINDS and record.metadata else {}
+    said = record.metadata if record.kind in (*JOURNAL_KINDS, "checkpoint") else None
+    said = said or {}
     return [str(said.get(name) or "") for name in ("repo", "agent", "user", "event", "parent")]
 
 

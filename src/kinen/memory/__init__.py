@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from kinen import config as configuration
 from kinen import space as spaces
-from kinen.memory.tracing import Tracing
+from kinen.memory.around import Around
+from kinen.memory.recalling import recall_spaces as recall_spaces
 from kinen.model import Hits, Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Memory(Tracing):
+class Memory(Around):
     """The memory of one space. Use it as a context manager, or close it."""
 
 

@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING
 from kinen.errors import Busy, EmbedError, NotFound
 from kinen.memory.syncing import FIRST_SEARCH_SECONDS, Syncing
 from kinen.model import GIT_KINDS, JOURNAL_KINDS, Hits, Query
-from kinen.text import estimate, excerpt, iso, now
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.entries import Item, Recall
-    from kinen.model import Chunk, Edge, Hit, Record
+    from kinen.model import Chunk, Edge, Record
     from kinen.recall.search import Meaning
-
-
-PINNED, SUMMARY, TOLD, ASIDE = 400, 600, 160, 40
-"""Tokens of a pin, a summary, a hit and what stands around it, as a recall shows them."""
-BEFORE, AFTER = 2, 4
-"""Observations of its segment around one that is cited."""
 
 
 class Asking(Syncing):
@@ -67,6 +59,7 @@ class Asking(Syncing):
             embedder = self._embedder
             if embedder is None:
                 return None, "index.embedding_provider is none"
+            self._embed_new(embedder)
             scan = self._scan(embedder)
             if scan is None:
                 return None, "there are no vectors yet, run `kinen index`"
@@ -168,84 +161,3 @@ class Asking(Syncing):
             if skipped == path:
                 raise NotFound(f"{path} is there, but not searchable: {reason}")
         return self.record(path)
-
-    # Recall
-
-    def recall(self, query: Query | str = "") -> Recall:
-        """What an agent is given: pins, the summary, and what was found, inside a token budget.
-
-        Without a question, what happened last.
-        """
-        from kinen.recall import tiers
-        from kinen.recall.fuse import RECENCY_WEIGHT
-        from kinen.recall.search import recent
-
-        asked = Query(query) if isinstance(query, str) else query
-        asked = asked._replace(recency=asked.recency or RECENCY_WEIGHT)
-        budget = asked.budget or self.config.recall.budget
-        notes: list[str] = []
-        if asked.text.strip():
-            hits = self.search(asked)
-        else:
-            notes.extend(self._first_sync())
-            hits = recent(self._reader, asked)
-        pins, summary = self._always(asked)
-        found = [self._told(hit) for hit in hits]
-        return tiers.tiers(asked.text, budget, pins, summary, found, (*notes, *hits.notes))
-
-    def _always(self, query: Query) -> tuple[list[Item], Item | None]:
-        """The pins that hold, and the latest summary."""
-        if not self._journal.exists:
-            return [], None
-        from kinen.entries import Scope
-        from kinen.journal import reading
-        from kinen.recall.tiers import item
-
-        db = self._journal.db
-        scope = Scope(query.session, query.repo, query.agent, query.user)
-        pins = []
-        for pin in reading.pins_in(db, scope, round(now() * 1000)):
-            text = self._pinned(pin.target)
-            if text or pin.note:
-                said = "\n".join(filter(None, (pin.note, text)))
-                pins.append(item("pins", pin.target, _cut(said, PINNED)))
-        latest = reading.latest_summary(db, scope)
-        if latest is None:
-            return pins, None
-        at = iso(latest.created_at / 1000)
-        return pins, item("summary", latest.ref, _cut(latest.content, SUMMARY), at=at)
-
-    def _pinned(self, ref: str) -> str:
-        return "\n".join(chunk.text for chunk in self._reader.between(ref, 0, 8))
-
-    def _told(self, hit: Hit) -> Item:
-        """A hit as an agent reads it: an observation in its segment, a chunk under its heading."""
-        from kinen.recall.tiers import item
-
-        record, chunk = hit.record, hit.chunk
-        if record.kind == "observation":
-            lines = [*(one.text for one in hit.before[-BEFORE:]), chunk.text]
-            lines += [one.text for one in hit.after[:AFTER]]
-            told = [_cut(line.strip(), TOLD if line == chunk.text else ASIDE) for line in lines]
-            text = "\n".join(told)
-        else:
-            title = chunk.heading or record.title
-            head = title if title and not chunk.text.startswith(("#", title)) else ""
-            text = "\n".join(filter(None, (head, _cut(chunk.text, TOLD))))
-        line = f":{chunk.start_line}" if chunk.start_line else ""
-        ref = f"{record.ref}{line}" if record.path else record.ref
-        return item("hits", ref, text, score=hit.score, votes=hit.votes, at=record.at)
-
-
-def _cut(text: str, tokens: int) -> str:
-    """A text of at most so many tokens, whole lines first; what is cut off is shown by a sign."""
-    if estimate(text) <= tokens:
-        return text
-    kept: list[str] = []
-    for line in text.splitlines():
-        if estimate("\n".join([*kept, line])) > tokens:
-            break
-        kept.append(line)
-    if kept:
-        return "\n".join(kept) + "\n…"
-    return excerpt(text, max(8, 3 * tokens))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen.errors import NotFound, QueryError
@@ -207,8 +208,11 @@ class Keeping(Asking):
         """
         from kinen.index import snapshots
         from kinen.index.writer import Writer
+        from kinen.recall.distill import expire
 
         snapshots.prune(self._file("snapshots"), 0)  # they have it too, and can be made again
+        shutil.rmtree(self._file("answers"), ignore_errors=True)
+        expire(self._cache.texts, float("inf"))
         if not os.path.exists(self._file("index.db")):
             return
         with contextlib.closing(Writer(self._file("index.db"))) as writer:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kinen.index.history import Settings
     from kinen.model import Report
-    from kinen.ports import Source
+    from kinen.ports import Embedder, Source
     from kinen.sources.git import Log
     from kinen.sources.rules import Rules
 
@@ -30,6 +30,10 @@ FIRST_SEARCH_SECONDS = 10.0
 """How long the first search of a space embeds before it answers with what there is."""
 FOLLOWED = 500
 """So many new entries of the journal are taken in by a question itself, in one transaction."""
+
+
+SMALL, EMBED_SECONDS = 20_000, 2.0
+"""Up to so many chunks a search embeds what is new by itself, for so many seconds at most."""
 
 
 class Syncing(Parts):
@@ -218,6 +222,23 @@ class Syncing(Parts):
         except Busy:
             return ["the history is still being indexed: more will be found later"]
         return list(report.notes)
+
+    def _embed_new(self, embedder: Embedder) -> None:
+        """Vectors for what is new, in a space where that takes no time worth mentioning."""
+        from kinen.index.sync import Job, sync_vectors
+        from kinen.index.writer import Writer, sync_lock
+
+        done = f"{embedder.fingerprint}:{self._reader.meta('generation')}"
+        if self._reader.meta("embedded") == done or self._reader.chunk_count() > SMALL:
+            return
+        until = time.monotonic() + EMBED_SECONDS
+        with (
+            contextlib.suppress(Busy),
+            sync_lock(self._file("sync.lock"), 0),
+            contextlib.closing(Writer(self._file("index.db"))) as writer,
+        ):
+            job = Job(writer, self._cache, _silent, lambda: time.monotonic() > until)
+            sync_vectors(job, embedder)
 
     def _healed(self, call: Callable[[], T], notes: list[str]) -> T:
         """Do something; should a derived database turn out damaged, build it again first."""

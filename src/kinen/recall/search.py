@@ -91,6 +91,8 @@ def _ranked(
         words = by_word(reader, query.text.strip(), query, max(5 * query.limit, WORDS), notes)
     units = by_unit(reader, words)
     ranked = _rank(reader, query, units, meaning, notes)
+    if query.min_similarity:
+        ranked = _near(ranked, query.min_similarity, notes)
     if query.near or (query.kinds == ("commit",) and query.mode == "hybrid"):
         from kinen.recall.files import with_files
 
@@ -232,6 +234,17 @@ def _load(
     if not keyword_first:
         hits.sort(key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
     return tuple(_situated(reader, hit, query.context) for hit in hits[: query.limit])
+
+
+def _near(ranked: list[Ranked], least: float, notes: list[str]) -> list[Ranked]:
+    """Only what is near enough in meaning; where nothing has a vector, all of it."""
+    near = {
+        one.id: vote.score for one in ranked for vote in one.votes if vote.retriever == "semantic"
+    }
+    if ranked and not near:
+        notes.append("no vectors were asked: the least similarity has no effect")
+        return ranked
+    return [one for one in ranked if near.get(one.id, -1.0) >= least]
 
 
 def _situated(reader: Reader, hit: Hit, context: int) -> Hit:

@@ -16,7 +16,23 @@ from kinen.text import estimate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-HEADINGS = {"pins": "## Pinned", "summary": "## Summary", "hits": "## Related"}
+    from kinen.entries import Digest
+
+    Key = tuple[str, str]
+
+HEADINGS = {
+    "plan": "## Plan",
+    "pins": "## Pinned",
+    "summary": "## Summary",
+    "hits": "## Related",
+    "sessions": "## Sessions",
+    "memories": "## Decided and learned",
+    "checkpoints": "## Checkpoints",
+    "commits": "## Commits",
+    "files": "## Changes with it",
+    "digest": "## Digest",
+}
+_PLACES = {tier: place for place, tier in enumerate(HEADINGS)}
 OVER = "over budget"
 PINNED, SUMMED, SHOWN = "already pinned", "already the summary", "shown already"
 _STEP = 500
@@ -24,10 +40,17 @@ _STEP = 500
 
 
 def item(
-    tier: str, ref: str, text: str, *, score: float = 0.0, votes: tuple[Any, ...] = (), at: str = ""
+    tier: str,
+    ref: str,
+    text: str,
+    *,
+    score: float = 0.0,
+    votes: tuple[Any, ...] = (),
+    at: str = "",
+    space: str = "",
 ) -> Item:
     """A part of a recall, with what it costs as it is shown."""
-    made = Item(tier, ref, text, 0, score, votes, at)
+    made = Item(tier, ref, text, 0, score, votes, at, space)
     return made._replace(tokens=estimate(_block(made)))
 
 
@@ -41,21 +64,22 @@ def tiers(
 ) -> Recall:
     """Pins and the summary whatever they cost, then the hits that fit, best first.
 
-    A ref is decided at its first occurrence; a hit that is too large leaves room to smaller ones.
+    Hits of several tiers are chosen in the order given and shown by tier. A ref is decided at its
+    first occurrence; a hit that is too large leaves room to smaller ones.
     """
     if budget < 1:
         raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
     first = [*pins, *([summary] if summary else [])]
-    reasons: dict[str, str] = {}
+    reasons: dict[Key, str] = {}
     kept, dropped = _once(first, reasons)
-    wanted = [hit for ref, hit in _by_ref(hits).items() if ref not in reasons]
+    wanted = [hit for key, hit in _by_ref(hits).items() if key not in reasons]
     chosen = _fitting(wanted, budget - _cost(kept))
-    for hit in hits:
-        if hit.ref in reasons or hit.ref not in chosen:
-            dropped.append(_dropped(hit, reasons.get(hit.ref, OVER)))
+    for hit in sorted(hits, key=lambda one: _PLACES[one.tier]):
+        if _key(hit) in reasons or _key(hit) not in chosen:
+            dropped.append(_dropped(hit, reasons.get(_key(hit), OVER)))
         else:
             kept.append(hit)
-            reasons[hit.ref] = SHOWN
+            reasons[_key(hit)] = SHOWN
     spent = _cost(kept)
     recall = Recall(query, tuple(kept), tuple(dropped), budget, spent, tuple(notes))
     return recall._replace(tokens=spent + estimate(_remark(recall)))
@@ -67,55 +91,70 @@ def shown(recall: Recall) -> str:
         "\n".join([HEADINGS[tier], *map(_block, items)])
         for tier, items in groupby(recall.items, lambda one: one.tier)
     ]
+    if recall.digest:
+        parts.append(f"{HEADINGS['digest']}\n{recall.digest.text}")
     remark = _remark(recall)
     return "\n\n".join([*parts, remark] if remark else parts)
+
+
+def with_digest(recall: Recall, digest: Digest) -> Recall:
+    """A recall that ends in what its hits come to."""
+    cost = estimate(HEADINGS["digest"]) + estimate(digest.text)
+    return recall._replace(digest=digest, tokens=recall.tokens + cost)
 
 
 # Choosing
 
 
-def _once(items: Iterable[Item], reasons: dict[str, str]) -> tuple[list[Item], list[Dropped]]:
+def _once(items: Iterable[Item], reasons: dict[Key, str]) -> tuple[list[Item], list[Dropped]]:
     """What is never evicted, each ref once; `reasons` learns why it is not to be shown again."""
     kept: list[Item] = []
     dropped: list[Dropped] = []
     for one in items:
-        if one.ref not in reasons:
+        if _key(one) not in reasons:
             kept.append(one)
-            reasons[one.ref] = PINNED if one.tier == "pins" else SUMMED
+            reasons[_key(one)] = SUMMED if one.tier == "summary" else PINNED
         else:
             dropped.append(_dropped(one, SHOWN if one.tier == "pins" else PINNED))
     return kept, dropped
 
 
-def _by_ref(items: Iterable[Item]) -> dict[str, Item]:
-    found: dict[str, Item] = {}
+def _key(one: Item | Dropped) -> Key:
+    return one.space, one.ref
+
+
+def _by_ref(items: Iterable[Item]) -> dict[Key, Item]:
+    found: dict[Key, Item] = {}
     for one in items:
-        found.setdefault(one.ref, one)
+        found.setdefault(_key(one), one)
     return found
 
 
-def _fitting(hits: Sequence[Item], room: int) -> set[str]:
+def _fitting(hits: Sequence[Item], room: int) -> set[Key]:
     """The refs of the hits that fit into the room, taken in order."""
     if _cost(hits) <= room:
-        return {hit.ref for hit in hits}
+        return {_key(hit) for hit in hits}
     # some stay out: then room is kept to say at least that
-    room -= estimate(HEADINGS["hits"]) + estimate(_left_out(len(hits)))
+    room -= _headings({hit.tier for hit in hits}) + estimate(_left_out(len(hits)))
     chosen = set()
     for hit in hits:
         if hit.tokens <= room:
-            chosen.add(hit.ref)
+            chosen.add(_key(hit))
             room -= hit.tokens
     return chosen
 
 
 def _dropped(one: Item, reason: str) -> Dropped:
-    return Dropped(one.tier, one.ref, one.tokens, reason)
+    return Dropped(one.tier, one.ref, one.tokens, reason, one.space)
 
 
 def _cost(items: Sequence[Item]) -> int:
     """What items cost with the headings of their tiers."""
-    headings = {one.tier: estimate(HEADINGS[one.tier]) for one in items}
-    return sum(one.tokens for one in items) + sum(headings.values())
+    return sum(one.tokens for one in items) + _headings({one.tier for one in items})
+
+
+def _headings(tiers: Iterable[str]) -> int:
+    return sum(estimate(HEADINGS[tier]) for tier in tiers)
 
 
 # Showing
@@ -123,7 +162,8 @@ def _cost(items: Sequence[Item]) -> int:
 
 def _block(one: Item) -> str:
     """An item as a list item: its lines are indented, so that no structure of theirs breaks out."""
-    named = " ".join(f"[{one.ref}] {_minute(one.at)}".splitlines()).rstrip()
+    ref = f"{one.space}: {one.ref}" if one.space else one.ref
+    named = " ".join(f"[{ref}] {_minute(one.at)}".splitlines()).rstrip()
     lines = one.text.lstrip("\r\n").rstrip().splitlines()
     if len(lines) < 2:
         return "- " + " ".join([*map(str.strip, lines), named])
@@ -140,9 +180,9 @@ def _remark(recall: Recall) -> str:
     """What to say of what was left out, as much of it as the budget allows."""
     spent, left = _cost(recall.items), _left(recall)
     needed = spent + sum(left.values())
-    if left and not any(one.tier == "hits" for one in recall.items):
-        needed += estimate(HEADINGS["hits"])
-    remedy = f"(kinen recall --budget {-(-needed // _STEP) * _STEP})"
+    wanted = {one.tier for one in recall.dropped if one.reason == OVER}
+    needed += _headings(wanted - {one.tier for one in recall.items})
+    remedy = f"(--budget {-(-needed // _STEP) * _STEP})"
     budget = f"the budget of {recall.budget:,}"
     if spent > recall.budget:
         also = f"; {len(left):,} more left out" if left else ""
@@ -154,12 +194,12 @@ def _remark(recall: Recall) -> str:
     return next((line for line in (long, short) if spent + estimate(line) <= recall.budget), "")
 
 
-def _left(recall: Recall) -> dict[str, int]:
+def _left(recall: Recall) -> dict[Key, int]:
     """What had no room: each ref once, with its tokens."""
-    found: dict[str, int] = {}
+    found: dict[Key, int] = {}
     for one in recall.dropped:
         if one.reason == OVER:
-            found.setdefault(one.ref, one.tokens)
+            found.setdefault(_key(one), one.tokens)
     return found
 
 

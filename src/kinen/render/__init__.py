@@ -251,6 +251,7 @@ def status_json(status: Status) -> dict[str, Any]:
             "dimensions": status.dimensions or None,
             "pending": status.pending,
         },
+        "consolidation": {"epoch": status.epoch, "surprise": round(status.surprise, 4)},
         "untrusted": list(status.untrusted),
     }
 
@@ -258,7 +259,7 @@ def status_json(status: Status) -> dict[str, Any]:
 def status_text(status: Status, style: Style = PLAIN) -> str:
     """What a space remembers, and what needs attention."""
     counts = status.counts
-    kinds = ", ".join(f"{count:,} {kind}s" for kind, count in status.kinds.items())
+    kinds = ", ".join(f"{count:,} {plural(kind)}" for kind, count in status.kinds.items())
     rows = [
         ("space", f"{style('bold', status.name)}  {status.root}"),
         ("origin", status.origin or "no git origin"),
@@ -266,6 +267,7 @@ def status_text(status: Status, style: Style = PLAIN) -> str:
         ("chunks", f"{counts.chunks:,}, {counts.vectors:,} of them with a vector"),
         ("links", f"{counts.edges:,}, and {counts.broken:,} broken"),
         ("model", _model(status)),
+        ("surprise", f"{status.surprise:.2f} since epoch {status.epoch}"),
         ("synced", status.synced or "never"),
         ("data", f"{status.data} ({status.bytes / 1e6:,.1f} MB)"),
     ]
@@ -278,6 +280,10 @@ def status_text(status: Status, style: Style = PLAIN) -> str:
         keys = ", ".join(status.untrusted)
         lines.append(style("warn", f"ignored until `kinen trust`: {keys}"))
     return "\n".join(lines)
+
+
+def plural(kind: str) -> str:
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
 
 
 def _model(status: Status) -> str:

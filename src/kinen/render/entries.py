@@ -12,7 +12,7 @@ from kinen.text import excerpt, iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.entries import Recall
+    from kinen.entries import Checkpoint, Digest, Learned, Plan, Recall
     from kinen.journal.bundle import Loaded
     from kinen.render import Style
 
@@ -95,8 +95,50 @@ def recall_json(recall: Recall) -> dict[str, Any]:
             for one in recall.items
         ],
         "dropped": [one._asdict() for one in recall.dropped],
+        "digest": digest_json(recall.digest) if recall.digest else None,
         "notes": list(recall.notes),
     }
+
+
+def checkpoint_json(one: Checkpoint) -> dict[str, Any]:
+    return {"ref": f"checkpoint:{one.path}", **_said(one)}
+
+
+def plan_json(one: Plan) -> dict[str, Any]:
+    return {"ref": one.ref, **_said(one)}
+
+
+def _said(one: Any) -> dict[str, Any]:
+    """The fields of a value, lists as lists."""
+    fields = one._asdict().items()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields}
+
+
+def digest_json(digest: Digest) -> dict[str, Any]:
+    return _said(digest)
+
+
+def learned_text(one: Learned, style: Style = PLAIN, *, sources: bool = False) -> str:
+    """A memory on one line; with its sources, if they are asked for."""
+    sure = f"{one.type} {one.confidence:.2f}"
+    gone = f" (superseded by memory:{one.superseded_by})" if one.superseded_by else ""
+    line = f"{style('path', one.ref)}  {style('dim', sure)}  {one.content}{gone}"
+    return "\n".join([line, *(f"    {ref}" for ref in one.derived_from)]) if sources else line
+
+
+def consolidated_json(done: Any) -> dict[str, Any]:
+    told = {name: value for name, value in done._asdict().items() if name != "learned"}
+    return {**told, "memories": [entry_json(one) for one in done.learned]}
+
+
+def consolidated_text(done: Any, style: Style = PLAIN) -> str:
+    """What consolidation drew, and a line that sums it up."""
+    lines = [learned_text(one, style, sources=True) for one in done.learned]
+    would = "would have " if done.dry_run else ""
+    said = f"{would}{done.added:,} new, {done.changed:,} changed"
+    return "\n".join(
+        [*lines, f"{said}; {done.findings:,} findings, {done.below:,} not sure enough"]
+    )
 
 
 def loaded_json(loaded: Loaded, dry_run: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from kinen.sources.layout import (
     wanted,
 )
 from kinen.sources.manifest import Manifest
-from kinen.text import digest, iso, spelled
+from kinen.text import digest, estimate, excerpt, iso, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, MutableMapping
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 RULES = ""
 """The key under which a source remembers its ignore rules and manifest."""
 HEAD = 65_536
+TITLE = 80
+"""Characters of a title that is made of a text's first line."""
 SUPPRESSED = "forgotten: `kinen forget --undo` brings it back"
 _DATES = ("at", "date", "started_at", "created", "created_at", "timestamp", "updated")
 
@@ -135,6 +137,8 @@ class Files:
         """One file as a document; raises Unreadable when there is no text in it."""
         kind, at = kind_of(path), _time_of(stamp)
         ref, size = f"{kind}:{path}", int(stamp.split(":")[1])
+        if kind == "checkpoint":
+            return self._checkpoint(ref, path, data)
         if is_markdown(path):
             return self._markdown(ref, kind, path, decode(data), at)
         extract = self._extract(path, data, content, size)
@@ -179,6 +183,36 @@ class Files:
         record = Record(ref, kind, title, path, when or at, session_of(path), tags, metadata)
         return Document(record, chunks, parsed.links, parsed.aliases, dated=bool(when))
 
+    def _checkpoint(self, ref: str, path: str, data: bytes) -> Document:
+        """A checkpoint; what its frontmatter says in words is searched too."""
+        from kinen.sources.checkpoints import LISTS, TEXTS, read_checkpoint, written
+
+        one = read_checkpoint(data, path)
+        text = decode(data) if is_markdown(path) else written(one)
+        made = self._markdown(ref, "checkpoint", path, text, one.at)
+        first = next((line.strip("#* ") for line in one.text.splitlines() if line.strip()), "")
+        title = made.record.title
+        title = excerpt(first, TITLE) if title == Path(path).stem and first else title
+        fields = one._asdict()
+        names = [name for name in (*TEXTS, *LISTS) if name != "tags" and fields[name]]
+        said = [f"{name}: {_listed(fields[name])}" for name in names]
+        chunks = self._with_fields(made.chunks, ref, "\n".join(said))
+        about = {name: value for name, value in fields.items() if value and name not in _TOLD}
+        about["event"] = one.type or "checkpoint"
+        record = made.record._replace(title=title, at=one.at, tags=one.tags, metadata=about)
+        return made._replace(record=record, chunks=chunks, dated=True)
+
+    def _with_fields(self, chunks: tuple[Chunk, ...], ref: str, said: str) -> tuple[Chunk, ...]:
+        """Chunks with what a frontmatter says, beside its tags if there is room for it."""
+        if not said:
+            return chunks
+        first = chunks[0]
+        if first.start_line == 1 and estimate(f"{first.text}\n{said}") <= self._size:
+            return (first._replace(text=f"{first.text}\n{said}"), *chunks[1:])
+        parts = chunk_parts([Part(said)], ref, size=self._size, overlap=self._overlap)
+        last = len(chunks)
+        return (*chunks, *(one._replace(n=last + one.n, start_line=1, end_line=1) for one in parts))
+
     def _extract(self, path: str, data: bytes, content: str, size: int) -> Extract:
         if is_data(path):
             from kinen.extract.data import describe
@@ -196,6 +230,12 @@ class Files:
 
 
 _NEVER = State("", "")
+_TOLD = ("id", "at", "text", "tags", "path", "type")
+"""What a checkpoint's record has elsewhere."""
+
+
+def _listed(value: Any) -> str:
+    return "; ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def walk(root: str, ignore: Ignore, known: Container[str] = ()) -> tuple[dict[str, str], set[str]]:

@@ -112,7 +112,6 @@ def _loader() -> Any:
         ("int", _INT, "-+0123456789"),
         ("float", _FLOAT, "-+0123456789"),
         ("timestamp", _MOMENT, "0123456789"),
-        ("merge", "^<<$", "<"),
     ):
         loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(pattern), first)
     loader.add_constructor("tag:yaml.org,2002:timestamp", _iso)
@@ -120,6 +119,8 @@ def _loader() -> Any:
 
 
 def _iso(loader: Any, node: Any) -> str:
+    if "T" in node.value:
+        return str(node.value)
     try:
         return str(loader.construct_yaml_timestamp(node).isoformat())
     except (ValueError, AttributeError):  # 30 February stays as it is written

@@ -1,0 +1,115 @@
+"""`kinen memories` and `kinen consolidate`: what was drawn from everything else."""
+
+from __future__ import annotations
+
+import click
+
+from kinen import render
+from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.run import FOUND, NOTHING, colours
+
+TYPES = ("decision", "pattern", "insight")
+
+
+@click.group()
+def memories() -> None:
+    """Decisions, patterns and insights, each with what it was drawn from."""
+
+
+@memories.command("list")
+@click.option("--type", "type_", type=click.Choice(TYPES), default=None, help="only these")
+@click.option("--forgotten", is_flag=True, help="those that are no longer shown")
+@in_space
+@for_scripts
+def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) -> int:
+    """All memories, newest first; exit 1 if there are none."""
+    from kinen.memory import Memory
+    from kinen.render.entries import entry_json, learned_text
+
+    with Memory.open(space=space) as memory:
+        found = memory.memories(type_ or "", hidden=forgotten)
+    if as_json:
+        print(render.to_json({"memories": [entry_json(one) for one in found]}))
+    else:
+        print("\n".join(learned_text(one, colours()) for one in found), end="\n" if found else "")
+    return FOUND if found else NOTHING
+
+
+@memories.command()
+@click.argument("name", metavar="ID")
+@in_space
+@for_scripts
+def show(name: str, space: str | None, as_json: bool) -> int:
+    """A memory with all its sources."""
+    from kinen.memory import Memory
+    from kinen.render.entries import entry_json, learned_text
+
+    with Memory.open(space=space) as memory:
+        found = memory.learned(name)
+    if as_json:
+        print(render.to_json(entry_json(found)))
+    else:
+        print(learned_text(found, colours(), sources=True))
+    return FOUND
+
+
+@memories.command()
+@click.argument("name", metavar="ID")
+@in_space
+@for_scripts
+def forget(name: str, space: str | None, as_json: bool) -> int:
+    """Show a memory no more; it is not drawn again, and `restore` brings it back."""
+    from kinen.memory import Memory
+
+    with Memory.open(space=space) as memory:
+        found = memory.hide_memory(name)
+    print(render.to_json({"ref": found.ref}) if as_json else f"{found.ref}  forgotten")
+    return FOUND
+
+
+@memories.command()
+@click.argument("name", metavar="ID")
+@in_space
+@for_scripts
+def restore(name: str, space: str | None, as_json: bool) -> int:
+    """Show a memory again that was forgotten."""
+    from kinen.memory import Memory
+
+    with Memory.open(space=space) as memory:
+        found = memory.restore_memory(name)
+    print(render.to_json({"ref": found.ref}) if as_json else f"{found.ref}  restored")
+    return FOUND
+
+
+@click.command()
+@click.option("--session", default="", help="from this session's folder")
+@click.option("--capsule", default="", help="from this capsule")
+@click.option("--since", default="", help="from what came since then: 3d, 1w, 2026-03-01")
+@click.option("--dry-run", is_flag=True, help="say what would be drawn, and keep nothing")
+@in_space
+@for_scripts
+def consolidate(
+    session: str, capsule: str, since: str, dry_run: bool, space: str | None, as_json: bool
+) -> int:
+    """Draw decisions, patterns and insights from rounds, checkpoints, commits and sessions.
+
+    By default from what came since the last time. What they are drawn from stays searchable
+    beside them. Exit 1 if there was nothing new.
+
+    \b
+    Examples:
+      kinen consolidate --dry-run
+      kinen consolidate --session 20251206-01
+    """
+    from kinen.memory import Memory
+    from kinen.render.entries import consolidated_json, consolidated_text
+    from kinen.text import now, parse_time
+
+    begin = parse_time(since, now()) if since else ""
+    with Memory.open(space=space) as memory:
+        done = memory.consolidate(session=session, capsule=capsule, since=begin, dry_run=dry_run)
+    if as_json:
+        print(render.to_json(consolidated_json(done)))
+    else:
+        print(consolidated_text(done, colours()))
+    return FOUND if done.learned else NOTHING

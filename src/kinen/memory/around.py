@@ -1,0 +1,288 @@
+"""What belongs to a file, a session or the current work; and that as a standup or a handoff."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING
+
+from kinen.errors import NotFound, QueryError
+from kinen.memory.learning import Learning
+from kinen.memory.recalling import compact, cut, plan_text
+from kinen.model import Query
+from kinen.text import excerpt, iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kinen.entries import Capsule, Checkpoint, Item, Recall
+    from kinen.model import Record
+
+EACH = 8
+"""Things of each kind that are looked at."""
+SAID, LINE = 60, 160
+"""Tokens of a thing in a context, characters of one in a standup."""
+CHANGED = 10
+"""Changed files that the current work is known by."""
+
+
+class Around(Learning):
+    """Context, standup and handoff."""
+
+    def context(
+        self, *, session: str = "", file: str = "", depth: int = 1, budget: int = 0
+    ) -> Recall:
+        """Sessions, memories, checkpoints, commits and the plan around a file, a session or what is
+        being worked on, inside a token budget. Each step of depth looks around what was found.
+        """
+        from kinen.recall import tiers
+
+        if session and file:
+            raise QueryError("a session or a file", "give one of them")
+        if depth < 1:
+            raise QueryError(f"a depth of {depth} sees nothing", "use 1 or more")
+        self._first_sync()
+        if session:
+            title, files, refs, own = self._of_session(session)
+        elif file:
+            title, files, refs, own = file, (self._one_file(file),), set(), []
+        else:
+            title, files, refs, own = self._of_work()
+        found = [own, *self._about(files, refs)]
+        for _ in range(1, depth):
+            known, refs = refs, refs | {one.ref for part in found for one in part}
+            if refs == known:
+                break
+            near = self._neighbours(refs, files)
+            found += [*self._about((), refs), near]
+        plan, nudge = self._current_plan()
+        ranked = [one for row in zip_longest(*found) for one in row if one is not None]
+        size = budget or self.config.recall.budget
+        return tiers.tiers(title, size, plan, None, ranked, [nudge] if nudge else [])
+
+    def _one_file(self, file: str) -> str:
+        """The current name of a file that is known by its path, or by the end of it."""
+        if self._has(file):
+            return self.current_name(file)
+        if self._reader.at_path(self.relative(file)):
+            return self.relative(file)
+        paths = [one.path for one in self._reader.records(("file",)) if one.path.endswith(file)]
+        near = [path for path in paths if path == file or path.endswith(f"/{file}")]
+        if len(near) > 1:
+            raise QueryError(f"several files end in {file}: {', '.join(near[:5])}", "say more")
+        if near:
+            return near[0]
+        if self._recent(Query("", limit=1, files=(file,))):
+            return file
+        raise NotFound(f"nothing is known of {file}", "`kinen files` lists what is")
+
+    def _of_session(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
+        """A session's files, refs and what it came to: of a capsule, or of a folder."""
+        try:
+            capsule, observations, summaries = self.capsule(self._capsule_named(name))
+        except NotFound:
+            its = self.session(name)
+            refs = {f"round:{path}" for path in its.rounds}
+            refs |= {f"artifact:{path}" for path in its.artifacts}
+            said = [self._told_record(self._reader.record(ref)) for ref in sorted(refs)]
+            return its.title, (), refs, [one for one in said if one]
+        count: dict[str, int] = {}
+        for one in observations:
+            for path in one.files:
+                count[path] = count.get(path, 0) + 1
+        files = sorted(count, key=lambda path: (-count[path], path))[:CHANGED]
+        refs = {capsule.ref, *(one.ref for one in observations), *(one.ref for one in summaries)}
+        own = [self._told_capsule(capsule)]
+        return capsule.intent or name, tuple(files), refs, own
+
+    def _capsule_named(self, name: str) -> str:
+        """A capsule by its id, or the newest one of a session, known by how it begins."""
+        found = self.entries("capsules", session=name)[0]
+        exact = [one for one in found if one.scope.session == name]
+        return next((one.id for one in (*exact, *found)), name)
+
+    def _of_work(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
+        """What is changed and not committed, and the session that goes on."""
+        from kinen.sources.memories import git_state
+
+        branch, _, changed = git_state(self._worktree or self.space.root)
+        own = []
+        capsules = self.entries("capsules", limit=20)[0]
+        going = [one for one in capsules if one.status == "open"]
+        own += [self._told_capsule(one) for one in (going or capsules)[:2]]
+        return branch or self.space.name, changed[:CHANGED], set(), own
+
+    def _about(self, files: Sequence[str], refs: set[str]) -> Iterable[list[Item]]:
+        """Memories, checkpoints, commits, sessions and companions of files and records."""
+        query = Query("", limit=EACH, files=tuple(files))
+        checkpoints: list[Record] = []
+        alone: list[Record] = []
+        sessions: list[Item] = []
+        if files:
+            checkpoints = self._recent(query._replace(kinds=("checkpoint",)))
+            said = self._recent(query._replace(kinds=("observation",), limit=40))
+            parents = [str((one.metadata or {}).get("parent", "")) for one in said]
+            alone = [one for one, ref in zip(said, parents, strict=True) if not ref]
+            known = dict.fromkeys(ref for ref in parents if ref and ref not in refs)
+            sessions = self._capsules([*known][:EACH])
+        commits = self._commits_of(files)
+        found = refs | {one.ref for one in checkpoints} | {one.ref for one in commits}
+        memories = self._drawn_from(found, files)
+        yield [self._item("memories", one) for one in memories[:EACH]]
+        yield [self._item("checkpoints", one) for one in checkpoints]
+        yield sessions
+        yield [self._item("hits", one) for one in alone[:EACH]]
+        yield [self._item("commits", one) for one in commits]
+        tracked = [path for path in files if self._has(path)]
+        yield self._companions(tracked) if tracked else []
+
+    def _has(self, path: str) -> bool:
+        """Whether there is a repository, and a commit in it knows the path."""
+        return bool(self._git[0] and self._tracked_or_new(path))
+
+    def _recent(self, query: Query) -> list[Record]:
+        hits = self._latest(query._replace(limit=4 * query.limit))
+        return list({hit.record.ref: hit.record for hit in hits}.values())[: query.limit]
+
+    def _commits_of(self, files: Sequence[str]) -> list[Record]:
+        """The latest commits that touched these files, merges left out."""
+        found: dict[str, str] = {}
+        for path in files:
+            if self._has(path):
+                found.update((one.ref, one.at) for one in self.history(path)[-EACH:])
+        newest = sorted(found, key=lambda ref: (found[ref], ref), reverse=True)[:EACH]
+        return [record for ref in newest if (record := self._reader.record(ref))]
+
+    def _drawn_from(self, refs: set[str], files: Sequence[str]) -> list[Record]:
+        """Memories that were drawn from any of these, or name one of the files; newest first."""
+        names = {path for file in files for path in (file, file.rpartition("/")[2])}
+        found = []
+        for record in self._reader.records(("memory",)):
+            about = record.metadata or {}
+            if about.get("superseded_by"):
+                continue
+            text = self._whole(record.ref) if names else ""
+            if refs & set(about.get("derived_from", ())) or any(name in text for name in names):
+                found.append(record)
+        return sorted(found, key=lambda one: (one.at, one.ref), reverse=True)
+
+    def _neighbours(self, refs: set[str], files: Sequence[str]) -> list[Item]:
+        """What is one link away from what was found."""
+        found: dict[str, None] = {}
+        for ref in sorted(refs):
+            for edge in self.links(ref):
+                found.update(dict.fromkeys((edge.source, edge.target)))
+        known = refs | {f"file:{path}" for path in files} | {""}
+        records = (self._reader.record(ref) for ref in found if ref not in known)
+        told = (self._told_record(one) for one in records if one and one.kind != "file")
+        return [one for one in told if one][: 2 * EACH]
+
+    def _companions(self, files: Sequence[str]) -> list[Item]:
+        from kinen.recall.tiers import item
+
+        return [
+            item("files", f"file:{one.path}", f"{one.support} commits together")
+            for one in self.cochanged(files, limit=5)
+        ]
+
+    def _capsules(self, refs: Iterable[str]) -> list[Item]:
+        capsules = self.entries("capsules")[0] if self._journal.exists else []
+        known = {one.ref: one for one in capsules}
+        return [self._told_capsule(known[ref]) for ref in refs if ref in known]
+
+    def _told_capsule(self, capsule: Capsule) -> Item:
+        """A session by what it came to, or what it was for."""
+        from kinen.journal import reading
+        from kinen.recall.tiers import item
+
+        wanted = reading.Wanted(capsule=capsule.id, limit=1)
+        summaries = reading.entries(self._journal.db, "summaries", wanted)[0]
+        text = summaries[0].content if summaries else capsule.intent
+        at = iso((capsule.closed_at or capsule.opened_at) / 1000)
+        return item("sessions", capsule.ref, cut(text, 2 * SAID), at=at)
+
+    def _told_record(self, record: Record | None) -> Item | None:
+        tiers = {"memory": "memories", "checkpoint": "checkpoints", "commit": "commits"}
+        return self._item(tiers.get(record.kind, "hits"), record) if record else None
+
+    def _item(self, tier: str, record: Record) -> Item:
+        from kinen.recall.tiers import item
+
+        text = record.title if record.kind == "commit" else self._whole(record.ref)
+        if record.title and not text.startswith(("#", record.title)):
+            text = f"{record.title}\n{text}"
+        return item(tier, record.ref, compact(text, record.title, SAID), at=record.at)
+
+    # Standup and handoff
+
+    def standup(self, since: str) -> str:
+        """What was done since then, what comes next and what is open, as markdown."""
+        self._first_sync()
+        checkpoints = list(self.checkpoints(since))
+        commits = self._commits_since(since)
+        sessions = self._closed_since(since)
+        nexts = [one.next for one in checkpoints if one.next][:3]
+        unknown = [text for one in checkpoints for text in one.unknowns][:5]
+        decided = [one.decision for one in checkpoints if one.decision]
+        plan = self.plan()
+        parts = [
+            _section("Done", chain(map(_head, checkpoints), sessions, commits)),
+            _section("Decided", decided),
+            _section("Next", nexts or ([plan_text(plan, SAID)] if plan else [])),
+            _section("Open", unknown),
+        ]
+        return "\n\n".join(filter(None, parts))
+
+    def _commits_since(self, since: str) -> list[str]:
+        found = self._recent(Query("", limit=30, kinds=("commit",), since=since))
+        merges = (one for one in found if not (one.metadata or {}).get("merge"))
+        return [f"{one.title} ({one.ref.removeprefix('commit:')[:7]})" for one in merges]
+
+    def _closed_since(self, since: str) -> list[str]:
+        from datetime import datetime
+
+        after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
+        found = self.entries("summaries", after=after, limit=10)[0]
+        return [_first(one.content) for one in found]
+
+    def handoff(self) -> str:
+        """What the next one to work here has to know, as markdown."""
+        from kinen.sources.memories import git_state
+
+        branch, commit, changed = git_state(self._worktree or self.space.root)
+        plan, latest = self.plan(), list(islice(self.checkpoints(), 3))
+        self._first_sync()
+        going = [one for one in self.entries("capsules", limit=20)[0] if one.status == "open"]
+        errors = self.entries("observations", kind="error", limit=3)[0] if going else []
+        memories = [one for one in self.memories() if not one.superseded_by]
+        where = f"on {branch} at {commit}" if branch and commit else branch
+        state = [f"{self.space.name}{f', {where}' if where else ''}"]
+        state += [f"{len(changed)} changed: {', '.join(changed[:CHANGED])}"] if changed else []
+        state += [f"in progress: {one.intent}" for one in going[:2]]
+        parts = [
+            _section("State", state),
+            f"## Plan\n{plan_text(plan, 250)}" if plan else "",
+            _section("Last done", map(_head, latest)),
+            _section("Next", [one.next for one in latest if one.next]),
+            _section("Not known", [text for one in latest for text in one.unknowns]),
+            _section("Decided and learned", [one.content for one in memories[:5]]),
+            _section("Last errors", [_first(one.content) for one in errors]),
+        ]
+        empty = not (where or state[1:] or any(parts[1:]))
+        return "" if empty else "\n\n".join(filter(None, parts))
+
+
+def _head(one: Checkpoint) -> str:
+    said = one.summary or _first(one.text)
+    return f"{said} ({os.path.splitext(os.path.basename(one.path))[0]})"
+
+
+def _first(text: str) -> str:
+    """The first line that says something."""
+    return next((line.strip("#*- ") for line in text.splitlines() if line.strip("#*- ")), "")
+
+
+def _section(title: str, lines: Iterable[str]) -> str:
+    """A heading and a list, each line once; nothing if there is nothing to say."""
+    told = dict.fromkeys(excerpt(" ".join(line.split()).strip("#*- "), LINE) for line in lines)
+    return "\n".join([f"## {title}", *(f"- {line}" for line in told if line)]) if told else ""

@@ -1,0 +1,569 @@
+"""Checkpoints, plans, recall, sessions, memories and context, as a person or a script uses them."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from kinen.cli import main
+from kinen.text import iso, now
+from sources.repositories import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ask = Callable[..., Any]
+
+SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+DECISION = ("--type", "decision", "--decision")
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Full text only, and no agent around."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    for name in [one for one in os.environ if one.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def repo(space: Path) -> Repository:
+    """The space as a repository with two commits and one change that is not committed."""
+    made = Repository(space, "existing")
+    made.git("init", "-q", "-b", "main", "--template=")
+    made.commit("feat(auth): sign cookies", {"src/auth.py": "1", "tests/test_auth.py": "1"})
+    made.commit("fix(auth): sign them once", {"src/auth.py": "2", "tests/test_auth.py": "2"})
+    (space / "src/auth.py").write_text("3")
+    return made
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Ask:
+    """Runs a command in this process, which is faster, where it makes no difference."""
+
+    def run(*words: str, cwd: Path | None = None, stdin: str = "", **env: str) -> Ran:
+        with monkeypatch.context() as here, pytest.raises(SystemExit) as end:
+            here.chdir(cwd or space)
+            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            for name, value in env.items():
+                here.setenv(name, value)
+            main(list(words))
+        gc.enable()  # a process of its own does without
+        return Ran(int(end.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def ref(ran: Any) -> str:
+    assert ran.code == 0, ran.err
+    return str(ran.out.split()[0])
+
+
+def parsed(ran: Any) -> Any:
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def refused(ran: Any) -> bool:
+    """Whether it is an error as errors should be: one line that says what to do."""
+    told = ran.err.splitlines()
+    return (ran.code, ran.out, len(told)) == (2, "", 1) and " · " in told[0]
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return [str(path) for path in files if text.encode() in path.read_bytes()]
+
+
+def cited(out: str) -> list[str]:
+    """The refs of a recall's hits."""
+    return re.findall(r"\[(\w+:[^\]]+)\]", out)
+
+
+# Checkpoints
+
+
+def test_a_checkpoint_says_all_that_was_said_and_where_the_work_stood(
+    kinen: Ask, repo: Repository
+) -> None:
+    words = ["checkpoint", "- the refresh race is gone\n- and so is the lock"]
+    words += [
+        "--type",
+        "learning",
+        "--tag",
+        "auth",
+        "--tag",
+        "area/login",
+        "--context",
+        "- logouts",
+    ]
+    words += ["--decision", "lock per user", "--alternative", "a queue", "--alternative", "-x y"]
+    words += ["--impact", "no logouts", "--evidence", "test_refresh", "--symbol", "Auth.refresh"]
+    words += ["--next", "--deploy it now", "--confidence", "4", "--unknown", "mobile?", "--json"]
+    made = parsed(kinen(*words))
+    expected = {
+        "text": "- the refresh race is gone\n- and so is the lock",
+        "type": "learning",
+        "tags": ["auth", "area/login"],
+        "context": "- logouts",
+        "decision": "lock per user",
+        "alternatives": ["a queue", "-x y"],
+        "impact": "no logouts",
+        "evidence": ["test_refresh"],
+        "symbols": ["Auth.refresh"],
+        "next": "--deploy it now",
+        "confidence": 4,
+        "unknowns": ["mobile?"],
+        "branch": "main",
+        "commit": repo.git("rev-parse", "--short", "HEAD"),
+        "files": ["src/auth.py"],
+    }
+    assert {name: made[name] for name in expected} == expected
+    assert made["ref"] == f"checkpoint:{made['path']}"
+    text = (repo.root / made["path"]).read_text()
+    assert text.endswith("---\n\n- the refresh race is gone\n- and so is the lock\n")
+    for question in ("race", "logouts", "refresh", "queue", "mobile"):
+        assert cited(kinen("recall", question).out) == [made["ref"]], question
+    found = json.loads(kinen("search", "--fulltext", "race", "--json").out)
+    assert found["results"][0]["source"]["ref"] == made["ref"]
+    shown = kinen("show", made["ref"]).out
+    assert "the refresh race is gone" in shown
+
+
+def test_a_checkpoint_comes_from_standard_input_and_without_secrets(
+    kinen: Ask, space: Path, home: Path
+) -> None:
+    said = f"- found {SECRET}\n- <private>the merger</private>\n"
+    made = ref(kinen("checkpoint", "-", "--decision", f"rotate {SECRET}", stdin=said))
+    text = (space / made.partition(":")[2]).read_text()
+    assert "- found [masked:github_token]\n- [private]\n" in text
+    assert "decision: rotate [masked:github_token]\n" in text
+    kinen("recall", "--distill", "rotate found")
+    for folder in (space, home):
+        assert not files_with(folder, SECRET)
+        assert not files_with(folder, "the merger")
+
+
+def test_nothing_is_kept_in_the_home_folder(kinen: Ask, home: Path) -> None:
+    (home / ".kinen").mkdir()
+    for words in (("checkpoint", "x"), ("plan", "save", "x", "y"), ("session", "new", "x")):
+        assert refused(kinen(*words, cwd=home)), words
+    assert not {".memories", "sessions"} & {path.name for path in home.iterdir()}
+
+
+def test_a_goldfish_folder_is_taken_over_once(ask: Ask, tmp_path: Path, space: Path) -> None:
+    old = tmp_path / "old"
+    (old / ".memories/2026-01-02").mkdir(parents=True)
+    for n, text in enumerate(("the quokka cache", "the second thing")):
+        front = f"id: checkpoint_abc{n}0000\ntimestamp: 2026-01-02T10:00:0{n}.000Z"
+        path = old / f".memories/2026-01-02/10000{n}_abc{n}.md"
+        path.write_text(f"---\n{front}\n---\n\n{text}\n")
+    (old / ".memories/2026-01-02/100009_bad0.md").write_text("---\ntimestamp: never\n---\n")
+    dry = ask("import", str(old), "--dry-run")
+    assert dry.out == "would have added 2 checkpoints\n"
+    assert not (space / ".memories").exists()
+    assert ask("import", str(old)).out == "added 2 checkpoints\n"
+    again = ask("import", str(old))
+    assert again.out == "skipped 2 checkpoints\n"
+    assert "100009_bad0.md" in again.err
+    assert len(list((space / ".memories").rglob("*.md"))) == 2
+    assert cited(ask("recall", "quokka").out) == ["checkpoint:.memories/2026-01-02/100000_abc0.md"]
+
+
+# Recall
+
+
+def test_a_recall_is_narrowed_down_by_options(ask: Ask, repo: Repository) -> None:
+    one = ref(ask("checkpoint", "Cookies hold the token", *DECISION, "sign it", "--tag", "crypto"))
+    repo.commit("docs: cookies and tokens", {"docs/cookies.md": "# Cookies\n\nTokens, signed.\n"})
+    two = ref(ask("checkpoint", "Cookies broke", "--type", "incident", "--symbol", "sign_all"))
+    said = ref(ask("log", "looked at cookies", "--file", "src/auth.py"))
+
+    def recall(*words: str) -> list[str]:
+        return cited(ask("recall", *words).out)
+
+    assert set(recall("cookies", "--type", "checkpoints")) == {one, two}
+    assert recall("--type", "decision") == [one]
+    assert recall("--type", "decisions,incident") == [two, one]
+    assert recall("--tag", "#crypto") == [one]
+    assert recall("--symbol", "sign_all") == [two]
+    about = recall("--file", "auth.py")
+    assert about[:2] == [said, one]
+    assert [name[:7] for name in about[2:]] == ["commit:"] * 3
+    assert len(recall("--file", "src/auth.py", "-n", "2")) == 2
+    assert recall("--since", "1h", "cookies", "--type", "commits") == []
+    assert len(recall("--from", "2023-01-01", "--to", "2023-12-31", "--type", "commits")) == 3
+    assert said in recall("--days", "1")
+    assert ask("recall", "--to", "2020-01-01").code == 1
+    for clash in (("--since", "1d", "--days", "1"), ("--days", "1", "--from", "1d")):
+        ran = ask("recall", *clash)
+        assert refused(ran)
+        assert "give one of them" in ran.err
+
+
+def test_a_recall_is_compact_or_full_and_the_same_each_time(ask: Ask) -> None:
+    long = "\n".join(f"- step {n}: the limiter was looked at" for n in range(60))
+    ask("checkpoint", f"About the limiter\n\n{long}\n\nIt counts per key.")
+    ask("checkpoint", "Another limiter")
+    compact, full = ask("recall", "limiter").out, ask("recall", "limiter", "--full").out
+    assert len(compact) < 700 < len(full)
+    assert "step 59" in full
+    assert ask("recall", "limiter").out == compact
+    given = parsed(ask("recall", "limiter", "--full", "--budget", "120", "--json"))
+    assert given["tokens"] <= given["budget"] == 120
+    assert [one["reason"] for one in given["dropped"]] == ["over budget"]
+    assert "corrected: limitter → limiter" in ask("recall", "limitter").err
+
+
+def test_spaces_are_recalled_together(ask: Ask, space: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / ".kinen").mkdir(parents=True)
+    for root in (space, other):
+        (root / "deploy.md").write_text(f"# Deploy\n\n{root.name} is deployed at night.\n")
+        assert ask("index", cwd=root).code == 0
+    for names in (("--space", "all"), ("--space", "space", "--space", "other")):
+        out = ask("recall", "deploy", *names).out
+        assert "[space: note:deploy.md:1]" in out
+        assert "[other: note:deploy.md:1]" in out
+    alone = ask("recall", "deploy", "--space", "other").out
+    assert cited(alone) == ["note:deploy.md:1"]
+    assert "other is deployed" in alone
+    assert refused(ask("recall", "deploy", "--space", "all", "--distill"))
+
+
+def test_plans_are_saved_shown_changed_and_ended(ask: Ask, space: Path) -> None:
+    assert ask("plan", "show").code == ask("plan", "list").code == 1
+    one = ref(ask("plan", "save", "Drop Redis", "- [ ] queues", "--activate", "--tag", "db"))
+    two = ref(ask("plan", "save", "Second", "-", "--id", "p2", stdin="- by hand\n"))
+    assert (one, two) == ("plan:.memories/plans/drop-redis.md", "plan:.memories/plans/p2.md")
+    assert [line.split()[:2] for line in ask("plan", "list").out.splitlines()] == [
+        ["p2", "active"],
+        ["*", "drop-redis"],
+    ]
+    assert ask("recall").out.startswith("## Plan\n- [plan:.memories/plans/drop-redis.md]")
+    assert ask("plan", "show", "p2").out.endswith("\n- by hand\n")
+    assert ask("plan", "activate", "p2").code == 0
+    assert parsed(ask("plan", "show", "--json"))["id"] == "p2"
+    ask("plan", "update", "p2", "- [ ] the rest of it", "--title", "Rest", "--tag", "x")
+    shown = parsed(ask("plan", "show", "--json"))
+    assert (shown["text"], shown["title"], shown["tags"]) == ("- [ ] the rest of it", "Rest", ["x"])
+    assert ask("plan", "complete").out == f"{two}  completed\n"
+    assert "## Plan" not in ask("recall").out
+    assert refused(ask("plan", "complete"))
+    assert refused(ask("plan", "activate", "p2"))
+    assert ask("plan", "archive", "drop-redis").out == f"{one}  archived\n"
+    plans = parsed(ask("plan", "list", "--json"))["plans"]
+    assert {plan["id"]: plan["status"] for plan in plans} == {
+        "drop-redis": "archived",
+        "p2": "completed",
+    }
+    ran = ask("plan", "update", "drop-redis", "--status", "active")
+    assert ran.out == f"{one}  active\n"
+    ask("plan", "activate", "drop-redis")
+    path = space / ".memories/plans/drop-redis.md"
+    old = iso(now() - 9 * 86_400)
+    path.write_text(re.sub(r"(created|updated): .*", rf"\1: {old}", path.read_text()))
+    ran = ask("recall")
+    assert "## Plan" not in ran.out
+    assert "'Drop Redis' was not touched for 9 days" in ran.err
+
+
+# Digests
+
+
+def test_a_digest_cites_its_sources_and_says_what_it_cost(ask: Ask) -> None:
+    made = ref(ask("checkpoint", "The limiter allows 300 requests a minute per key"))
+    ask("checkpoint", "The office moves in May")
+    out = ask("recall", "--distill", "what does the limiter allow").out
+    assert out.startswith("## Digest\n")
+    assert "300" in out
+    assert made in cited(out)
+    for budget in (60, 500):
+        words = ("--distiller", "extract", "limiter", "--budget", str(budget), "--json")
+        given = parsed(ask("recall", *words))
+        assert given["tokens"] <= budget
+        digest = given["digest"]
+        assert (digest["by"], digest["cached"], digest["sources"]) == ("extract", False, [made])
+        assert digest["tokens_in"] > 0
+        assert digest["tokens_out"] > 0
+    assert "## Related" in ask("recall", "limiter", "--distill", "--distiller", "none").out
+    ran = ask("recall", "limiter", "--distill", "--budget", "20")
+    assert (ran.code, ran.out) == (1, "")
+    assert "no room" in ran.err
+    assert ask("recall", "--distill", "zzzzzz").code == 1
+
+
+def test_a_digest_is_given_again_until_something_changes(
+    kinen: Ask, repo: Repository, home: Path
+) -> None:
+    (repo.root / "limits.md").write_text("# Limits\n\nThe limiter allows 300 a minute.\n")
+    kinen("index")
+    ask = ("recall", "--distill", "limiter minute")
+
+    def kept() -> list[Path]:
+        return list(home.glob("kinen/spaces/*/answers/*"))
+
+    first = kinen(*ask)
+    (path,) = kept()
+    before = path.stat().st_mtime_ns
+    again = kinen(*ask)
+    assert (again.code, again.out, again.err) == (first.code, first.out, first.err)
+    assert path.stat().st_mtime_ns == before
+    (repo.root / "limits.md").write_text("# Limits\n\nThe limiter allows 400 a minute.\n")
+    assert "400" in kinen(*ask).out
+    said = ref(kinen("log", "the limiter allows a quokkanaut 500 a minute"))
+    assert "500" in kinen(*ask).out
+    assert "500" in kinen(*ask).out
+    repo.commit("fix: the limiter now allows 600 a minute")
+    kinen(*ask)
+    assert "600" in kinen(*ask).out
+    assert kinen(*ask, KINEN_DISTILL_BUDGET="50").out != kinen(*ask).out
+    assert files_with(home, "quokkanaut")
+    kinen("redact", said)
+    assert not files_with(home, "quokkanaut")
+    assert "500" not in kinen(*ask).out
+    other = ref(kinen("log", "the limiter of the wombatworks has no minute"))
+    kinen(*ask)
+    kinen(*ask)
+    assert kept()
+    kinen("forget", other)
+    assert not files_with(home, "wombatworks")
+
+
+def test_a_digest_that_another_was_to_make_is_not_kept(
+    kinen: Ask, tmp_path: Path, home: Path
+) -> None:
+    kinen("checkpoint", "The limiter allows 300 a minute")
+    ask = ("recall", "limiter", "--distiller", "claude")
+    path = os.pathsep.join(["/usr/bin", "/bin"])
+    assert "claude: not installed" in kinen(*ask, PATH=path).err
+    assert not list(home.glob("kinen/spaces/*/answers/*"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the script is for sh")
+def test_inside_an_agent_no_other_is_started(kinen: Ask, tmp_path: Path) -> None:
+    started, folder = tmp_path / "started", tmp_path / "bin"
+    folder.mkdir()
+    for name in ("claude", "gemini"):
+        (folder / name).write_text(f"#!/bin/sh\ntouch {started}\nexit 1\n")
+        (folder / name).chmod(0o755)
+    path = f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin"
+    kinen("checkpoint", "The limiter allows 300 a minute")
+    ask = ("recall", "limiter", "--distiller", "auto")
+    for inside in ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "KINEN_DISTILLING"):
+        ran = kinen(*ask, PATH=path, **{inside: "1"})
+        assert "300" in ran.out
+        assert f"({inside} is set)" in ran.err
+        assert not started.exists()
+    assert "300" in kinen(*ask, PATH=path).out
+    assert started.exists()
+
+
+# Sessions and memories
+
+
+def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> None:
+    made = [
+        subprocess.Popen(
+            [sys.executable, "-m", "kinen", "session", "new", f"Stores {n}"],
+            cwd=space,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(2)
+    ]
+    paths = sorted(one.communicate(timeout=60)[0].strip() for one in made)
+    assert [path[18:20] for path in paths] == ["01", "02"]
+    name = paths[0][9:]
+    path = kinen("round", "new", "Which store", "--session", name).out.strip()
+    assert path == f"{paths[0]}/rounds/01-which-store.md"
+    (space / path).write_text(
+        "# Which store\n\n### Q1.1: Where do sessions live?\n\n"
+        "> [!note] Decision\n> Sessions live in Postgres, because Redis loses them.\n"
+    )
+    assert "## Related" in kinen("context", "--session", name).out
+    assert [line.split()[1] for line in kinen("session", "list").out.splitlines()] == [
+        "in-progress",
+        "in-progress",
+    ]
+    closed = kinen("session", "close", name)
+    assert closed.out.startswith(f"{paths[0]}  complete\nmemory:")
+    shown = kinen("session", "show", name).out
+    assert f"{paths[0]}/session-summary.md\n" in shown
+    assert "decision: " in shown
+    its = parsed(kinen("session", "show", name, "--json"))
+    assert (its["status"], its["rounds"], len(its["memories"])) == ("complete", [path], 1)
+    assert refused(kinen("session", "close", name))
+    assert refused(kinen("round", "new", "more", "--session", name))
+    summary = (space / its["summary"]).read_text()
+    assert "Sessions live in Postgres" in summary
+    listed = parsed(kinen("session", "list", "--json"))["sessions"]
+    assert [one["status"] for one in listed] == ["in-progress", "complete"]
+    drawn = parsed(kinen("memories", "list", "--json"))["memories"]
+    assert [one["derived_from"] for one in drawn] == [[f"round:{path}"]]
+    assert cited(kinen("recall", "where do sessions live").out)
+
+
+def test_memories_are_drawn_shown_forgotten_and_restored(ask: Ask) -> None:
+    ask("checkpoint", "Stores", *DECISION, "keep sessions in Postgres, Redis loses them")
+    dry = ask("consolidate", "--dry-run")
+    assert "would have 1 new" in dry.out
+    assert ask("memories", "list").code == 1
+    done = parsed(ask("consolidate", "--json"))
+    assert (done["added"], len(done["memories"])) == (1, 1)
+    again = ask("consolidate")
+    assert (again.code, "0 new, 0 changed" in again.out) == (1, True)
+    one = ref(ask("memories", "list"))
+    assert ask("memories", "list", "--type", "pattern").code == 1
+    shown = ask("memories", "show", one)
+    assert "\n    checkpoint:.memories/" in shown.out
+    assert ask("memories", "show", one[:20]).out == shown.out
+    assert one in ask("search", "--fulltext", "sessions").out
+    assert ask("memories", "forget", one).out == f"{one}  forgotten\n"
+    ask("consolidate", "--since", "1d")
+    assert one not in ask("search", "--fulltext", "sessions").out
+    assert ask("memories", "list").code == ask("list", "memories").code == 1
+    assert "Decided and learned" not in ask("handoff").out
+    assert ref(ask("memories", "list", "--forgotten")) == one
+    assert parsed(ask("memories", "restore", one, "--json")) == {"ref": one}
+    assert one in ask("search", "--fulltext", "sessions").out
+
+
+def test_status_tells_how_much_is_new_and_a_threshold_begins_an_epoch(ask: Ask) -> None:
+    def state(**env: str) -> tuple[int, float]:
+        told = parsed(ask("status", "--json", **env))["consolidation"]
+        return told["epoch"], told["surprise"]
+
+    assert state() == (0, 0)
+    ask("checkpoint", "one", *DECISION, "keep sessions in Postgres, as Redis loses them")
+    epoch, surprise = state()
+    assert (epoch, surprise > 0) == (0, True)
+    assert f"surprise   {surprise:.2f} since epoch 0" in ask("status").out
+    low = {"KINEN_CONSOLIDATION_SURPRISAL_THRESHOLD": "1"}
+    ask("checkpoint", "two", *DECISION, "build images with Nix, as Docker is slow", **low)
+    assert state()[0] == 1
+    assert ask("memories", "list").code == 0
+
+
+def test_a_closed_capsule_is_drawn_from_unless_that_is_turned_off(ask: Ask) -> None:
+    for n, on in enumerate(("false", "true")):
+        capsule = ref(ask("capsule", "open", "--intent", "stores", "--session", "s1"))
+        ask("log", f"We decided to keep part {n} in Postgres from now on.", "--session", "s1")
+        assert ask("memories", "list").code == 1
+        ask("capsule", "close", capsule, KINEN_CONSOLIDATION_ON_SESSION_CLOSE=on)
+    assert len(ask("memories", "list").out.splitlines()) == 1
+
+
+# Context
+
+
+def test_a_context_is_of_a_file_a_session_or_the_work_at_hand(ask: Ask, repo: Repository) -> None:
+    capsule = ref(ask("capsule", "open", "--intent", "sign cookies", "--session", "s1"))
+    said = ("log", "edited it", "--kind", "file_diff", "--session", "s1")
+    ask(*said, "--file", "src/auth.py")
+    ask("log", "We decided to sign cookies with Ed25519.", "--session", "s1")
+    ask("capsule", "close", capsule)
+    kept = ref(ask("checkpoint", "Signing is half done", "--next", "the other half"))
+    ask("plan", "save", "Sign all", "- [ ] headers", "--activate")
+    by_path = ask("context", "--file", "src/auth.py").out
+    for heading in ("## Plan", "## Sessions", "## Checkpoints", "## Commits", "## Changes with it"):
+        assert heading in by_path, heading
+    assert kept in by_path
+    assert ask("context", "--file", "auth.py").out == by_path
+    assert ask("context", "--file", "auth.py", cwd=repo.root / "src").out == by_path
+    assert ask("context").out == by_path  # it is what is changed
+    deep = ask("context", "--file", "auth.py", "--depth", "2").out
+    assert set(cited(by_path)) < set(cited(deep))
+    assert "[memory:" in ask("context", "--session", "s1").out
+    given = parsed(ask("context", "--budget", "150", "--depth", "3", "--json"))
+    assert given["tokens"] <= given["budget"] == 150
+    handoff = ask("handoff").out
+    for line in ("on main at", "1 changed: src/auth.py", "- [ ] headers", "- the other half"):
+        assert line in handoff, line
+    assert refused(ask("context", "--file", "auth.py", "--session", "s1"))
+    (repo.root / "other").mkdir()
+    repo.commit("test: another", {"other/auth.py": "1"})
+    assert "several files end in auth.py" in ask("context", "--file", "auth.py").err
+
+
+def test_a_standup_knows_what_nobody_indexed(ask: Ask, repo: Repository) -> None:
+    out = ask("standup", "--since", "2023-01-01").out
+    assert out.startswith("## Done\n- fix(auth): sign them once (")
+    assert ask("standup").code == 1
+    long = ("checkpoint", "Cookies are signed", *DECISION, "sign with Ed25519")
+    ask(*long, "--next", "headers too", "--unknown", "who else signs?")
+    assert re.sub(r"\(\w+\)", "()", ask("standup").out) == (
+        "## Done\n- Cookies are signed ()\n\n## Decided\n- sign with Ed25519\n\n"
+        "## Next\n- headers too\n\n## Open\n- who else signs?\n"
+    )
+    assert parsed(ask("standup", "--json"))["markdown"].startswith("## Done\n")
+
+
+def test_a_space_without_git_has_a_context_too(ask: Ask, space: Path) -> None:
+    (space / "auth.md").write_text("# Auth\n")
+    ask("log", "looked at it", "--file", "auth.md")
+    ask("checkpoint", "Wrote it down")
+    assert "looked at it" in ask("context", "--file", "auth.md").out
+    assert "Wrote it down" in ask("handoff").out
+    assert ask("context").code == 1
+
+
+def test_where_there_is_nothing_nothing_is_said(ask: Ask) -> None:
+    for words in (
+        *(("recall",), ("recall", "x"), ("recall", "--distill", "x"), ("recall", "--file", "x")),
+        *(("context",), ("standup",), ("handoff",), ("memories", "list"), ("session", "list")),
+        *(("plan", "list"), ("plan", "show"), ("recall", "--space", "all", "x")),
+    ):
+        ran = ask(*words)
+        assert (ran.code, ran.out) == (1, ""), words
+        assert all(line.startswith("note: ") for line in ran.err.splitlines()), ran.err
+    ran = ask("consolidate")
+    assert (ran.code, ran.out[:6], ran.err) == (1, "0 new,", "")
+
+
+def test_mistakes_are_one_line(ask: Ask, tmp_path: Path) -> None:
+    ask("checkpoint", "something to find")
+    for words in (
+        *(("checkpoint", ""), ("checkpoint", "-"), ("checkpoint", "x", "--type", "odd")),
+        *(("checkpoint", "x", "--confidence", "6"), ("checkpoint", "-x"), ("checkpoint",)),
+        *(("plan", "save", "", "x"), ("plan", "show", "no"), ("plan", "activate", "../no")),
+        *(("plan", "archive"), ("plan", "update", "no", "x"), ("session", "new", " ")),
+        *(("session", "close"), ("session", "show", "no"), ("round", "new", "x")),
+        *(("memories", "show", "no"), ("memories", "forget", "no"), ("memories", "restore", "no")),
+        *(("memories", "list", "--type", "odd"), ("consolidate", "--capsule", "no")),
+        *(("consolidate", "--since", "odd"), ("consolidate", "--session", "a", "--since", "1d")),
+        *(("recall", "--type", "odd"), ("recall", "--since", "odd"), ("recall", "--days", "-1")),
+        *(("recall", "--budget", "-1"), ("recall", "--limit", "0"), ("recall", "--file", "")),
+        *(("recall", "x", "--min-similarity", "2"), ("recall", "x", "--distiller", "odd")),
+        *(("recall", "--type", "decision,rounds"), ("recall", "--space", "odd")),
+        *(
+            ("context", "--file", "odd.py"),
+            ("context", "--session", "odd"),
+            ("standup", "--since="),
+        ),
+        *(("context", "--depth", "0"), ("context", "--budget", "-1")),
+    ):
+        ran = ask(*words)
+        assert refused(ran), (words, ran.code, ran.out, ran.err)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for words in (("checkpoint", "x"), ("recall", "--distill", "x"), ("context",), ("standup",)):
+        assert refused(ask(*words, cwd=bare)), words
+    assert not list(bare.iterdir())

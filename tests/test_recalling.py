@@ -1,0 +1,442 @@
+"""What a memory recalls, asked through Python: filters, plans, budgets, digests, consolidation."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen import Memory, Query
+from kinen.errors import NotFound, QueryError
+from kinen.memory import recall_spaces
+from kinen.memory.recalling import compact, cut
+from kinen.recall.tiers import shown
+from kinen.text import estimate, iso, now
+from sources.repositories import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kinen.entries import Recall
+
+DAY = 86_400
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+
+
+@pytest.fixture
+def memory(space: Path) -> Iterator[Memory]:
+    with Memory.open(space) as opened:
+        yield opened
+
+
+def refs(given: Recall, tier: str = "hits") -> list[str]:
+    return [one.ref for one in given.items if one.tier == tier]
+
+
+def asked(memory: Memory, text: str = "", **filters: Any) -> list[str]:
+    return refs(memory.recall(Query(text, **filters)))
+
+
+def aged(root: str | Path, path: str, days: float, *fields: str) -> None:
+    """Have a file say that it is so many days older."""
+    full = Path(root, path)
+    lines = full.read_text().splitlines()
+    for n, line in enumerate(lines):
+        key = line.partition(":")[0]
+        if key in fields:
+            lines[n] = f"{key}: {iso(now() - days * DAY)}"
+    full.write_text("\n".join(lines) + "\n")
+
+
+# Filters
+
+
+def test_a_checkpoint_is_found_by_what_it_says_and_by_whatever_was_said_of_it(
+    memory: Memory,
+) -> None:
+    one = memory.checkpoint(
+        "Tokens rotate at every refresh", type="learning", tags=("auth", "area/login")
+    ).ref
+    two = memory.checkpoint(
+        "Sessions move", type="decision", symbols=("Store.save", "open_store"), tags=("db",)
+    ).ref
+    three = memory.checkpoint("The deploy broke", type="incident", evidence=("err 4711",)).ref
+    assert asked(memory) == [three, two, one]
+    assert asked(memory, "rotating tokens") == [one]
+    assert asked(memory, "4711") == [three]
+    for symbol in ("Store.save", "save", "open_store"):
+        assert asked(memory, symbols=(symbol,)) == [two], symbol
+    assert asked(memory, symbols=("ave",)) == []
+    assert asked(memory, tags=("auth",)) == [one]
+    assert asked(memory, tags=("area",)) == [one]
+    assert asked(memory, tags=("auth", "db")) == []
+    assert asked(memory, events=("decision", "incident")) == [three, two]
+    assert asked(memory, "tokens", events=("decision",)) == []
+    assert len(asked(memory, limit=2)) == 2
+
+
+def test_a_file_is_asked_for_by_its_path_or_the_end_of_it(tmp_path: Path) -> None:
+    repo = Repository(tmp_path / "repo", "--template=")
+    first = repo.commit("feat: sign cookies", {"src/auth/né [1].py": "1", "src/x.py": "1"})
+    repo.commit("feat: something else", {"src/x.py": "2", "docs/oauth.md": "# O\n"})
+    (repo.root / "src/auth/né [1].py").write_text("2")
+    with Memory.open(repo.root) as memory:
+        kept = memory.checkpoint("Cookies are signed twice").ref
+        said = memory.observe("edited it", kind="file_diff", files=("src/auth/né [1].py",)).ref
+        memory.observe("edited another", kind="file_diff", files=("src/x.py",))
+        for path in (
+            "src/auth/né [1].py",
+            "./src/auth/né [1].py",
+            "auth/né [1].py",
+            "né [1].py",
+            str(repo.root / "src/auth/né [1].py"),
+        ):
+            assert asked(memory, files=(path,)) == [said, kept, f"commit:{first}"], path
+        for path in ("é [1].py", "uth/né [1].py", "*.py", "né ?1?.py", "/elsewhere/né [1].py"):
+            assert asked(memory, files=(path,)) == [], path
+        assert asked(memory, files=("oauth.md",))[0] == "note:docs/oauth.md:1"
+        assert asked(memory, "signed twice", files=("né [1].py",))[0] == kept
+
+
+def test_times_bound_what_is_recalled(memory: Memory) -> None:
+    old, new = (memory.checkpoint(f"the {n} thing of the limiter") for n in ("first", "second"))
+    aged(memory.space.root, old.path, 10, "timestamp")
+    memory.sync()
+    week, yesterday = iso(now() - 7 * DAY), iso(now() - DAY)
+    assert asked(memory, since=week) == [new.ref]
+    assert asked(memory, "limiter", since=week) == [new.ref]
+    assert asked(memory, until=yesterday) == [old.ref]
+    assert asked(memory, since=iso(now() - 20 * DAY), until=week) == [old.ref]
+    assert [one.id for one in memory.checkpoints(week)] == [new.id]
+
+
+def test_what_was_changed_or_deleted_by_hand_is_not_recalled_as_it_was(memory: Memory) -> None:
+    kept, gone = (memory.checkpoint(f"The {n} thing") for n in ("first", "second"))
+    path = Path(memory.space.root, kept.path)
+    path.write_text(path.read_text().replace("first", "third"))
+    Path(memory.space.root, gone.path).unlink()
+    given = memory.recall()
+    assert refs(given) == [kept.ref]
+    assert "third" in given.items[0].text
+
+
+def test_a_typo_finds_what_was_meant_and_says_so(memory: Memory) -> None:
+    kept = memory.checkpoint("The limiter counts requests").ref
+    given = memory.recall("limitter")
+    assert refs(given) == [kept]
+    assert "corrected: limitter → limiter" in given.notes
+    assert not memory.recall("zzzzzzz").items
+
+
+def test_the_least_similarity_needs_vectors_and_says_so(
+    space: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = memory.checkpoint("The cat sleeps on the warm sofa all day").ref
+    far = memory.checkpoint("Nightly database backups sleep five seconds between tables").ref
+    query = Query("a cat that sleeps", min_similarity=0.5)
+    given = memory.recall(query)
+    assert set(refs(given)) == {near, far}
+    assert any("no effect" in note for note in given.notes)
+    monkeypatch.delenv("KINEN_INDEX_EMBEDDING_PROVIDER")
+    with Memory.open(space) as other:
+        assert set(asked(other, query.text)) == {near, far}
+        given = other.recall(query)
+        assert refs(given) == [near]
+        assert not any("no effect" in note for note in given.notes)
+        assert not other.recall(query._replace(min_similarity=0.99)).items
+
+
+# Plans
+
+
+def test_the_active_plan_comes_first_with_what_is_left_of_it(memory: Memory) -> None:
+    memory.save_plan("Quiet", "nobody works on it")
+    text = "- [x] sessions\n- [ ] queues\n- [ ] caches"
+    plan = memory.save_plan("Drop Redis", text, activate=True)
+    memory.checkpoint("Sessions are in Postgres")
+    given = memory.recall("Redis")
+    assert given.items[0].ref == plan.ref
+    assert given.items[0].text == "Drop Redis (1 of 3 done)\n- [ ] queues\n- [ ] caches"
+    assert plan.ref not in refs(given)
+    assert shown(given).startswith("## Plan\n")
+    assert next(iter(memory.checkpoints())).plan == plan.id
+    memory.update_plan(plan.id, status="completed")
+    assert refs(memory.recall("Redis"), "plan") == []
+    assert memory.plan() is None
+    memory.activate_plan("quiet")
+    assert memory.recall("Redis").items[0].text == "Quiet\nnobody works on it"
+
+
+def test_a_plan_that_nobody_touches_is_asked_about_until_there_is_a_checkpoint(
+    memory: Memory,
+) -> None:
+    plan = memory.save_plan("Drop Redis", "- [ ] queues", activate=True)
+    aged(memory.space.root, plan.path, 8.5, "created", "updated")
+    for text in ("", "Redis"):
+        given = memory.recall(text)
+        assert refs(given, "plan") == []
+        (note,) = [one for one in given.notes if "Drop Redis" in one]
+        assert "8 days" in note
+        assert "kinen plan complete drop-redis" in note
+    aged(memory.space.root, plan.path, 6, "created", "updated")
+    assert refs(memory.recall(), "plan") == [plan.ref]
+    aged(memory.space.root, plan.path, 8.5, "created", "updated")
+    memory.checkpoint("One queue moved")
+    assert refs(memory.recall(), "plan") == [plan.ref]
+
+
+# Budgets and digests
+
+
+@given(
+    st.lists(st.sampled_from(["word", "日本語", "a.b_c/d", "0x1f", "😀", "…", " ", "\n", "#"]))
+    .map("".join)
+    .map(lambda text: text * 9),
+    st.integers(4, 60),
+)
+def test_what_is_cut_has_at_most_its_tokens(text: str, tokens: int) -> None:
+    assert estimate(cut(text, tokens)) <= tokens
+    assert estimate(compact(text, "word 日本語", tokens)) <= tokens
+
+
+def test_a_recall_keeps_its_budget_compact_full_or_distilled(memory: Memory) -> None:
+    for n in range(6):
+        lines = "\n".join(f"- step {n}.{i}: the limiter was looked at again" for i in range(40))
+        memory.checkpoint(f"Limiter, part {n}\n\n{lines}\n\nThe limiter of part {n} is key{n}.")
+    for budget in (60, 150, 400, 1500):
+        for how in ({}, {"full": True}, {"distiller": "extract"}):
+            given = memory.recall(Query("limiter key3", budget=budget), **how)
+            assert estimate(shown(given)) <= given.tokens <= budget, (budget, how)
+    compact, full = (memory.recall("limiter key3", full=full) for full in (False, True))
+    assert compact.tokens < 700 < full.tokens
+    assert "step 3.20" in full.items[0].text
+    assert all(estimate(one.text) <= 80 for one in compact.items)
+    assert "key3" in compact.items[0].text
+    assert memory.recall("limiter", full=True) == memory.recall("limiter", full=True)
+    long = memory.checkpoint("\n".join(f"- quokka {n} was seen near the river" for n in range(400)))
+    for budget in (300, 2000):
+        given = memory.recall(Query("quokka", budget=budget), full=True)
+        assert refs(given) == [long.ref]
+        assert given.tokens <= budget
+
+
+def test_a_digest_cites_what_it_was_made_of(memory: Memory) -> None:
+    made = {
+        memory.checkpoint(f"The limiter of part {n} allows {n}00 a minute").ref: n for n in (1, 2)
+    }
+    memory.checkpoint("Unrelated: the office moves in May")
+    given = memory.recall("how much does the limiter allow", distiller="extract")
+    digest = given.digest
+    assert digest is not None
+    assert set(digest.sources) == set(made)
+    assert all(ref in digest.text and f"{n}00" in digest.text for ref, n in made.items())
+    assert (digest.by, digest.cached, refs(given)) == ("extract", False, [])
+    assert digest.tokens_in > 0
+    assert digest.tokens_out == estimate(digest.text)
+    assert memory.recall("how much does the limiter allow", distiller="extract") == given
+    small = memory.recall(Query("limiter", budget=20), distiller="extract")
+    assert small.digest is None
+    assert "no room for a digest" in small.notes[-1]
+    with pytest.raises(QueryError):
+        memory.recall("limiter", distiller="gpt")
+
+
+def test_two_spaces_with_the_same_ref_are_told_apart_and_fit_the_budget(tmp_path: Path) -> None:
+    for name in ("alpha", "a-space-with-quite-a-long-name"):
+        root = tmp_path / name
+        (root / ".kinen").mkdir(parents=True)
+        (root / "deploy.md").write_text(f"# Deploy\n\nThe deploy of {name} runs at night.\n")
+        with Memory.open(root) as memory:
+            memory.pin("deploy.md", f"read before a deploy of {name}")
+    for budget in (200, 2000):
+        query = Query("deploy", budget=budget, kinds=("note",))
+        given = recall_spaces(("all",), lambda _, query=query: query, Memory)
+        assert estimate(shown(given)) <= given.tokens <= budget
+    found = [(one.space, one.ref) for one in given.items if one.tier == "hits"]
+    assert sorted(found) == [
+        ("a-space-with-quite-a-long-name", "note:deploy.md:1"),
+        ("alpha", "note:deploy.md:1"),
+    ]
+    assert len(refs(given, "pins")) == 2
+    assert "[alpha: note:deploy.md:1]" in shown(given)
+
+
+# Consolidation
+
+
+def test_memories_are_recalled_by_their_type(memory: Memory) -> None:
+    decided(memory, 0)
+    (one,) = memory.consolidate().learned
+    assert one.ref in asked(memory, events=("decision",))
+    assert one.ref not in asked(memory, events=("insight",))
+
+
+def decided(memory: Memory, n: int) -> str:
+    nouns = ("sessions", "queues", "backups", "invoices", "avatars", "metrics", "tickets")
+    said = f"keep {nouns[n]} in Postgres, because Redis loses {nouns[n]} at a restart"
+    return memory.checkpoint(f"About {nouns[n]}", type="decision", decision=said).ref
+
+
+def test_decisions_make_the_clock_tick_until_memories_are_drawn(memory: Memory) -> None:
+    before = memory.clock()
+    assert before == (0, 0.0)
+    seen = []
+    for n in range(7):
+        decided(memory, n)
+        seen.append(memory.clock())
+    assert seen[0].accumulated > 0
+    assert max(clock.epoch for clock in seen) >= 1
+    assert all(clock.accumulated < 3.0 for clock in seen)
+    assert memory.memories("decision")
+    state = memory.status()
+    assert (state.epoch, state.surprise) == seen[-1]
+
+
+def test_to_consolidate_once_more_changes_nothing(memory: Memory) -> None:
+    source = decided(memory, 0)
+    would = memory.consolidate(dry_run=True)
+    assert (would.added, would.dry_run, memory.memories()) == (1, True, [])
+    done = memory.consolidate()
+    assert (done.added, done.changed) == (1, 0)
+    kept = memory.memories()
+    assert [one.derived_from for one in kept] == [(source,)]
+    for how in ({}, {"since": "2000-01-01T00:00:00.000Z"}):
+        again = memory.consolidate(**how)
+        assert (again.added, again.changed, again.learned) == (0, 0, ())
+    assert memory.memories() == kept
+    assert source in asked(memory, "sessions Postgres")  # beside the memory, not replaced by it
+
+
+def test_what_is_older_than_a_time_that_was_asked_for_is_drawn_later(memory: Memory) -> None:
+    decided(memory, 0)
+    assert memory.consolidate(since=iso(now() + DAY)).added == 0
+    assert memory.consolidate().added == 1
+
+
+def test_what_was_told_late_of_days_long_gone_is_drawn_too(memory: Memory, tmp_path: Path) -> None:
+    decided(memory, 0)
+    path = Path(memory.space.root, memory.new_round("Stores", memory.new_session("Stores")[9:]))
+    capsule = memory.open_capsule("stores", scope={"session": "s1"})
+    assert memory.consolidate().added == 1
+    said = "> [!note] Decision\n> Avatars live in S3, because disks fill up.\n"
+    path.write_text(f"---\ndate: 2025-12-03\n---\n### Q1.1: Where do avatars live?\n\n{said}")
+    memory.sync()
+    assert memory.consolidate().added == 1
+    memory.observe("We decided to build images with Nix.", scope={"session": "s1"})
+    memory.close_capsule(capsule.ref)
+    assert len(memory.memories()) == 3
+    folder = tmp_path / "old/.memories/2026-01-02"
+    folder.mkdir(parents=True)
+    front = "id: checkpoint_0abc0000\ntimestamp: 2026-01-02T10:00:00.000Z\ntype: decision"
+    text = f"---\n{front}\ndecision: send mail by SES, as Postfix was blocked\n---\n\nMail\n"
+    (folder / "100000_0abc.md").write_text(text)
+    memory.load(tmp_path / "old")
+    assert memory.consolidate().added == 1
+
+
+def test_a_memory_that_was_hidden_stays_hidden_until_it_is_restored(memory: Memory) -> None:
+    decided(memory, 0)
+    (one,) = memory.consolidate().learned
+    assert one.ref in asked(memory, "sessions Postgres")
+    assert memory.hide_memory(one.ref).ref == one.ref
+    for _ in range(2):
+        assert one.ref not in asked(memory, "sessions Postgres")
+        assert (memory.memories(), memory.memories(hidden=True)) == ([], [one])
+        memory.consolidate(since="2000-01-01T00:00:00.000Z")
+        memory.sync(rebuild=True)
+    memory.restore_memory(one.id)
+    assert one.ref in asked(memory, "sessions Postgres")
+    assert memory.memories() == [one]
+    memory.forget(one.ref)
+    memory.consolidate(since="2000-01-01T00:00:00.000Z")
+    assert (memory.memories(), memory.memories(hidden=True)) == ([], [])
+    for call in (memory.learned, memory.hide_memory, memory.restore_memory):
+        with pytest.raises(NotFound, match="for good"):
+            call(one.ref)
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_memories_go_with_the_observation_that_they_were_drawn_from(
+    memory: Memory, home: Path, forget: bool
+) -> None:
+    capsule = memory.open_capsule("stores", scope={"session": "s1"})
+    said = "We decided to keep heliotropes in Postgres because Redis loses them at a restart."
+    one = memory.observe(f"Hello there. {said}", scope={"session": "s1"})
+    memory.close_capsule(capsule.ref)
+    (drawn,) = memory.memories()
+    assert drawn.derived_from == (one.ref,)
+    erased = (memory.forget if forget else memory.redact)(one.ref)
+    assert drawn.ref in erased.refs
+    memory.consolidate(since="2000-01-01T00:00:00.000Z")
+    assert asked(memory, "heliotropes Postgres") == []
+    memory.close()
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"heliotrope" in path.read_bytes().lower()]
+
+
+def test_a_checkpoint_is_kept_though_the_journal_cannot_be(memory: Memory) -> None:
+    memory.observe("something")
+    memory.close()
+    path = Path(memory.space.data, "journal.db")
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version=99")
+    db.close()
+    made = memory.checkpoint("Kept", type="decision", decision="keep it whatever happens")
+    plan = memory.save_plan("Plan", "x")
+    assert all(Path(memory.space.root, one.path).exists() for one in (made, plan))
+
+
+# Context
+
+
+def test_a_context_looks_as_deep_as_there_is_something(tmp_path: Path) -> None:
+    repo = Repository(tmp_path / "repo", "--template=")
+    repo.commit("feat: sign cookies", {"src/auth.py": "1", "tests/test_auth.py": "1"})
+    repo.commit("fix: sign them once", {"src/auth.py": "2", "tests/test_auth.py": "2"})
+    with Memory.open(repo.root) as memory:
+        capsule = memory.open_capsule("cookies", scope={"session": "s1"})
+        memory.observe("edited", files=("src/auth.py",), scope={"session": "s1"})
+        said = memory.observe("We decided to sign cookies with Ed25519.", scope={"session": "s1"})
+        memory.close_capsule(capsule.ref, "cookies are signed")
+        near = memory.context(file="auth.py")
+        assert {one.tier for one in near.items} == {"sessions", "commits", "files"}
+        assert refs(near, "sessions") == [capsule.ref]
+        assert refs(near, "files") == ["file:tests/test_auth.py"]
+        assert said.ref in {one.ref for one in memory.context(file="auth.py", depth=2).items}
+        deep = memory.context(file="auth.py", depth=4)
+        assert refs(deep, "memories") == [memory.memories()[0].ref]
+        assert memory.context(file="auth.py", depth=10**9).items == deep.items
+        for budget in (30, 100, 300):
+            given = memory.context(file="src/auth.py", depth=3, budget=budget)
+            assert estimate(shown(given)) <= given.tokens <= budget
+        memory.open_capsule("of another session", scope={"session": "s10"})
+        its = memory.context(session="s1")
+        assert refs(its, "sessions") == [capsule.ref]
+        assert refs(its, "memories")
+        with pytest.raises(NotFound):
+            memory.context(file="nowhere.py")
+        with pytest.raises(QueryError):
+            memory.context(depth=0)
+
+
+def test_the_work_at_hand_is_that_of_the_worktree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repository(tmp_path / "repo", "--template=")
+    repo.commit("feat: sign cookies", {"auth.py": "1"})
+    repo.git("worktree", "add", "-q", "-b", "feature", str(tmp_path / "tree"))
+    (tmp_path / "tree/auth.py").write_text("2")
+    monkeypatch.chdir(tmp_path / "tree")
+    with Memory.open() as memory:
+        assert memory.space.root == str(repo.root)
+        assert memory.context().query == "feature"
+        assert len(refs(memory.context(), "commits")) == 1
+        assert "on feature at" in memory.handoff()
