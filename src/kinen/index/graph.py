@@ -36,7 +36,8 @@ def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Reso
     names = [
         (ref, path, tuple(json.loads(aliases)))
         for ref, path, aliases in writer.db.execute(
-            "SELECT ref, path, aliases FROM records WHERE key != '' ORDER BY ref"
+            "SELECT ref, path, aliases FROM records INDEXED BY records_key WHERE key != ''"
+            " ORDER BY ref"
         )
     ]
     resolve = resolver(names)

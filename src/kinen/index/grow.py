@@ -81,6 +81,7 @@ def _present(history: History, steps: list[Step], tree: list[str] | None) -> set
     affected = set(now)
     if tree is not None:
         there = {history.path(path) for path in tree}
+        history.keep_paths()
         rows = history.db.execute("SELECT id FROM paths WHERE present").fetchall()
         before = {id_ for (id_,) in rows}
         now = {**dict.fromkeys(before - there, False), **dict.fromkeys(there - before, True)}

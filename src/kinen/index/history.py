@@ -57,6 +57,7 @@ class History:
         self.writer, self.db, self.settings = writer, writer.db, settings
         self._paths: dict[str, int] = {}
         self._names: dict[int, str] = {}
+        self._met: list[tuple[int, str]] = []
         self.new: dict[str, tuple[int, tuple[str, ...]]] = {}
         """Ids and parents of the commits that were added."""
         self.steps: list[Step] = []
@@ -130,6 +131,7 @@ class History:
                 tags += [(tag, record) for tag in added]
                 record += 1
         insert = self.db.executemany
+        self.keep_paths()
         insert("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, 0)", rows)
         insert(COMMIT_RECORD, records)
         insert(
@@ -150,9 +152,14 @@ class History:
             if not found:
                 self._last_path += 1
                 found = self._last_path
-                self.db.execute("INSERT INTO paths(id, path) VALUES (?, ?)", (found, path))
+                self._met.append((found, path))
             self._paths[path], self._names[found] = found, path
         return found
+
+    def keep_paths(self) -> None:
+        """Write the paths that were met."""
+        self.db.executemany("INSERT INTO paths(id, path) VALUES (?, ?)", self._met)
+        self._met = []
 
     def name(self, path: int) -> str:
         found = self._names.get(path)

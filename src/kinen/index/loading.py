@@ -6,7 +6,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from kinen.database import statements, translated, writing
-from kinen.index.schema import TOUCHES_PATH, TRIGGERS
+from kinen.index.schema import LATE, TRIGGERS
 
 if TYPE_CHECKING:
     from kinen.index.writer import Writer
@@ -28,7 +28,7 @@ class Loading:
         db = self._writer.db
         with translated(self._writer.path):
             self._writer.triggers(on=True)
-            db.execute(TOUCHES_PATH)  # gone where a process was killed while it loaded
+            self._indexed()  # some are gone where a process was killed while it loaded
             if self._bulk:
                 # Pages are kept until they are full, and moved from the log a few times only.
                 db.execute("PRAGMA cache_size=-65536")
@@ -37,7 +37,8 @@ class Loading:
                 db.execute("PRAGMA synchronous=OFF")
                 self._done = db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
                 self._writer.triggers(on=False)
-                db.execute("DROP INDEX IF EXISTS touches_path")
+                for name in LATE:
+                    db.execute(f"DROP INDEX IF EXISTS {name}")
 
     def text(self, *, last: bool = False) -> None:
         """Begin to build the full text of what was added; with the last of it, all is as before."""
@@ -56,6 +57,10 @@ class Loading:
             failure, self._failure = self._failure, None
             raise failure
 
+    def _indexed(self) -> None:
+        for name, what in LATE.items():
+            self._writer.db.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
+
     def _build(self, last: bool) -> None:
         db = self._writer.db
         try:
@@ -70,6 +75,6 @@ class Loading:
                 for statement in statements(TRIGGERS) if last else ():
                     db.execute(statement)
                 if last:
-                    db.execute(TOUCHES_PATH)
+                    self._indexed()
         except BaseException as error:
             self._failure = error

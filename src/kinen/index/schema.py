@@ -15,7 +15,13 @@ from kinen.database import BUSY_MS, integrity, remove_database, statements, tran
 SCHEMA = 4
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
-TOUCHES_PATH = "CREATE INDEX IF NOT EXISTS touches_path ON touches(path, commit_id)"
+LATE = {
+    "touches_path": "touches(path, commit_id)",
+    "records_at": "records(at)",
+    "chunks_digest": "chunks(digest)",
+}
+"""Indexes that are built once at the end where much is loaded."""
+_LATE = "".join(f"CREATE INDEX {name} ON {what};\n" for name, what in LATE.items())
 # Of git: a path belongs to the file that has it now or had it last (`paths.file`); so does what
 # touched it, unless `touches.file` names another, or -1 where that file is no more. A file that no
 # commit is known to have made, as a merge can, is `extra`.
@@ -33,7 +39,6 @@ CREATE TABLE records(
   source TEXT NOT NULL, key TEXT NOT NULL, repo TEXT NOT NULL, agent TEXT NOT NULL,
   user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL);
 CREATE INDEX records_parent ON records(parent) WHERE parent != '';
-CREATE INDEX records_at ON records(at);
 CREATE INDEX records_key ON records(source, key) WHERE key != '';
 CREATE INDEX records_path ON records(path) WHERE path != '';
 CREATE TABLE tags(
@@ -46,7 +51,6 @@ CREATE TABLE chunks(
   digest TEXT NOT NULL, segment TEXT NOT NULL, anchor INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX chunks_segment ON chunks(segment) WHERE segment != '';
 CREATE UNIQUE INDEX chunks_record ON chunks(record, n);
-CREATE INDEX chunks_digest ON chunks(digest);
 CREATE TABLE links(
   record INTEGER NOT NULL, n INTEGER NOT NULL, written TEXT NOT NULL, text TEXT NOT NULL,
   heading TEXT NOT NULL, line INTEGER NOT NULL, embedded INTEGER NOT NULL, wiki INTEGER NOT NULL,
@@ -62,7 +66,6 @@ CREATE INDEX paths_file ON paths(file) WHERE file != 0;
 CREATE TABLE touches(
   commit_id INTEGER NOT NULL, path INTEGER NOT NULL, status TEXT NOT NULL, before INTEGER NOT NULL,
   file INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(commit_id, path)) WITHOUT ROWID;
-{TOUCHES_PATH};
 CREATE INDEX touches_file ON touches(file, commit_id) WHERE file != 0;
 CREATE TABLE files(
   id INTEGER PRIMARY KEY, record INTEGER NOT NULL, path INTEGER NOT NULL, extra INTEGER NOT NULL,
@@ -75,7 +78,7 @@ CREATE VIRTUAL TABLE names USING fts5(words, tokenize='{TOKENIZE}');
 CREATE VIRTUAL TABLE search USING fts5(
   title, heading, path, body, extra, content='chunks', content_rowid='id',
   tokenize='{TOKENIZE}');
-"""
+{_LATE}"""
 
 # During a bulk load these are absent, and full text is built once at the end.
 TRIGGERS = """

@@ -47,6 +47,7 @@ def build(history: History, plan: Plan) -> None:
     _, steps, found, lineage, waiting, there = plan
     history.remove(plan.gone)
     present = _after(steps) if there is None else {history.path(path) for path in there}
+    history.keep_paths()
     _rewrite(history, [step.commit for step in steps], present)
     _own_all(history, lineage, steps, found)
     files = dict(lineage.files)

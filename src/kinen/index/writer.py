@@ -33,12 +33,14 @@ BATCH = 200
 class Writer:
     """The one who writes an index; `lock` keeps it to one process at a time."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, shared: sqlite3.Connection | None = None) -> None:
         self.path = path
-        self.db = open_database(path, TABLES, SCHEMA)
+        self._shared = shared is not None
+        self.db = shared or open_database(path, TABLES, SCHEMA)
 
     def close(self) -> None:
-        self.db.close()
+        if not self._shared:
+            self.db.close()
 
     def states(self, source: str) -> dict[str, State]:
         rows = self.db.execute(

@@ -210,13 +210,16 @@ class Syncing(Parts):
         from kinen.index.sync import Job, sync_past
         from kinen.index.writer import Writer, sync_lock
 
-        past = self._past(self._reader.stamp("git", ""))
+        known = self._reader.stamp("git", "")
+        past = self._past(known)
         if past is None:
             return []
+        # A few commits are written by the connection that reads: it is open and prepared.
+        shared = self._reader.db if known else None
         try:
             with (
                 sync_lock(self._file("sync.lock"), wait),
-                contextlib.closing(Writer(self._file("index.db"))) as writer,
+                contextlib.closing(Writer(self._file("index.db"), shared)) as writer,
             ):
                 report = sync_past(Job(writer, self._cache, _silent), *past)
         except Busy:

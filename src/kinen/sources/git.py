@@ -45,6 +45,7 @@ MISREAD = 8
 """After so many commits whose trees or contents are missing, no more are expected."""
 ROUNDS = 50
 """How often a history that breaks off is taken up at another place."""
+_encoded = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 _DAY = 86_400
 _LAST = 253_402_300_799
 _EPOCH = 719_163
@@ -277,7 +278,7 @@ class Log:
                 said["breaking"] = True
             if told.trailers:
                 said["trailers"] = told.trailers
-            known = json.dumps(said, ensure_ascii=False, sort_keys=True)
+            known = _encoded(said)
             if plain:
                 self._known[(author, email, merge)] = known
         return known
