@@ -19,7 +19,24 @@ def command() -> click.Command:
 
 
 def importing() -> click.Command:
+    from kinen.cli.transcripts import transcripts
+
+    import_.add_command(transcripts)
     return import_
+
+
+class Import(click.Group):
+    """`kinen import FILE`, which has a command of its own for what is no bundle."""
+
+    allow_interspersed_args = True
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> click.Context:
+        own = self.commands.get(args[0]) if args else None
+        if own:
+            return own.make_context(f"{info_name} {own.name}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
 
 @click.command()
@@ -61,7 +78,7 @@ def export(
     return 0
 
 
-@click.command("import")
+@click.group("import", cls=Import, invoke_without_command=True, subcommand_metavar="")
 @click.argument("file", type=click.Path())
 @click.option(
     "--on-conflict",
@@ -86,7 +103,6 @@ def import_(file: str, on_conflict: Any, dry_run: bool, space: str | None, as_js
       gunzip -c s1.jsonl.gz | kinen import -
     """
     from kinen.memory import Memory
-    from kinen.render.entries import loaded_json, loaded_text
 
     source = sys.stdin.buffer if file == "-" else file
     with Memory.open(space=space) as memory, bar() as tell:
@@ -96,6 +112,13 @@ def import_(file: str, on_conflict: Any, dry_run: bool, space: str | None, as_js
             dry_run=dry_run,
             progress=lambda done: tell("import", done, 0),
         )
+    return told(loaded, dry_run, as_json)
+
+
+def told(loaded: Any, dry_run: bool, as_json: bool) -> int:
+    """Print what an import did."""
+    from kinen.render.entries import loaded_json, loaded_text
+
     if as_json:
         print(render.to_json(loaded_json(loaded, dry_run)))
         return 0

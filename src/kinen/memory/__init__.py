@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinen import config as configuration
 from kinen import space as spaces
-from kinen.memory.around import Around
+from kinen.memory.importing import Importing
 from kinen.memory.recalling import recall_spaces as recall_spaces
 from kinen.model import Hits, Query
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Memory(Around):
+class Memory(Importing):
     """The memory of one space. Use it as a context manager, or close it."""
 
 

@@ -1,0 +1,240 @@
+"""Takes past sessions of coding agents into the journal: each once, and later only what is new."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from kinen import route
+from kinen import space as spaces
+from kinen.errors import NotFound
+from kinen.gitdir import git_above, parents
+from kinen.memory.around import Around
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Iterator
+
+    from kinen.entries import Capsule, Scope
+    from kinen.journal.intake import Conflict, Loaded
+    from kinen.sources.past import Event, Past
+
+    Item = dict[str, Any]
+
+SURE = 0.8
+"""How sure a summary is that a client had made."""
+SUMMARY = 20_000
+"""Characters of it."""
+OTHERS, LIVE, FORGOTTEN = "of other folders", "recorded as they happened", "forgotten here"
+"""Why sessions are left alone."""
+TABLES = ("observations", "capsules", "summaries")
+HIDDEN = "observations of paths that are never captured"
+
+
+class Importing(Around):
+    """Sessions that were not recorded when they happened."""
+
+    def import_transcripts(
+        self,
+        path: str | os.PathLike[str] = "",
+        *,
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Loaded:
+        """Take in the past sessions of this space, or all those in a file or folder.
+
+        One that was recorded while it happened stays as it is. `progress` is told how many
+        observations were read.
+        """
+        from kinen.sources.transcripts import Tally, places, sessions_in
+
+        given = os.path.expanduser(os.fspath(path))
+        if given and not os.path.exists(given):
+            raise NotFound(f"no file or folder {given}", "give one with transcripts, or none")
+        tally, count = Tally(), _Count(progress or (lambda _: None))
+        looked, here = [given] if given else places(os.environ), cache(self._is_here)
+        for place in looked:
+            for past in sessions_in(place, tally):
+                if given or here(past.cwd, past.project, past.origin):
+                    with contextlib.suppress(_Undone), self._journal.writing() as db:
+                        self._take(db, past, count)
+                        if dry_run:
+                            raise _Undone
+                else:
+                    count.leave(OTHERS)
+        nowhere = [] if looked else ["no client whose sessions kinen reads has left any here"]
+        return count.loaded(tally.unknown, [*nowhere, *tally.notes()])
+
+    def _is_here(self, cwd: str, project: str, origin: str) -> bool:
+        """Whether a session ran in this space: in its root, a worktree or another clone."""
+        if origin and origin == self.space.origin:
+            return True
+        roots = {self.space.root, *self.space.roots}
+        if not cwd:
+            from hashlib import sha256
+
+            return project in {sha256(root.encode()).hexdigest() for root in roots}
+        folder = next(filter(os.path.isdir, parents(os.path.realpath(cwd))), "")
+        return bool(folder) and spaces.locate(folder, home=self.space.home) in roots
+
+    def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
+        """Store what is new of a session, unless it is not for us to add to."""
+        from kinen.journal import reading
+
+        found = reading.entries(db, "capsules", reading.Wanted(past.id, audit=True))[0]
+        known = [one for one in found if one.scope.session == past.id]
+        if not all(past.made(one.id) for one in known):
+            count.leave(LIVE)
+        elif any(one.forgotten_at for one in known):
+            count.leave(FORGOTTEN)
+        else:
+            self._store(db, past, known[0] if known else None, count)
+
+    def _store(
+        self, db: sqlite3.Connection, past: Past, known: Capsule | None, count: _Count
+    ) -> None:
+        from kinen.journal import reading
+
+        events = past.events()
+        first = next(events, None)
+        if first is None:
+            return
+        scope = self._scope({"session": past.id, "agent": past.agent})
+        id_ = known.id if known else past.capsule
+        there = {one[0] for one in reading.outline(db, id_, (0, ""))}
+        items = self._observations(past, chain([first], events), there, count)
+        about = {"capsuleId": id_, "scopeIds": _ids(scope)}
+        new = count.take(past.path, db, "skip", observations=({**one, **about} for one in items))
+        ready = [one for one in past.summaries if one.content.strip()]
+        told = all(reading.entry(db, "summary", one.id) for one in ready)
+        if new or (there and not known) or (known and not told):
+            self._close(db, past, _capsule(past, id_, scope, known), count)
+
+    def _observations(
+        self, past: Past, events: Iterable[Event], there: set[str], count: _Count
+    ) -> Iterator[Item]:
+        """What is not there yet, as a bundle has it."""
+        from kinen.masking import evidence
+
+        roots, hidden = self._roots(past.cwd), self.config.privacy.exclude
+        for event in events:
+            if event.id in there:
+                count.skipped["observations"] += 1
+                continue
+            files = [_named(file, roots) for file in event.files]
+            if any(route.excluded(file, hidden) for file in files):
+                count.hidden += 1
+                continue
+            count.masked += sum(event.masked.values())
+            kept = ("id", "kind", "content", "provenance", "ts", "branch")
+            item: Item = {name: getattr(event, name) for name in kept}
+            yield {**item, "files": files, "redaction": evidence(dict(event.masked))}
+
+    def _roots(self, cwd: str) -> tuple[str, ...]:
+        """The folders that the files of a session are named from, its own working tree first."""
+        git = git_above(cwd) if os.path.isdir(cwd) else None
+        tree = self.space.root
+        if git and git.main != git.top:
+            tree = os.path.normpath(os.path.join(git.top, os.path.relpath(tree, git.main)))
+        return tuple(filter(None, (tree, self.space.root, cwd)))
+
+    def _close(self, db: sqlite3.Connection, past: Past, capsule: Capsule, count: _Count) -> None:
+        """Write the capsule, with the summary that there is or else one made of what happened."""
+        from kinen.journal import reading
+        from kinen.journal.summary import summarize
+        from kinen.sources.deeds import clipped
+        from kinen.sources.past import stable_id
+
+        found: dict[str, int] = {}
+        told = [
+            _summary(one.id, capsule, clipped(one.content, SUMMARY, found), one.ts, SURE)
+            for one in past.summaries
+            if one.content.strip()
+        ]
+        if not told:
+            text, evidence = summarize(capsule, reading.stream(db, capsule.id))
+            id_ = stable_id(0, 0, "summary", capsule.id)
+            made = _summary(id_, capsule, text, capsule.closed_at, 0.5)
+            told = [{**made, "evidenceRefs": list(evidence), "written": False}]
+        count.masked += sum(found.values())
+        names = ("id", "type", "intent", "status", "openedAt", "closedAt", "reason")
+        item = {**dict(zip(names, capsule, strict=False)), "scopeIds": _ids(capsule.scope)}
+        count.take(past.path, db, "overwrite", capsules=[item], summaries=told)
+
+
+class _Undone(Exception):
+    """Ends a dry run."""
+
+
+class _Count:
+    """What was done so far."""
+
+    def __init__(self, progress: Callable[[int], None]) -> None:
+        self._progress = progress
+        self._added, self._replaced, self.skipped = (dict.fromkeys(TABLES, 0) for _ in range(3))
+        self._left: dict[str, int] = {}
+        self.forgotten = self.masked = self.hidden = 0
+
+    def leave(self, why: str) -> None:
+        self._left[why] = self._left.get(why, 0) + 1
+
+    def take(
+        self, name: str, db: sqlite3.Connection, conflict: Conflict, **tables: Iterable[Item]
+    ) -> int:
+        """Store entries; how many were new."""
+        from kinen.journal.intake import Intake
+
+        before = sum(self._added.values()) + sum(self.skipped.values())
+
+        def parts(_: object) -> Iterator[tuple[str, list[Any]]]:
+            yield from (("version", ["1.0"]), ("exported_at", [0]))
+            for table, items in tables.items():
+                yield from ((table, [item]) for item in items)
+
+        intake = Intake(db, name, conflict, lambda read: self._progress(before + read))
+        done = intake.take(parts, dry_run=False)
+        sums = (
+            (self._added, done.added),
+            (self._replaced, done.replaced),
+            (self.skipped, done.skipped),
+        )
+        for total, more in sums:
+            for table in TABLES:
+                total[table] += more[table]
+        self.forgotten += done.forgotten
+        self.masked += done.masked
+        return sum(done.added.values())
+
+    def loaded(self, unknown: dict[str, int], notes: list[str]) -> Loaded:
+        from kinen.journal.intake import Loaded
+
+        left = [f"sessions {why}: {number:,}" for why, number in self._left.items()]
+        left += [f"{HIDDEN}: {self.hidden:,}"] * bool(self.hidden)
+        sums = self._added, self.skipped, self._replaced
+        return Loaded(*sums, self.forgotten, self.masked, unknown, (*left, *notes))
+
+
+def _capsule(past: Past, id_: str, scope: Scope, known: Capsule | None) -> Capsule:
+    """The capsule of a session, as it is or was before it grew."""
+    from kinen.entries import Capsule
+
+    if known:
+        first, last = min(known.opened_at, past.first), max(known.closed_at, past.last)
+        return known._replace(opened_at=first, closed_at=last)
+    return Capsule(id_, "session", past.intent, "closed", past.first, past.last, scope=scope)
+
+
+def _summary(id_: str, capsule: Capsule, text: str, at: int, sure: float) -> Item:
+    told = {"id": id_, "capsuleId": capsule.id, "content": text}
+    return {**told, "createdAt": at, "confidence": sure}
+
+
+def _ids(scope: Scope) -> dict[str, str]:
+    return {f"{name}Id": value for name, value in scope._asdict().items() if value}
+
+
+def _named(file: str, roots: tuple[str, ...]) -> str:
+    return route.inside(file, *roots) if os.path.isabs(file) else file.replace(os.sep, "/")

@@ -1,0 +1,178 @@
+"""Rollouts of Codex, where what is said stands twice: as an item for the model and as an event."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from kinen.gitdir import normalise_origin
+from kinen.sources.deeds import EDITS, SHELLS, Use, deed, message
+from kinen.sources.past import (
+    Event,
+    Past,
+    Ready,
+    count,
+    elements,
+    fields,
+    joined,
+    milliseconds,
+    text,
+)
+from kinen.text import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    Line = dict[str, Any]
+
+_SKIPPED = frozenset("session_meta turn_context world_state token_usage_record".split())
+_TYPES = _SKIPPED | {"event_msg", "response_item", "compacted"}
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_ROLES = {"user_message": "user", "agent_message": "assistant"}
+_HEAD = 10
+_EXITED = re.compile(r"(?:Exit code:|Process exited with code) (-?\d{1,6})\b")
+_PATCH, _END = "*** Begin Patch", "*** End Patch"
+
+
+def is_codex(line: Line) -> bool:
+    return "payload" in line and text(line.get("type")) in _TYPES
+
+
+def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Iterator[Past]:
+    """The session of a rollout; one of a subagent is a part of another's."""
+    lines = iter(lines)
+    head = list(islice(lines, _HEAD))
+    metas = (fields(line.get("payload")) for line in head if line.get("type") == "session_meta")
+    meta = next(metas, {})
+    if not text(meta.get("id")) or isinstance(meta.get("source"), dict):
+        return
+    git = fields(meta.get("git"))
+    read = partial(
+        _events, lines=chain(head, lines), branch=text(git.get("branch")), unknown=unknown
+    )
+    origin = normalise_origin(text(git.get("repository_url")))
+    yield Past("codex", text(meta["id"]), path, read, cwd=text(meta.get("cwd")), origin=origin)
+
+
+def _events(
+    past: Past, lines: Iterable[Line], branch: str, unknown: dict[str, int]
+) -> Iterator[Event]:
+    calls: dict[str, Use] = {}
+    heard = _Heard()
+    at = 0
+    for line in lines:
+        at = milliseconds(line.get("timestamp")) or at
+        payload, kind = fields(line.get("payload")), text(line.get("type"))
+        if kind not in _TYPES:
+            count(unknown, kind)
+        elif kind == "compacted" and at:
+            told = joined(payload.get("message"))
+            id_ = past.named(at, f"{past.id}:{digest(told)}")
+            past.summaries.append(Ready(id_, at, told))
+        elif kind not in _SKIPPED and at:
+            key, event = _told(payload, kind, calls, heard, past.cwd)
+            id_ = past.named(at, f"{past.id}:{key}") if key else ""
+            if event:
+                yield event._replace(id=id_, ts=at, branch=branch)
+
+
+class _Heard:
+    """How often each text was heard, from each of the two that tell it."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], int] = {}
+
+    def news(self, key: str, teller: str) -> int:
+        """How often it was said so far if that is news, else 0."""
+        times = self._counts[key, teller] = self._counts.get((key, teller), 0) + 1
+        known = self._counts.get((key, ""), 0)
+        self._counts[key, ""] = max(times, known)
+        return times if times > known else 0
+
+
+def _told(
+    payload: Line, teller: str, calls: dict[str, Use], heard: _Heard, cwd: str
+) -> tuple[str, Event | None]:
+    """What a line tells, with a key that is its own in the session."""
+    kind, call = payload.get("type"), text(payload.get("call_id"))
+    if kind in _CALLS:
+        calls[call] = _call(payload)
+    elif kind in _RESULTS and call in calls:
+        return f"call:{call}", deed(_done(calls.pop(call), payload.get("output")), cwd)
+    elif kind == "patch_apply_end":
+        diff, given = _changes(fields(payload.get("changes")))
+        if call not in calls:
+            failed = payload.get("success") is False
+            said = joined(payload.get("stderr")) or joined(payload.get("stdout"))
+            return f"call:{call}", deed(Use("apply_patch", given, said, failed, None, diff), cwd)
+        calls[call] = calls[call]._replace(diff=diff)
+    else:
+        return _said(payload, teller, heard)
+    return "", None
+
+
+def _said(payload: Line, teller: str, heard: _Heard) -> tuple[str, Event | None]:
+    role = _ROLES.get(text(payload.get("type")), "")
+    told = joined(payload.get("message"))
+    if payload.get("type") == "message" and payload.get("role") in _ROLES.values():
+        role, told = payload["role"], joined(payload.get("content"))
+    event = message(role, told) if role else None
+    if event is None:
+        return "", None
+    key = f"{role}:{digest(event.content)}"
+    times = heard.news(key, teller)
+    return f"{key}:{times}", event if times else None
+
+
+def _call(payload: Line) -> Use:
+    tool, space = text(payload.get("name")) or "local_shell", text(payload.get("namespace"))
+    told = _parsed(payload.get("arguments") or payload.get("action") or payload.get("input"))
+    given = fields(told) or {"input": text(told)}
+    command = given.get("command") or given.get("cmd")
+    words = [text(word) for word in elements(command)]
+    if words:
+        command = words[-1] if words[1:2] in (["-lc"], ["-c"]) else " ".join(words)
+    if tool in SHELLS and text(command):
+        given = {"command": command}
+        if _PATCH in text(command):
+            patch = text(command)[text(command).index(_PATCH) :].partition(_END)
+            tool, given = "apply_patch", {"input": "".join(patch[:2])}
+    return Use(f"{space}__{tool}" if space else tool, given)
+
+
+def _done(use: Use, output: object) -> Use:
+    """A call with its result, of which there were several forms."""
+    parsed = _parsed(output)
+    told, result = fields(parsed), joined(parsed)
+    code: object = None
+    if told:
+        result = joined(told.get("output") or told.get("content"))
+        code = fields(told.get("metadata")).get("exit_code", int(told.get("success") is False))
+    elif use.tool in SHELLS | EDITS:
+        found = _EXITED.search(result[:300])
+        code = int(found[1]) if found else None
+        result = result.partition("\nOutput:\n")[2] if found else result
+    code = code if isinstance(code, int) else None
+    return use._replace(result=result, failed=bool(code), code=code)
+
+
+def _changes(changes: Line) -> tuple[str, Line]:
+    """What a patch did, as a diff, and as a patch that names its files."""
+    names = [f"*** Update File: {text(name)}" for name in changes]
+    told = map(fields, changes.values())
+    diffs = (text(one.get("unified_diff") or one.get("content")) for one in told)
+    return "\n".join(diffs), {"input": "\n".join(names)}
+
+
+def _parsed(value: object) -> object:
+    """What a text of JSON holds, or the text itself."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

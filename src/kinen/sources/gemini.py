@@ -1,0 +1,101 @@
+"""Chats of Gemini CLI: one document in older versions, lines that amend one another in newer."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kinen.sources.deeds import Use, deed, message
+from kinen.sources.past import (
+    Event,
+    Past,
+    count,
+    elements,
+    fields,
+    joined,
+    milliseconds,
+    text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    Line = dict[str, Any]
+
+_SKIPPED = frozenset("info warning error".split())
+_DONE = ("success", "error")
+_EXIT = re.compile(r"(?m)^Exit Code: (-?\d{1,6})$")
+
+
+def is_gemini(line: Line) -> bool:
+    return "$set" in line or ("projectHash" in line and "sessionId" in line)
+
+
+def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Iterator[Past]:
+    """The session of a chat; one of a subagent is a part of another's."""
+    lines = iter(lines)
+    head = next((line for line in lines if text(line.get("sessionId"))), {})
+    if head and head.get("kind") != "subagent":
+        read = partial(_events, lines=lines, unknown=unknown)
+        project = text(head.get("projectHash"))
+        yield Past(
+            "gemini", text(head["sessionId"]), path, read, cwd=_folder(path), project=project
+        )
+
+
+def _folder(path: str) -> str:
+    """The folder of a project, which newer versions note beside its chats."""
+    note = os.path.join(os.path.dirname(os.path.dirname(path)), ".project_root")
+    try:
+        with open(note, encoding="utf-8", errors="replace") as file:
+            return text(file.read(4096)).strip()
+    except OSError:
+        return ""
+
+
+def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Iterator[Event]:
+    for line in lines:
+        told = elements(fields(line["$set"]).get("messages")) if "$set" in line else [line]
+        for one in map(fields, told):
+            kind = text(one.get("type"))
+            if kind in ("user", "gemini"):
+                yield from _told(past, one, kind)
+            elif kind not in _SKIPPED and not text(one.get("sessionId")):
+                count(unknown, kind)
+
+
+def _told(past: Past, line: Line, kind: str) -> Iterator[Event]:
+    """What a message tells. It is written again with its calls once they are done."""
+    at, key = milliseconds(line.get("timestamp")), f"{past.id}:{line.get('id')}"
+    if not at:
+        return
+    shown = line.get("displayContent")  # what was typed, where a command made a prompt of it
+    said = joined(shown if elements(shown) and kind == "user" else line.get("content"))
+    id_ = past.named(at, key)
+    event = message("user" if kind == "user" else "assistant", said)
+    if event:
+        yield event._replace(id=id_, ts=at)
+    for call in map(fields, elements(line.get("toolCalls"))):
+        if text(call.get("status")) in _DONE:
+            when = milliseconds(call.get("timestamp")) or at
+            id_ = past.named(when, f"{key}:{call.get('id')}")
+            event = deed(_use(call), past.cwd)
+            if event:
+                yield event._replace(id=id_, ts=when)
+
+
+def _use(call: Line) -> Use:
+    result = _result(elements(call.get("result"))) or joined(call.get("resultDisplay"))
+    diff = text(fields(call.get("resultDisplay")).get("fileDiff"))
+    told = _EXIT.search(result)
+    code, failed = int(told[1]) if told else None, call["status"] == "error"
+    return Use(text(call.get("name")), fields(call.get("args")), result, failed, code, diff)
+
+
+def _result(parts: list[Any]) -> str:
+    """What a tool answered the model."""
+    answers = (fields(fields(part).get("functionResponse")).get("response") for part in parts)
+    told = (joined(fields(one).get(name)) for one in answers for name in ("output", "error"))
+    return "\n".join(filter(None, told))

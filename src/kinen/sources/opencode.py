@@ -1,0 +1,105 @@
+"""Sessions of OpenCode: a file for each session, message and part."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kinen.sources.deeds import Use, deed, message
+from kinen.sources.past import Event, Past, Ready, count, fields, joined, milliseconds, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Entry = dict[str, Any]
+    Counts = dict[str, int]
+
+LONGEST = 16 << 20
+_KNOWN = frozenset(
+    """text tool reasoning step-start step-finish snapshot patch file agent retry compaction
+    subtask""".split()
+)
+
+
+def is_session(path: str) -> bool:
+    """Whether a file is the session itself, with the messages where they should be."""
+    name = os.path.basename(path)
+    return name.startswith("ses_") and name.endswith(".json") and os.path.isdir(_messages(path))
+
+
+def _messages(path: str) -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(path)), "..", "..", "message")
+
+
+def sessions(path: str, unknown: Counts, broken: Counts) -> Iterator[Past]:
+    """The session of a file; one with a parent is a subagent's."""
+    about = _read(path, broken)
+    if text(about.get("id")) and not about.get("parentID"):
+        read = partial(_events, unknown=unknown, broken=broken)
+        yield Past("opencode", text(about["id"]), path, read, cwd=text(about.get("directory")))
+
+
+def _events(past: Past, unknown: Counts, broken: Counts) -> Iterator[Event]:
+    folder = os.path.join(_messages(past.path), past.id)
+    for name in _names(folder):
+        said = _read(os.path.join(folder, name), broken)
+        at = milliseconds(_time(said, "created"))
+        parts = os.path.join(_messages(past.path), "..", "part", name.removesuffix(".json"))
+        for one in _names(parts) if at else ():
+            part = _read(os.path.join(parts, one), broken)
+            ended, began = _time(fields(part.get("state")), "end"), _time(part, "start")
+            when = milliseconds(ended or began) or at
+            id_ = past.named(when, text(part.get("id")) or one)
+            event = _event(past, said, part, Ready(id_, when, joined(part.get("text"))))
+            if event:
+                yield event._replace(id=id_, ts=when)
+            if part and text(part.get("type")) not in _KNOWN:
+                count(unknown, part.get("type"))
+
+
+def _event(past: Past, said: Entry, part: Entry, told: Ready) -> Event | None:
+    role = text(said.get("role"))
+    over = role == "user" or _time(said, "completed")  # before that its text still grows
+    if part.get("type") == "tool":
+        return _done(text(part.get("tool")), fields(part.get("state")), past.cwd)
+    if part.get("type") != "text" or part.get("synthetic") or not over:
+        return None
+    if said.get("summary") is True:  # what a compaction left
+        past.summaries.append(told)
+        return None
+    return message(role, told.content)
+
+
+def _done(tool: str, state: Entry, cwd: str) -> Event | None:
+    status, about = state.get("status"), fields(state.get("metadata"))
+    if status not in ("completed", "error"):
+        return None
+    code = about.get("exit") if isinstance(about.get("exit"), int) else None
+    result = joined(state.get("output")) or joined(state.get("error"))
+    diff, given = text(about.get("diff")), fields(state.get("input"))
+    return deed(Use(tool, given, result, status == "error", code, diff), cwd)
+
+
+def _names(folder: str) -> list[str]:
+    """The entries of a folder in the order in which they were made, as their names have it."""
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+    except OSError:
+        return []
+
+
+def _read(path: str, broken: Counts) -> Entry:
+    try:
+        with open(path, "rb") as file:
+            found = fields(json.loads(file.read(LONGEST)))
+    except (OSError, ValueError, RecursionError):
+        found = {}
+    if not found:
+        broken[path] = 1
+    return found
+
+
+def _time(entry: Entry, name: str) -> object:
+    return fields(entry.get("time")).get(name)

@@ -1,0 +1,158 @@
+"""A session of the past while its transcript is read, and the names of what happened in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.journal.append import LATEST
+from kinen.masking import mask
+from kinen.text import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+INTENT = 120
+"""Characters of what a session was for."""
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_TIME = 10
+"""Characters of an id that tell its time."""
+
+
+class Event(NamedTuple):
+    """One thing that happened."""
+
+    kind: str
+    content: str
+    provenance: Mapping[str, Any]
+    files: tuple[str, ...] = ()
+    """Paths as the agent gave them."""
+    masked: Mapping[str, int] = {}
+    """Secrets that were found while it was cut short, by class."""
+    id: str = ""
+    ts: int = 0
+    branch: str = ""
+
+
+class Ready(NamedTuple):
+    """A summary that the client itself had made."""
+
+    id: str
+    ts: int
+    content: str
+
+
+class Past:
+    """A session; what it came to is known once its events were read."""
+
+    def __init__(
+        self,
+        agent: str,
+        id_: str,
+        path: str,
+        read: Callable[[Past], Iterator[Event]],
+        *,
+        cwd: str = "",
+        project: str = "",
+        origin: str = "",
+    ) -> None:
+        self.agent, self.path, self.cwd = agent, path, cwd
+        fits = 0 < len(id_) <= 200 and id_.isprintable()
+        self.id = id_ if fits else stable_id(0, 0, id_)
+        self.project = project
+        """The digest of its folder, where the client tells no more."""
+        self.origin = origin
+        """The remote of its repository, where the client tells it."""
+        self.intent, self.first, self.last = "", 0, 0
+        self.summaries: list[Ready] = []
+        self.taken = False
+        self._read = read
+        self._moment, self._keys = -1, dict[str, int]()
+
+    def events(self) -> Iterator[Event]:
+        """What happened, as it is read; to be called once."""
+        self.taken, asked = True, False
+        for event in self._read(self):
+            self.first = min(self.first or event.ts, event.ts)
+            self.last = max(self.last, event.ts)
+            prompt = not asked and event.provenance.get("role") == "user"
+            if prompt or not self.intent:
+                # Masked first, since half a secret is not known as one.
+                self.intent = excerpt(mask(event.content)[0], INTENT)
+            asked = asked or prompt
+            yield event
+
+    def named(self, ms: int, key: str) -> str:
+        """The id of what a key names: the same at every import, in the order of a millisecond."""
+        if ms != self._moment:
+            self._moment, self._keys = ms, {}
+        order = self._keys.setdefault(key, len(self._keys))
+        return stable_id(ms, order, self.agent, key)
+
+    @property
+    def capsule(self) -> str:
+        """The id of its capsule, once the first event is known."""
+        return stable_id(self.first, 0, self.agent, "capsule", self.id)
+
+    def made(self, capsule: str) -> bool:
+        """Whether a capsule was made of this session by an import."""
+        return capsule[_TIME:] == self.capsule[_TIME:]
+
+
+def stable_id(ms: int, order: int, *key: str) -> str:
+    """An id that sorts by time and order, and depends on nothing else but its key."""
+    digest = sha256("\0".join(key).encode("utf-8", "surrogatepass")).digest()
+    number, digits = ms << 80 | (order & 0xFFFF) << 64 | int.from_bytes(digest[:8], "big"), ""
+    for _ in range(26):
+        digits = _DIGITS[number & 31] + digits
+        number >>= 5
+    return digits
+
+
+def milliseconds(at: object) -> int:
+    """Epoch milliseconds of an ISO time or a number of them; 0 for what is no time."""
+    if isinstance(at, str):
+        try:
+            moment = datetime.fromisoformat(at)
+            at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+        except (ValueError, OverflowError):
+            return 0
+    if isinstance(at, bool) or not isinstance(at, (int, float)) or not 0 < at < LATEST:
+        return 0
+    return round(at)
+
+
+# What a transcript holds may be anything
+
+
+def text(value: object) -> str:
+    """A text that can be stored and be a path; nothing for what is none."""
+    if not isinstance(value, str):
+        return ""
+    if not value.isascii():
+        value = value.encode("utf-8", "replace").decode("utf-8")
+    return value.replace("\0", "")
+
+
+def fields(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def elements(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def joined(content: object) -> str:
+    """The text of a content: itself, or that of its blocks."""
+    blocks = elements(content)
+    if not blocks:
+        return text(content)
+    texts = (text(one if isinstance(one, str) else fields(one).get("text")) for one in blocks)
+    return "\n".join(filter(None, texts))
+
+
+def count(counts: dict[str, int], name: object) -> None:
+    """One more of what has a name."""
+    key = text(name)[:40] or "without a type"
+    counts[key] = counts.get(key, 0) + 1

@@ -1,0 +1,142 @@
+"""Past sessions of coding agents, where their clients left them or in a folder of yours."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import chain, islice
+from typing import IO, TYPE_CHECKING, Any
+
+from kinen.errors import StoreError
+from kinen.journal import stream
+from kinen.route import user_folder
+from kinen.sources import claude, codex, gemini, opencode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kinen.sources.past import Past
+
+    Line = dict[str, Any]
+
+LONGEST = 16 << 20
+"""Bytes of a line; a longer one is left out."""
+_HEAD = 20
+"""Lines by which a client is known."""
+_SHOWN = 5
+_READERS = (
+    (codex.is_codex, codex.sessions),
+    (gemini.is_gemini, gemini.sessions),
+    (claude.is_claude, claude.sessions),
+)
+_APART = {"subagents", "tool-results"}
+"""Folders with what a session already tells of its subagents and tools."""
+
+
+class Tally:
+    """What could not be taken."""
+
+    def __init__(self) -> None:
+        self.unknown: dict[str, int] = {}
+        """Types of lines that kinen does not know."""
+        self.broken: dict[str, int] = {}
+        """Lines that are no JSON or cut short, by file."""
+        self.strange: dict[str, str] = {}
+        """Files that are no transcripts, with what they are."""
+
+    def notes(self) -> list[str]:
+        """All that in words, a few files at most by name."""
+        told = [f"{path}: {what}" for path, what in self.strange.items()]
+        told += [f"{path}: broken lines left out: {n:,}" for path, n in self.broken.items()]
+        more = len(told) - _SHOWN
+        return [*told[:_SHOWN], *([f"and {more:,} more such files"] if more > 0 else [])]
+
+
+def places(env: Mapping[str, str]) -> list[str]:
+    """The folders in which clients leave their sessions, those that are there."""
+    home = user_folder(env)
+    codex_home = env.get("CODEX_HOME") or os.path.join(home, ".codex")
+    data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    found = (
+        os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "projects"),
+        os.path.join(codex_home, "sessions"),
+        os.path.join(codex_home, "archived_sessions"),
+        os.path.join(home, ".gemini", "tmp"),
+        os.path.join(data, "opencode", "storage", "session"),
+    )
+    return [folder for folder in found if os.path.isdir(folder)]
+
+
+def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
+    """The sessions in a file or folder, each to be read before the next is asked for."""
+    tally = tally or Tally()
+    for file in _files(path):
+        try:
+            yield from _sessions(file, tally)
+        except OSError as error:
+            tally.strange[file] = error.strerror or str(error)
+
+
+def _files(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(set(folders) - _APART)
+        for name in sorted(names):
+            named = name.startswith(("session-", "ses_")) and name.endswith(".json")
+            if (named or name.endswith(".jsonl")) and os.path.isfile(os.path.join(folder, name)):
+                yield os.path.join(folder, name)
+
+
+def _sessions(path: str, tally: Tally) -> Iterator[Past]:
+    if opencode.is_session(path):
+        yield from opencode.sessions(path, tally.unknown, tally.broken)
+        return
+    with open(path, "rb") as file:
+        read = _document if path.endswith(".json") else _lines
+        lines = read(file, path, tally)
+        head = list(islice(lines, _HEAD))
+        for line in head:
+            for knows, sessions in _READERS:
+                if knows(line):
+                    yield from sessions(chain(head, lines), path, tally.unknown)
+                    return
+    empty = not os.path.getsize(path)
+    tally.strange[path] = "empty" if empty else "no transcript that kinen knows"
+    tally.broken.pop(path, None)
+
+
+def _lines(file: IO[bytes], path: str, tally: Tally) -> Iterator[Line]:
+    """The objects of a file of lines; what is none is counted."""
+    while raw := file.readline(LONGEST):
+        cut = len(raw) == LONGEST and not raw.endswith(b"\n")
+        while cut and (more := file.readline(LONGEST)) and not more.endswith(b"\n"):
+            pass
+        try:
+            line = None if cut else json.loads(raw)
+        except (ValueError, RecursionError):
+            line = None
+        if isinstance(line, dict):
+            yield line
+        elif raw.strip():
+            tally.broken[path] = tally.broken.get(path, 0) + 1
+
+
+def _document(file: IO[bytes], path: str, tally: Tally) -> Iterator[Line]:
+    """The messages of one document, after what it says of itself."""
+    about: Line = {}
+    try:
+        for key, value in stream.items(file):
+            if key != "messages":
+                about[key] = value
+                continue
+            if about:
+                yield about
+                about = {}
+            if isinstance(value, dict):
+                yield value
+    except StoreError:
+        tally.broken[path] = 1
+    if about:
+        yield about

@@ -1,0 +1,62 @@
+"""`kinen import transcripts` as a person or a script uses it, beside `kinen import FILE`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+LINES = (
+    ("user", "why does the cart forget its coupon?"),
+    ("assistant", "It was lost in merge()."),
+)
+
+
+def session(folder: Path, name: str, cwd: Path) -> Path:
+    """A transcript of Claude Code."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.jsonl"
+    with path.open("w") as file:
+        for n, (role, text) in enumerate(LINES):
+            line = {"type": role, "uuid": f"{name}{n}", "sessionId": name, "cwd": str(cwd)}
+            line |= {"timestamp": f"2026-03-01T10:00:0{n}Z", "isSidechain": False}
+            file.write(json.dumps({**line, "message": {"role": role, "content": text}}) + "\n")
+    return path
+
+
+def test_past_sessions_of_the_space_are_taken_once_and_found(kinen, space, home) -> None:
+    projects = home / ".claude" / "projects"
+    session(projects / "a", "mine", space)
+    session(projects / "b", "other", Path("/somewhere/else"))
+    would = kinen("import", "transcripts", "--dry-run")
+    assert would.out == "would have added 2 observations, 1 capsules, 1 summaries\n", would.err
+    assert kinen("list", "capsules").code == 1
+    done = kinen("import", "transcripts")
+    assert done.out == "added 2 observations, 1 capsules, 1 summaries\n"
+    assert "note: sessions of other folders: 1" in done.err
+    again = json.loads(kinen("import", "transcripts", "--json").out)
+    assert again["added"] == {"observations": 0, "capsules": 0, "summaries": 0}
+    assert again["skipped"]["observations"] == 2
+    assert "why does the cart" in kinen("list", "capsules").out
+    assert "lost in merge" in kinen("search", "--fulltext", "merge", "--session", "mine").out
+
+
+def test_a_path_takes_what_is_in_it_and_a_file_is_still_a_bundle(kinen, tmp_path) -> None:
+    path = session(tmp_path / "there", "other", Path("/somewhere/else"))
+    assert kinen("import", "transcripts", str(path)).out.startswith("added 2 observations")
+    bundle = tmp_path / "bundle.json"
+    kinen("export", str(bundle))
+    assert kinen("import", str(bundle), "--dry-run").out.startswith("would have skipped 2")
+    assert kinen("import", "--dry-run", str(bundle)).code == 0
+    missing = kinen("import", "transcripts", "nowhere")
+    assert missing.code == 2
+    assert missing.err == (
+        "kinen: no file or folder nowhere · give one with transcripts, or none\n"
+    )
+    assert "FILE" in kinen("import").err
+
+
+def test_the_help_tells_of_it(kinen) -> None:
+    assert "transcripts" in kinen("import", "--help").out
+    assert kinen("import", "transcripts", "--help").out.startswith(
+        "Usage: kinen import transcripts"
+    )
