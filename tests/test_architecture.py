@@ -34,7 +34,7 @@ ALLOWED["memory"] |= {"jot"}
 SURFACES = ("cli", "mcp", "web", "tui", "agents", "daemon")
 for _surface in SURFACES:
     ALLOWED[_surface] = BASE | {"memory", "render", "jot"}
-ALLOWED["cli"] |= {"agents"}
+ALLOWED["cli"] |= {"agents", "mcp"}
 for _base in BASE:
     ALLOWED[_base] = BASE
 ALLOWED["__init__"] = {"memory", "model", "entries", "errors"}

@@ -43,6 +43,7 @@ COMMANDS = (
     ("Set up", "config", "kinen.cli.config", "show, get and set options"),
     ("Set up", "trust", "kinen.cli.trust", "let a space's own config choose endpoints and models"),
     ("Set up", "hooks", "kinen.cli.hooks", "index each commit by itself, with git hooks"),
+    ("Set up", "mcp", "kinen.cli.mcp:mcp", "serve the memory to agents over MCP"),
     ("Set up", "completion", "kinen.cli.completion", "completion for bash, zsh or fish"),
     ("Set up", "demo", "kinen.cli.demo", "build a small space and ask it three questions"),
 )

@@ -1,0 +1,1 @@
+"""The MCP server: kinen's memory as tools that agents call."""

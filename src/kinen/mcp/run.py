@@ -1,0 +1,137 @@
+"""Running the server: over standard input and output, or over HTTP on loopback with a token."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+import socket
+import stat
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from kinen import config, space
+from kinen.errors import ConfigError, KinenError, SpaceError
+from kinen.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    Scope = MutableMapping[str, Any]
+    Message = MutableMapping[str, Any]
+    App = Callable[
+        [Scope, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
+        Awaitable[None],
+    ]
+
+HOST, PATH = "127.0.0.1", "/mcp"
+TOKEN_FILE = "mcp.token"  # noqa: S105
+GUARD = "KINEN_DISTILLING"
+"""An agent waits for the answer: no other agent is started to make it."""
+GRACE = 3
+"""Seconds that requests have to end when the server does."""
+
+
+def serve(*, name: str = "", read_only: bool = False, port: int | None = None) -> None:
+    """Serve a named space, or the one that each client works in; with a port, over HTTP."""
+    os.environ[GUARD] = "1"
+    name = name or os.environ.get("KINEN_SPACE", "")
+    with contextlib.ExitStack() as open_:
+        fixed = open_.enter_context(Memory.open(space=name)) if name else None
+        secret, door = ("", None) if port is None else (token(token_file()), listening(port))
+        from kinen.mcp.server import create_server  # what can go wrong has; this takes a second
+
+        server = create_server(fixed or by_folder, read_only=read_only)
+        if door is None:
+            anyio.run(_stdio, server)
+        else:
+            anyio.run(_http, server, open_.enter_context(door), secret)
+
+
+def by_folder(folder: str) -> Memory:
+    """The memory of the space around a folder, or around the working folder."""
+    if folder and not space.locate(folder):
+        raise SpaceError(f"{folder} is in no space", "run `kinen init` there")
+    return Memory.open(folder or None)
+
+
+async def _stdio(server: Any) -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+async def _http(server: Any, door: socket.socket, secret: str) -> None:
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    port = door.getsockname()[1]
+    names = [f"{host}:{port}" for host in (HOST, "localhost")]
+    security = TransportSecuritySettings(
+        allowed_hosts=names, allowed_origins=[f"http://{one}" for one in names]
+    )
+    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    settings = uvicorn.Config(
+        guarded(app, secret),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    print(f"http://{HOST}:{port}{PATH}", flush=True)
+    print(f"kinen: the bearer token is in {token_file()}", file=sys.stderr, flush=True)
+    await uvicorn.Server(settings).serve(sockets=[door])
+
+
+def listening(port: int) -> socket.socket:
+    door = socket.socket()
+    try:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(os.name != "nt"))
+        door.bind((HOST, port))
+    except OSError as error:
+        door.close()
+        raise KinenError(f"port {port}: {error.strerror}", "choose another by --port") from error
+    return door
+
+
+def token_file() -> str:
+    return os.path.join(config.default_home(os.environ), TOKEN_FILE)
+
+
+def token(path: str) -> str:
+    """The secret that clients show, made if there is none; only its owner may read it."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    else:
+        with os.fdopen(file, "w", encoding="ascii") as made:
+            made.write(secrets.token_urlsafe(32) + "\n")
+    if os.name != "nt" and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+        raise ConfigError(f"others may read {path}", "remove it: a new token is made")
+    with open(path, encoding="utf-8", errors="replace") as kept:
+        secret = kept.read().strip()
+    if len(secret) < 16 or not secret.isascii():
+        raise ConfigError(f"no token in {path}", "remove it: a new one is made")
+    return secret
+
+
+def guarded(app: App, secret: str) -> App:
+    """The same application for those who show the token."""
+    wanted = f"Bearer {secret}".encode()
+
+    async def call(scope: Scope, receive: Any, send: Any) -> None:
+        shown = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] != "http" or hmac.compare_digest(shown, wanted):
+            await app(scope, receive, send)
+            return
+        headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        body = f"show the token of {TOKEN_FILE} in kinen's folder: Authorization: Bearer …\n"
+        await send({"type": "http.response.body", "body": body.encode()})
+
+    return call

@@ -1,0 +1,77 @@
+"""The memories that a server has open: one per space, and one question at a time to each."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.errors import SpaceError
+from kinen.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
+    Open = Callable[[str], Memory]
+
+PATIENCE = 2.0
+"""Seconds that a question has to end when the server does."""
+
+
+class Kept(NamedTuple):
+    memory: Memory
+    lock: Lock
+
+
+class Spaces:
+    """One given memory, or those that `open_` gives by folder; empty is the working folder's."""
+
+    def __init__(self, memory: Memory | Open) -> None:
+        self.fixed = isinstance(memory, Memory)
+        self._open: Open = memory if not isinstance(memory, Memory) else lambda _: memory
+        self._kept: dict[str, Kept] = {}
+        self._guard = Lock()
+
+    def ask(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
+        """Ask the memory of the first folder that is in a space."""
+        memory, lock = self._keep(self._first(folders))
+        with lock:
+            return call(memory)
+
+    def apart(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
+        """Something long, with a memory of its own, so that questions are answered meanwhile."""
+        if self.fixed:
+            return self.ask(folders, call)
+        with self._first(folders) as memory:
+            return call(memory)
+
+    def close(self) -> None:
+        for memory, lock in self._kept.values():
+            if not self.fixed and lock.acquire(timeout=PATIENCE):
+                memory.close()
+                lock.release()
+
+    def _first(self, folders: Sequence[str]) -> Memory:
+        for folder in folders:
+            try:
+                return self._open(folder)
+            except SpaceError:
+                continue
+        return self._open("")
+
+    def _keep(self, made: Memory) -> Kept:
+        """The open memory of the same space, unless its settings or its data have moved since."""
+        with self._guard:
+            known = self._kept.get(made.space.root)
+            if known and _alike(known.memory, made):
+                return known
+            kept = self._kept[made.space.root] = Kept(made, Lock())
+        if known:
+            with known.lock:
+                known.memory.close()
+        return kept
+
+
+def _alike(one: Memory, other: Memory) -> bool:
+    return one.space.data == other.space.data and one.config == other.config

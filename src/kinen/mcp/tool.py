@@ -1,0 +1,102 @@
+"""What a tool is: a question whose fields are its parameters, and the answer to it."""
+
+import json
+import os
+import re
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+from kinen.errors import QueryError
+from kinen.mcp.models import Value
+from kinen.memory import Memory
+from kinen.model import KINDS
+from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
+
+
+class Answer(NamedTuple):
+    """What a tool found: as values, and as text for clients that read no values."""
+
+    value: Value
+    text: str
+
+
+class Tool(BaseModel):
+    """One call of a tool. The docstring of each tool tells agents when to reach for it."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    called: ClassVar[str]
+    titled: ClassVar[str]
+    gives: ClassVar[type[Value]]
+    writes: ClassVar[bool] = False
+    repeats: ClassVar[bool] = True
+    """Whether the same call again changes nothing more."""
+    _client: str = PrivateAttr("")
+
+    def answer(self, memory: Memory) -> Answer:
+        raise NotImplementedError
+
+
+def _listed(given: Any, pattern: str) -> Any:
+    """Some clients send a list as one text: JSON, or its items."""
+    if not isinstance(given, str):
+        return given
+    if given.lstrip().startswith("["):
+        try:
+            return json.loads(given)
+        except ValueError:
+            pass
+    return [one.strip() for one in re.split(pattern, given) if one.strip()]
+
+
+Names = Annotated[list[str], BeforeValidator(lambda given: _listed(given, r"[,\n]"))]
+Texts = Annotated[list[str], BeforeValidator(lambda given: _listed(given, r"\n"))]
+Limit = Annotated[int, Field(ge=1, le=500, description="at most this many")]
+Offset = Annotated[int, Field(ge=0, description="leave out this many first")]
+Budget = Annotated[int, Field(ge=0, le=100_000, description="most tokens; 0: as configured")]
+
+
+def marked(text: str) -> str:
+    """Text out of memory, as data: nothing in it can end the mark before its end."""
+    inert = text.replace(MEMORY_OPEN, "[kinen-memory]").replace(MEMORY_CLOSE, "[/kinen-memory]")
+    return f"{MEMORY_OPEN}\n{inert}\n{MEMORY_CLOSE}"
+
+
+def inside(memory: Memory, path: str) -> str:
+    """A path in full, as the space has it; one that leads outside is refused."""
+    named = path.removeprefix("file:")
+    if not named or ".." in re.split(r"[/\\]", named):
+        raise QueryError(f"no path of this space: {path!r}", "give it from the space's root")
+    full = os.path.join(memory.space.root, named)
+    memory.relative(full)  # refuses what is elsewhere
+    return full
+
+
+def place(memory: Memory, name: str) -> tuple[str, int, int]:
+    """A ref or path as memory takes it, with the line and the number of a chunk, -1 for none."""
+    found = re.fullmatch(r"(\w+:.+)#(\d+)", name)
+    if found:
+        return found[1], -1, int(found[2])
+    found = re.fullmatch(r"(.+):(\d+)", name)
+    line = -1
+    if found and found[1] not in KINDS:
+        name, line = found[1], int(found[2])
+    if name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
+        return name, line, -1
+    return inside(memory, name), line, -1
+
+
+def kinds_of(types: str) -> tuple[str, ...]:
+    """Kinds of records by their plurals or singulars; none for all."""
+    plural = {**{f"{kind}s": kind for kind in KINDS}, "memories": "memory", "summaries": "summary"}
+    names = [name for name in types.lower().replace(",", " ").split() if name != "all"]
+    for name in names:
+        if plural.get(name, name) not in KINDS:
+            raise QueryError(f"no type {name!r}", "use " + ", ".join(plural) + " or all")
+    return tuple(dict.fromkeys(plural.get(name, name) for name in names))
+
+
+def page(total: int, offset: int, limit: int) -> dict[str, int]:
+    """How many there are, and where the next page begins."""
+    end = offset + limit
+    return {"total": total, "next_offset": end if end < total else 0}

@@ -1,0 +1,260 @@
+"""The server as a process: over standard input and output, and over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from kinen.memory import Memory
+from mcp import Client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+MODES = ("auto", "legacy")
+COMMAND = [sys.executable, "-m", "kinen", "mcp"]
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def tea(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    (space / "tea.md").write_text("# Tea\n\nThe kettle is on.\n")
+
+
+def over_stdio(space: Path, mode: str, *words: str) -> Client:
+    told = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], *words], cwd=space, env=dict(os.environ)
+    )
+    return Client(told, mode=mode)
+
+
+async def ask(client: Client, tool: str, **given: Any) -> Any:
+    answer = await client.call_tool(tool, given)
+    assert not answer.is_error, answer.content
+    return answer.structured_content
+
+
+def call(id_: int, tool: str, **given: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": given, "_meta": {"progressToken": id_}}
+    return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+
+
+@contextmanager
+def started(space: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*COMMAND, *words], cwd=space, text=True, **pipes, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def send(process: subprocess.Popen[str], *messages: dict[str, Any]) -> None:
+    assert process.stdin
+    process.stdin.writelines(json.dumps(one) + "\n" for one in messages)
+    process.stdin.flush()
+
+
+async def test_two_processes_at_once_serve_one_space(space: Path) -> None:
+    refs: list[str] = []
+
+    async def work(client: Client, n: int) -> None:
+        refs.append((await ask(client, "kinen_observe", content=f"cup {n}"))["ref"])
+        found = await ask(client, "kinen_search", query="kettle")
+        assert found["results"][0]["source"]["ref"] == "note:tea.md"
+
+    async with (
+        over_stdio(space, "auto") as one,
+        over_stdio(space.parent, "legacy", "--space", str(space)) as two,
+        anyio.create_task_group() as group,
+    ):
+        assert (await one.list_tools()).tools == (await two.list_tools()).tools
+        await ask(one, "kinen_search", query="kettle")  # indexes it
+        for n in range(10):
+            group.start_soon(work, (one, two)[n % 2], n)
+    with Memory.open(space) as memory:
+        assert {one.ref for one in memory.entries("observations")[0]} == set(refs)
+
+
+async def test_a_process_that_only_reads_writes_nothing(space: Path) -> None:
+    async with over_stdio(space, "auto", "--read-only") as client:
+        assert len((await client.list_tools()).tools) == 10
+        assert (await client.call_tool("kinen_pin", {"ref": "tea.md"})).is_error
+
+
+def test_the_server_ends_with_its_input_and_says_nothing_but_messages(space: Path) -> None:
+    with started(space) as process:
+        send(process, HELLO, READY, call(2, "kinen_checkpoint", text="Poured"), {"no": "message"})
+        assert process.stdout
+        lines = [json.loads(process.stdout.readline()) for _ in range(2)]
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert err == ""
+    messages = [*lines, *map(json.loads, out.splitlines())]
+    assert all(one["jsonrpc"] == "2.0" for one in messages)
+    answer = next(one["result"] for one in messages if one.get("id") == 2)
+    assert (space / answer["structuredContent"]["ref"].partition(":")[2]).exists()
+
+
+def test_it_ends_in_the_middle_of_a_rebuild_and_leaves_no_process(space: Path) -> None:
+    for n in range(600):
+        (space / f"{n}.md").write_text(f"# Cup {n}\n\nTea number {n} was green.\n")
+    with started(space, start_new_session=True) as process:
+        send(process, HELLO, READY, call(2, "kinen_index_rebuild"))
+        assert process.stdout
+        while "notifications/progress" not in process.stdout.readline():
+            pass
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    with Memory.open(space) as memory:  # nobody holds the lock, and nothing is lost
+        assert memory.sync(wait=0).added
+        assert memory.status().counts.documents == 601
+
+
+async def test_no_agent_is_started_for_a_digest(
+    space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("claude", "gemini"):
+        (tmp_path / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/started\necho '{{}}'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("KINEN_DISTILL_ORDER", "claude,gemini,extract")
+    for name in [one for one in os.environ if one.startswith(("CLAUDE", "AI_AGENT"))]:
+        monkeypatch.delenv(name)
+    async with over_stdio(space, "auto") as client:
+        told = await ask(client, "kinen_recall", query="is the kettle on", distill=True)
+    assert told["digest"]["by"] == "extract"
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_space_that_is_not_there_is_said_at_once(space: Path, kinen: Callable[..., Any]) -> None:
+    ran = kinen("mcp", "--space", "nowhere")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no space called 'nowhere'" in ran.err
+
+
+# HTTP
+
+
+class Served(NamedTuple):
+    url: str
+    token: str
+    file: Path
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server over HTTP."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "space" / ".kinen").mkdir(parents=True)
+    (folder / "space" / "tea.md").write_text("# Tea\n\nThe kettle is on.\n")
+    env = {**os.environ, "KINEN_HOME": str(folder), "KINEN_INDEX_EMBEDDING_PROVIDER": "none"}
+    with started(folder / "space", "--http", "--port", "0", env=env) as process:
+        assert process.stdout
+        url, file = process.stdout.readline().strip(), folder / "mcp.token"
+        yield Served(url, file.read_text().strip(), file)
+        process.terminate()
+        process.wait(10)
+
+
+@asynccontextmanager
+async def over_http(served: Served, mode: str) -> AsyncIterator[Client]:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http:
+        transport = streamable_http_client(served.url, http_client=http)
+        async with Client(transport, mode=mode) as client:
+            yield client
+
+
+async def test_over_http_whoever_shows_the_token_is_answered(served: Served) -> None:
+    for mode in MODES:
+        async with over_http(served, mode) as client:
+            found = await ask(client, "kinen_search", query="kettle")
+            assert found["results"][0]["source"]["ref"] == "note:tea.md"
+            told: list[float] = []
+
+            async def progress(done: float, _total: float | None, _: str | None) -> None:
+                told.append(done)  # noqa: B023
+
+            await client.call_tool("kinen_index_rebuild", {}, progress_callback=progress)
+            assert told
+    if os.name != "nt":
+        assert stat.S_IMODE(served.file.stat().st_mode) == 0o600
+
+
+async def test_over_http_nobody_else_is(served: Served) -> None:
+    url, token, _ = served
+    right = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+    port = url.rpartition(":")[2].partition("/")[0]
+    refusals = (
+        (401, {"Authorization": ""}),
+        (401, {"Authorization": f"Bearer {token}x"}),
+        (401, {"Authorization": f"Basic {token}"}),
+        (421, {"Host": "evil.example"}),
+        (421, {"Host": f"evil.example:{port}"}),
+        (421, {"Host": "127.0.0.1:1"}),
+        (403, {"Origin": "https://evil.example"}),
+        (403, {"Origin": "http://127.0.0.1:1"}),
+        (403, {"Origin": "null"}),
+    )
+    async with httpx2.AsyncClient() as http:
+        for status, headers in refusals:
+            got = await http.post(url, json=HELLO, headers={**right, **headers})
+            assert (got.status_code, token in got.text) == (status, False), headers
+        for path in ("/", "/docs", "/mcp"):
+            got = await http.get(url.removesuffix("/mcp") + path)
+            assert got.status_code == 401
+        assert (await http.post(url, json=HELLO, headers=right)).status_code == 200
+
+
+def test_without_a_token_of_ones_own_nothing_listens(
+    space: Path, home: Path, kinen: Callable[..., Any]
+) -> None:
+    file = home / "kinen" / "mcp.token"
+    file.parent.mkdir(exist_ok=True)
+    for text, mode, said in (
+        ("x" * 43, 0o644, "others may read"),
+        ("", 0o600, "no token in"),
+    ):
+        file.write_text(text)
+        file.chmod(mode)
+        ran = kinen("mcp", "--http", "--port", "0")
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
+        assert "remove it" in ran.err
+
+
+def test_a_port_that_is_taken_is_said(served: Served, kinen: Callable[..., Any]) -> None:
+    ran = kinen("mcp", "--http", "--port", served.url.rpartition(":")[2].partition("/")[0])
+    assert (ran.code, ran.out) == (2, "")
+    assert "choose another by --port" in ran.err
