@@ -345,15 +345,15 @@ def test_what_was_told_late_of_days_long_gone_is_drawn_too(memory: Memory, tmp_p
 def test_a_memory_that_was_hidden_stays_hidden_until_it_is_restored(memory: Memory) -> None:
     decided(memory, 0)
     (one,) = memory.consolidate().learned
-    assert one.ref in asked(memory, "sessions Postgres")
+    assert one.ref in asked(memory, "sessions Postgres", kinds=("memory",))
     assert memory.hide_memory(one.ref).ref == one.ref
     for _ in range(2):
-        assert one.ref not in asked(memory, "sessions Postgres")
+        assert one.ref not in asked(memory, "sessions Postgres", kinds=("memory",))
         assert (memory.memories(), memory.memories(hidden=True)) == ([], [one])
         memory.consolidate(since="2000-01-01T00:00:00.000Z")
         memory.sync(rebuild=True)
     memory.restore_memory(one.id)
-    assert one.ref in asked(memory, "sessions Postgres")
+    assert one.ref in asked(memory, "sessions Postgres", kinds=("memory",))
     assert memory.memories() == [one]
     memory.forget(one.ref)
     memory.consolidate(since="2000-01-01T00:00:00.000Z")

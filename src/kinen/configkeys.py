@@ -32,6 +32,7 @@ class SearchSection(NamedTuple):
 
 class RecallSection(NamedTuple):
     budget: int = 2000
+    memories: bool = False
 
 
 class PrivacySection(NamedTuple):
@@ -145,6 +146,7 @@ ROWS = {
         Row("search", "default_limit", "int", "how many hits", 1, 1000),
         Row("search", "context_chunks", "int", "chunks shown around a hit", 0, 50),
         Row("recall", "budget", "int", "most tokens of a recall", 50, 1_000_000),
+        Row("recall", "memories", "bool", "consolidated memories among what is found, too"),
         Row("privacy", "exclude", "globs", "more paths that are never captured"),
         Row("git", "strip_prefixes", "words", "folders that give no tag: they only hold others"),
         Row("git", "stop_tags", "words", "tags that say nothing: no path gets them"),

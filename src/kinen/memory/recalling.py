@@ -15,7 +15,7 @@ from kinen.route import inside
 from kinen.text import estimate, excerpt, iso, now, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from kinen.entries import Digest, Item, Passage, Plan, Recall
@@ -90,7 +90,9 @@ class Recalling(Tracing):
         else:
             notes.extend(self._first_sync())
             hits = self._latest(more)
-        kept = _once(hits)[: asked.limit] if asked.limit > 0 else ()
+        drawn = self.config.recall.memories or "memory" in asked.kinds or asked.events
+        wanted = _once(hit for hit in hits if drawn or hit.record.kind != "memory")
+        kept = wanted[: asked.limit] if asked.limit > 0 else ()
         hits = Hits(kept, asked, hits.mode, hits.notes)
         plan, nudge = self._current_plan()
         pins, summary = self._always(asked)
@@ -260,7 +262,7 @@ def whole_size(room: int) -> int:
     return max(COMPACT, min(FULL, room - 3 * LEAST))
 
 
-def _once(hits: Hits) -> tuple[Hit, ...]:
+def _once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """The best hit of each record that is short enough to be known by one."""
     found: dict[str, Hit] = {}
     for hit in hits:
