@@ -64,6 +64,11 @@ class DistillSection(NamedTuple):
     ollama_endpoint: str = "http://127.0.0.1:11434"
 
 
+class HooksSection(NamedTuple):
+    budget: int = 600
+    inject_on_prompt: bool = False
+
+
 class ConsolidationSection(NamedTuple):
     on_session_close: bool = True
     extract_decisions: bool = True
@@ -83,11 +88,12 @@ class Config(NamedTuple):
     git: GitSection = GitSection()
     distill: DistillSection = DistillSection()
     consolidation: ConsolidationSection = ConsolidationSection()
+    hooks: HooksSection = HooksSection()
     ignored: tuple[str, ...] = ()
     sources: Mapping[str, str] = {}
 
 
-SECTIONS = Config._fields[:8]
+SECTIONS = Config._fields[:9]
 
 
 class Row(NamedTuple):
@@ -191,6 +197,8 @@ ROWS = {
             0,
             1_000_000,
         ),
+        Row("hooks", "budget", "int", "most tokens that an agent is told, 0: nothing", 0, 100_000),
+        Row("hooks", "inject_on_prompt", "bool", "tell it what belongs to each prompt, too"),
     )
 }
 # Known names that nothing reads yet: files that have them load.

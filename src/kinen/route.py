@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude")
-_VERSION, _END = "route 3", "end"
+_FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks")
+_VERSION, _END = "route 4", "end"
 
 
 def user_folder(env: Mapping[str, str]) -> str:
@@ -74,6 +74,8 @@ class Route:
     """The space's root in the working tree that the folder is in; another one in a worktree."""
     exclude: str
     """Globs of paths that are never captured; tab-separated."""
+    hooks: str
+    """The section `hooks` of the configuration: its budget, and 1 to inject on each prompt."""
 
     @property
     def spool_folders(self) -> list[str]:
@@ -94,7 +96,12 @@ def find(home: str, folder: str, start: str | None = None) -> Route:
     return _recall(home, folder, env) or _find(home, folder, start, env)
 
 
-def _recall(home: str, folder: str, env: str) -> Route | None:
+def last_known(home: str, folder: str) -> Route | None:
+    """The route that a folder had, whatever moved since."""
+    return _recall(home, os.path.realpath(folder), _env(None), moved=True)
+
+
+def _recall(home: str, folder: str, env: str, *, moved: bool = False) -> Route | None:
     try:
         with open(_file(home, folder), encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().split("\n")
@@ -103,7 +110,7 @@ def _recall(home: str, folder: str, env: str) -> Route | None:
     end = 2 + len(_FIELDS)
     if lines[:3] != [_VERSION, folder, env] or len(lines) <= end or lines[-1] != _END:
         return None
-    if any(stamp(line) != line for line in lines[end:-1]):
+    if not moved and any(stamp(line) != line for line in lines[end:-1]):
         return None
     return Route(lines[2:end])
 
@@ -113,11 +120,13 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
 
     from kinen import config, registry
     from kinen import space as spaces
+    from kinen.errors import StoreError
     from kinen.gitdir import git_above, parents
 
     space = spaces.find(start, home=home)
     if not space.roots:
-        space = spaces.register(space)
+        with suppress(StoreError):  # on a full disk: what happens is kept all the same
+            space = spaces.register(space)
     settings = config.load(home, space.root)
     git = git_above(folder)
     ids = (space.id, *(one for one in space.aliases if len(one) == 64))
@@ -126,7 +135,8 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     values = [env, space.root, space.data, spools, repo]
     values += [git.folder, git.common] if git else ["", ""]
     values.append(_tree(space.root, git.main, git.top) if git else space.root)
-    found = Route([*values, "\t".join(settings.privacy.exclude)])
+    hooks = f"{settings.hooks.budget} {settings.hooks.inject_on_prompt:d}"
+    found = Route([*values, "\t".join(settings.privacy.exclude), hooks])
     watched = [
         os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")
     ]

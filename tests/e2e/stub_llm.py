@@ -1,9 +1,14 @@
-"""A model on loopback that speaks to Claude Code and Gemini CLI, and says what it is told to."""
+"""A model on loopback that speaks to Claude Code and Gemini CLI, and says what it is told to.
+
+What Claude Code is to do stands in the prompt itself, `@@[{"tool": "Bash", "input": {…}},
+{"text": "done"}]@@`: each answer is the next step, counted by the answers since that prompt.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -17,8 +22,32 @@ class Request(NamedTuple):
         return json.dumps(self.body, ensure_ascii=False)
 
 
+def script(*steps: dict[str, Any]) -> str:
+    """Steps as a prompt carries them."""
+    return f"@@{json.dumps(steps)}@@"
+
+
+def next_step(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the last prompt with a script wants now; nothing if there is none, or no more."""
+    steps, n = [], 0
+    for message in messages:
+        if message["role"] == "assistant":
+            n += 1
+        elif message["role"] == "user" and "@@[" in (text := said(message["content"])):
+            steps, n = json.JSONDecoder().raw_decode(text.partition("@@")[2])[0], 0
+    return steps[n] if n < len(steps) else {}
+
+
+def said(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(one.get("text", "") for one in content if one["type"] == "text")
+
+
 class Stub:
-    """Every request is written down; all of them get the same answer, or none while `silent`."""
+    """Every request is written down; those without a script in their prompt all get the same
+    answer, or none while `silent`.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -55,7 +84,7 @@ class Stub:
         if self.silent:
             self.released.wait(60)
             return
-        spoken = self.anthropic() if "/messages" in handler.path else self.gemini()
+        spoken = self.anthropic(body) if "/messages" in handler.path else self.gemini()
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
@@ -63,21 +92,25 @@ class Stub:
             name = f"event: {event['type']}\n" if "type" in event else ""
             handler.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
 
-    def anthropic(self) -> list[dict[str, Any]]:
+    def anthropic(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        step = next_step(body["messages"]) if body.get("tools") else {}
         usage = {"input_tokens": 120, "output_tokens": 11}
-        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "stub"}
-        message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        said = {"type": "text_delta", "text": self.text}
+        message = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant"}
+        message |= {"model": "stub", "content": [], "stop_reason": None, "stop_sequence": None}
+        message |= {"usage": usage}
+        block: dict[str, Any] = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": step.get("text", self.text)}
+        if "tool" in step:
+            block = {"type": "tool_use", "name": step["tool"], "input": {}}
+            block["id"] = f"toolu_{uuid.uuid4().hex[:20]}"
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(step["input"])}
+        stop = {"stop_reason": "tool_use" if "tool" in step else "end_turn"}
         return [
             {"type": "message_start", "message": message},
-            {
-                "type": "content_block_start",
-                "index": 0,
-                "content_block": {"type": "text", "text": ""},
-            },
-            {"type": "content_block_delta", "index": 0, "delta": said},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
             {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+            {"type": "message_delta", "delta": stop, "usage": usage},
             {"type": "message_stop"},
         ]
 

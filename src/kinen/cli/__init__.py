@@ -42,6 +42,8 @@ COMMANDS = (
     ("Set up", "space", "kinen.cli.space", "the spaces on this machine"),
     ("Set up", "config", "kinen.cli.config", "show, get and set options"),
     ("Set up", "trust", "kinen.cli.trust", "let a space's own config choose endpoints and models"),
+    ("Set up", "install", "kinen.cli.install:install", "make an agent remember: Claude Code"),
+    ("Set up", "uninstall", "kinen.cli.install:uninstall", "take that away again"),
     ("Set up", "hooks", "kinen.cli.hooks", "index each commit by itself, with git hooks"),
     ("Set up", "mcp", "kinen.cli.mcp:mcp", "serve the memory to agents over MCP"),
     ("Set up", "completion", "kinen.cli.completion", "completion for bash, zsh or fish"),
@@ -137,6 +139,10 @@ def _run(words: list[str]) -> int:
 
         print(f"kinen {__version__}")
         return 0
+    if words[:1] == ["hook"]:  # what agents call; it is no command for people
+        from kinen.agents.hook import main as hook
+
+        return hook(words[1:])
     if not completing and words[0] in ("search", "recall", "log"):
         code = _quick(words)
         if code is not None:

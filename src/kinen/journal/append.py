@@ -11,7 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Row = tuple[str | int, ...]
 
@@ -28,6 +28,7 @@ LATEST = 253_402_300_800_000
 """The year 10000 in epoch milliseconds: no calendar has what comes after."""
 CHECKPOINT = 200
 """Pages of write-ahead log before they move into the database: a hook may have to read them."""
+PAGE = 4096
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _INSERT = "INSERT OR IGNORE INTO observations({}) VALUES ({})".format(
@@ -133,27 +134,43 @@ def _placed(db: sqlite3.Connection, one: Row) -> Row:
     return (*one[:10], found[0], *one[11:]) if found else one
 
 
-def keep(data: str, spools: list[str], one: Row, timeout_ms: int = HOOK_MS) -> bool:
+def keep(
+    data: str,
+    spools: list[str],
+    one: Row,
+    timeout_ms: int = HOOK_MS,
+    before: Callable[[sqlite3.Connection], None] | None = None,
+) -> bool:
     """Write an observation, or spool it when that cannot be done now; True if it was written.
 
-    The connection is left open for the process to end with: closing it would move the whole log
-    into the database, which costs more than the write.
+    `before` is what else is to be written, such as the capsule that it is part of. The connection
+    is left open for the process to end with: closing it would move the whole log into the database,
+    which costs more than the write. Once the log is long that is done all the same: what a process
+    has moved is forgotten with it, and the next one would have to read it all.
     """
     try:
         os.makedirs(data, mode=0o700, exist_ok=True)
-        db = connect(os.path.join(data, "journal.db"), timeout_ms)
+        path = os.path.join(data, "journal.db")
+        db = connect(path, timeout_ms)
         held.append(db)
         files = waiting(spools)
         if files:
             from kinen.journal.spool import drain
 
             drain(db, files)
+        if before:
+            before(db)
         insert(db, [one])
     except (sqlite3.Error, OSError):
         from kinen.journal.spool import put
 
         put(spools[0], one)
         return False
+    try:
+        if os.path.getsize(f"{path}-wal") > CHECKPOINT * PAGE:
+            held.pop().close()
+    except (sqlite3.Error, OSError):
+        pass  # it is written, whatever becomes of the log
     return True
 
 

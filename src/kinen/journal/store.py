@@ -12,6 +12,7 @@ from kinen.database import integrity, translated, writing
 from kinen.entries import Capsule, Pin, Scope, Summary
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.journal import append, reading
+from kinen.journal.quick import IDLE, STALE_MS
 from kinen.journal.summary import summarize
 from kinen.masking import mask
 
@@ -24,8 +25,6 @@ PATIENCE_MS = 20_000
 """How long a write waits for its turn; an observation is spooled after that."""
 BRIEFLY_MS = 200
 """How long a reader waits to write what was spooled: it can do without."""
-STALE_MS = 24 * 3_600_000
-"""An open capsule without a word for this long was left by a crash."""
 HINT = "run `kinen doctor`; your journal was not changed"
 
 
@@ -152,9 +151,9 @@ class Journal:
             same = self._open(db, "type = ? AND session = ?", type_, scope.session)
             if same and resume:
                 return same[-1]
-            idle = self._open(db, _IDLE, now - STALE_MS, now - STALE_MS)
-            for left in {one.id: one for one in (*same, *idle)}.values():
+            for left in same:
                 self._close(db, left, "", "abandoned", now)
+            self._close_idle(db, now)
             capsule = Capsule(append.ulid(now), type_, mask(intent)[0], "open", now, scope=scope)
             db.execute(
                 "INSERT INTO capsules(id, type, intent, status, opened_at, session, repo, agent,"
@@ -162,6 +161,15 @@ class Journal:
                 (capsule.id, type_, capsule.intent, now, *scope),
             )
         return capsule
+
+    def close_idle(self, now: int) -> None:
+        """Close what a crash left open."""
+        with self.writing() as db:
+            self._close_idle(db, now)
+
+    def _close_idle(self, db: sqlite3.Connection, now: int) -> None:
+        for left in self._open(db, IDLE, now - STALE_MS, now - STALE_MS):
+            self._close(db, left, "", "abandoned", now)
 
     def _open(self, db: sqlite3.Connection, where: str, *values: Any) -> list[Capsule]:
         columns = reading.NOUNS["capsules"].columns
@@ -267,12 +275,6 @@ class Journal:
         if not rows:
             raise NotFound(f"nothing pinned as {name!r}", "`kinen list pins` shows the pins")
         return [row[1] for row in rows]
-
-
-_IDLE = (
-    "opened_at < ? AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.capsule = capsules.id"
-    " AND o.ts >= ?)"
-)
 
 
 _READ = [one.strip() for one in reading.NOUNS["observations"].columns.split(",")]

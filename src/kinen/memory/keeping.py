@@ -106,6 +106,11 @@ class Keeping(Asking):
             raise QueryError(f"confidence {confidence} is not from 0 to 1")
         return self._journal.close_capsule(capsule, summary, _milliseconds(), confidence)
 
+    def close_idle(self) -> None:
+        """Close the capsules that a crash left open, as abandoned."""
+        if self._journal.exists:
+            self._journal.close_idle(_milliseconds())
+
     def capsule(self, name: str) -> tuple[Capsule, list[Observation], list[Summary]]:
         """A capsule with what happened in it."""
         from kinen.journal import reading

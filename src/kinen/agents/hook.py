@@ -1,0 +1,286 @@
+"""`kinen hook AGENT`: one event of an agent on standard input, kept; what it may know, told.
+
+A process per event, so nothing heavy is loaded. Whatever goes wrong, the agent goes on: the exit
+code is 0, and nothing is printed that was not asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from kinen.agents import claude_code
+from kinen.agents.claude_code import text_of
+from kinen.agents.session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+    from typing import Any
+
+    from kinen.agents.claude_code import Said
+
+AGENTS = ("claude-code",)
+LONGEST = 64 << 20
+"""Bytes of a payload: what never ends is not read to its end."""
+PAUSE = 3600
+"""Seconds after which a session that goes on is told again what there is to know."""
+PATIENCE = 2.0
+"""Seconds that a search has to find what belongs to a prompt."""
+MEMORIES = 40
+"""How many of them are tried for the room that there is."""
+ASKED = 16
+"""Words of a prompt that are looked for: each costs time, and most come up again."""
+HITS, HIT = 5, 220
+"""How much of it is told: so many things, of so many characters each."""
+
+
+def main(argv: list[str]) -> int:
+    """Handle one event; the exit code is always 0."""
+    if os.environ.get("KINEN_DISTILLING"):
+        return 0  # the agent was started by kinen itself
+    try:
+        said = _run(argv)
+        if said:
+            sys.stdout.buffer.write(said.encode("utf-8", "replace"))
+            sys.stdout.buffer.flush()
+    except Exception:
+        if os.environ.get("KINEN_DEBUG"):
+            import traceback
+
+            traceback.print_exc()
+    return 0
+
+
+def _run(argv: list[str]) -> str:
+    if argv[:1] not in ([one] for one in AGENTS) or (len(argv) == 1 and sys.stdin.isatty()):
+        print(f"usage: kinen hook {'|'.join(AGENTS)} < the JSON of a hook", file=sys.stderr)
+        return ""
+    if argv[1:2] == ["--close"]:
+        return _close(argv[0], argv[2])
+    said = parsed(sys.stdin.buffer.read(LONGEST))
+    handle = HANDLERS.get(text_of(said, "hook_event_name"))
+    return handle(Session(said, argv[0])) if handle else ""
+
+
+def parsed(data: bytes) -> Said:
+    """The JSON of a payload; `json` itself would cost as much as all the rest."""
+    from _json import make_scanner
+
+    text = data.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    try:
+        found = make_scanner(_Plain)(text, 0)[0]  # type: ignore[arg-type]
+    except (StopIteration, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class _Plain:
+    """What the scanner wants to know: everything as usual."""
+
+    strict = False
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+# What is done with each event
+
+
+def _record(session: Session) -> str:
+    sieve = session.sieve()
+    found = claude_code.event(session.said, sieve)
+    if found is not None:
+        session.keep(found, sieve)
+    return ""
+
+
+def _prompt(session: Session) -> str:
+    """Keep the prompt, which names the capsule if it is the first, and tell what belongs to it."""
+    from kinen.journal import quick
+
+    sieve = session.sieve()
+    found = claude_code.event(session.said, sieve)
+    if found is None:
+        return ""
+    intent = found.text.partition("\n")[0][:200]
+    session.keep(found, sieve, lambda db: quick.call(db, session.capsule, intent))
+    if not session.prompted:
+        return ""
+    try:
+        return _output("UserPromptSubmit", _relevant(found.text, session))
+    except TimeoutError:
+        _spawn(session.agent, "")  # the index is far behind: it is there for the next prompt
+        return ""
+
+
+def _start(session: Session) -> str:
+    """Open or resume the capsule, and tell what there is to know."""
+    from kinen.agents.brief import brief, ranked
+    from kinen.journal import quick
+
+    db, source, fresh = session.journal(), text_of(session.said, "source"), True
+    if db and session.id:
+        fresh = _tried(lambda: session.begin(db, again=True), default=True)
+        if quick.left_open(db, session.now, but=session.capsule):
+            _spawn(session.agent, "")
+    idle = session.said.get("seconds_since_last_response")
+    if source == "resume" and isinstance(idle, (int, float)) and idle < PAUSE:
+        return ""  # it has what it was told
+    if source == "startup" and not fresh:
+        return ""  # another hook of ours just did
+    plan, pins = _kept(session, db)
+    last = quick.summary(db, session.capsule) if db else None
+    memories = ranked(quick.memories(db), quick.touched(db))[:MEMORIES] if db else []
+    return _output("SessionStart", brief(plan, pins, last, memories, session.budget))
+
+
+def _compacting(session: Session) -> str:
+    """What must survive a compaction: it becomes part of its instructions."""
+    from kinen.agents.brief import KEEP, brief
+
+    text = brief(*_kept(session, session.journal()), None, (), session.budget)
+    return f"{KEEP}\n{text}\n" if text else ""
+
+
+def _compacted(session: Session) -> str:
+    """Keep the summary that the agent goes on with; if that cannot be now, as an observation."""
+    from kinen.journal import quick
+
+    sieve = session.sieve()
+    text = claude_code.summary(session.said, sieve)
+    if not text or not session.id:
+        return ""
+    id_ = quick.named(session.agent, session.id, text_of(session.said, "prompt_id"), text)
+    db = session.journal()
+
+    def write() -> bool:
+        assert db is not None
+        session.begin(db)
+        quick.sum_up(db, id_, session.capsule, text, session.now)
+        return True
+
+    if db is None or not _tried(write, default=False):
+        about = {"event": "PostCompact"}
+        session.keep(claude_code.Event("node_output", text, about, id_), sieve)
+    return ""
+
+
+def _end(session: Session) -> str:
+    """Close the capsule in the background: a client that ends waits for nobody."""
+    if session.id:
+        _spawn(session.agent, session.id)
+    return ""
+
+
+HANDLERS = {
+    "SessionStart": _start,
+    "UserPromptSubmit": _prompt,
+    "PostToolUse": _record,
+    "PostToolUseFailure": _record,
+    "SubagentStop": _record,
+    "PreCompact": _compacting,
+    "PostCompact": _compacted,
+    "Stop": _record,
+    "SessionEnd": _end,
+}
+
+
+# Parts
+
+
+def _tried(work: Callable[[], bool], *, default: bool) -> bool:
+    import sqlite3
+
+    try:
+        return work()
+    except sqlite3.Error:
+        return default
+
+
+def _kept(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], list[Any]]:
+    """The plan and the pins."""
+    from kinen.agents.brief import plan_of
+    from kinen.journal import quick
+
+    plan = plan_of(session.here.tree, session.now / 1000)
+    return plan, quick.pins(db, session.id, session.agent, session.now) if db else []
+
+
+def _output(event: str, text: str) -> str:
+    if not text:
+        return ""
+    from _json import encode_basestring_ascii
+
+    told = f'"hookEventName": "{event}", "additionalContext": {encode_basestring_ascii(text)}'
+    return f'{{"hookSpecificOutput": {{{told}}}}}\n'
+
+
+def _relevant(prompt: str, session: Session) -> str:
+    """What full text finds for a prompt in other sessions and in files, while there is time."""
+    import signal
+
+    from kinen.agents.brief import related
+    from kinen.memory import Memory
+    from kinen.model import Query
+    from kinen.text import excerpt, terms
+
+    if not os.path.exists(os.path.join(session.here.data, "index.db")):
+        return ""  # making one takes longer than anybody waits here
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _enough)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    asked = terms(prompt, ASKED)
+    with Memory.open() as memory:
+        found = memory.search(Query(" ".join(asked), limit=4 * HITS, mode="fulltext"))
+    hits = [
+        (one.record.ref, excerpt(one.chunk.text, HIT))
+        for one in found
+        if one.record.session != session.id
+        and len({*asked} & {*terms(one.chunk.text, 1000)}) >= min(2, len(asked))
+    ]
+    return related(hits[:HITS], session.budget)
+
+
+def _enough(*_: object) -> None:
+    raise TimeoutError
+
+
+def _spawn(agent: str, session: str) -> None:
+    """Start a process of its own: it closes a session and those that a crash left open."""
+    import subprocess
+
+    apart: dict[str, Any] = {"start_new_session": True}
+    if os.name == "nt":
+        apart = {"creationflags": 0x00000208}  # detached, in a group of its own
+    null = subprocess.DEVNULL
+    # -P: it runs in the project's folder, whose files are not to be taken for modules.
+    line = [sys.executable, "-P", "-m", "kinen", "hook", agent, "--close", session]
+    subprocess.Popen(line, stdin=null, stdout=null, stderr=null, **apart)
+
+
+def _close(agent: str, id_: str) -> str:
+    """Close a session's capsule, sum it up and draw memories; then whatever was left open.
+
+    An index that is there follows, so that nobody has to wait for it later.
+    """
+    from contextlib import suppress
+
+    from kinen.errors import NotFound, StoreError
+    from kinen.memory import Memory
+
+    if hasattr(os, "nice"):
+        os.nice(10)
+    session = Session({"session_id": id_, "cwd": os.getcwd()}, agent)
+    with Memory.open() as memory:
+        if id_:
+            db = session.journal(20_000)
+            if db is not None:
+                session.begin(db)  # if all that happened in it waits in the spool
+            with suppress(NotFound):  # closed already
+                memory.close_capsule(session.capsule)
+        memory.close_idle()
+        if os.path.exists(os.path.join(session.here.data, "index.db")):
+            with suppress(StoreError):
+                memory.sync(embed=False, wait=0.0)
+    return ""

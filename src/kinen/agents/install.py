@@ -1,0 +1,348 @@
+"""Hooks and an MCP server in the settings of an agent: our entries, and not a byte besides.
+
+Settings are edited as text, so that what is there keeps its order, its spaces and its line ends.
+The text from before is kept beside kinen's data; taking our entries away brings it back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.agents.jsontext import drop, put
+from kinen.errors import KinenError, QueryError
+from kinen.gitdir import git_above
+from kinen.registry import write_atomic
+from kinen.route import default_home, user_folder
+from kinen.text import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Keys = tuple[str | int | None, ...]
+
+NAME = "kinen"
+"""What our MCP server is called in the settings."""
+TIMEOUT = 10
+"""Seconds after which a client gives up on a hook; ours take some hundredths of one."""
+
+
+class Place(NamedTuple):
+    """A file of an agent's settings, and the keys that lead to where our entries go."""
+
+    file: str
+    keys: Keys
+
+
+class Agent(NamedTuple):
+    """An agent whose settings are JSON: where they are, and which events it has."""
+
+    name: str
+    title: str
+    scopes: Mapping[str, tuple[Place, Place]]
+    """For each scope the place of hooks, and that of MCP servers."""
+    events: Mapping[str, str]
+    """Each event with the tools that it is wanted for; nothing where it has no tools."""
+    config: tuple[str, str, str]
+    """The variable that moves its settings, and where they are without it: a folder, a file."""
+    plugin: str = ""
+    """The folder, beside this file, of the same as a plugin."""
+
+
+AGENTS = {
+    "claude-code": Agent(
+        "claude-code",
+        "Claude Code",
+        {
+            "user": (
+                Place("{config}/settings.json", ("hooks",)),
+                Place("{state}", ("mcpServers",)),
+            ),
+            "project": (
+                Place("{top}/.claude/settings.json", ("hooks",)),
+                Place("{top}/.mcp.json", ("mcpServers",)),
+            ),
+            "local": (
+                Place("{top}/.claude/settings.local.json", ("hooks",)),
+                Place("{state}", ("projects", "{main}", "mcpServers")),
+            ),
+        },
+        {
+            "SessionStart": "",
+            "UserPromptSubmit": "",
+            "PostToolUse": "*",
+            "PostToolUseFailure": "*",
+            "SubagentStop": "",
+            "PreCompact": "",
+            "PostCompact": "",
+            "Stop": "",
+            "SessionEnd": "",
+        },
+        ("CLAUDE_CONFIG_DIR", ".claude", ".claude.json"),
+        "plugin",
+    )
+}
+
+
+class Done(NamedTuple):
+    """One file, and what was done to it."""
+
+    path: str
+    done: str
+    """`installed`, `updated`, `unchanged`, `removed`, `not installed`; `kept` if it is not ours."""
+    before: str
+    """Its text; empty where there was no file."""
+    after: str
+    backup: str = ""
+
+
+def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[Done]:
+    """Put our entries into both files of a scope; if one of them is broken, into neither."""
+    agent, places = _places(name, scope, here)
+    plans = [_planned(place, _wanted(agent, scope, place)) for place in places]
+    for plan in plans if not dry_run else ():
+        if plan.before != plan.after:
+            _write(plan)
+    return plans
+
+
+def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[Done]:
+    """Take our entries away; a file that was not there before is removed."""
+    plans = []
+    for place in _places(name, scope, here)[1]:
+        text = _read(place.file)
+        bare = _without(place, text)
+        done = "removed" if bare != text else "not installed"
+        plans.append(Done(place.file, done, text, bare, _backup(place.file)))
+    for plan in plans if not dry_run else ():
+        if plan.before != plan.after:
+            _restore(plan)
+    return plans
+
+
+def plugin_folder(name: str) -> str:
+    """Where the same is as a plugin."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), _agent(name).plugin)
+
+
+# What is wanted, and where
+
+
+def _agent(name: str) -> Agent:
+    if name not in AGENTS:
+        raise QueryError(f"no agent {name!r}", "use one of " + ", ".join(AGENTS))
+    return AGENTS[name]
+
+
+def _places(name: str, scope: str, here: str) -> tuple[Agent, list[Place]]:
+    agent = _agent(name)
+    if scope not in agent.scopes:
+        raise QueryError(f"no scope {scope!r}", "use one of " + ", ".join(agent.scopes))
+    variable, folder, file = agent.config
+    home, given = user_folder(os.environ), os.environ.get(variable, "")
+    here = os.path.realpath(here)
+    git = git_above(here)
+    names = {
+        "config": given or os.path.join(home, folder),
+        "state": os.path.join(given or home, file),
+        "top": git.top if git else here,
+        "main": git.main if git else here,
+    }
+    found = []
+    for one in agent.scopes[scope]:
+        keys = tuple(str(key).format(**names) for key in one.keys)
+        found.append(Place(os.path.normpath(one.file.format(**names)), keys))
+    return agent, found
+
+
+def _wanted(agent: Agent, scope: str, place: Place) -> dict[Keys, Any]:
+    """Our entries by where they go: a group of hooks for each event, or the server."""
+    line = command(shared=scope == "project")
+    if place.keys[-1] != "hooks":
+        server = {"type": "stdio", "command": line[0], "args": [*line[1:], "mcp"], "env": {}}
+        return {(*place.keys, NAME): server}
+    hook = {"type": "command", "command": shlex.join([*line, "hook", agent.name])}
+    group = {"hooks": [{**hook, "timeout": TIMEOUT}]}
+    return {
+        (*place.keys, event, None): {"matcher": tools, **group} if tools else group
+        for event, tools in agent.events.items()
+    }
+
+
+def command(*, shared: bool = False) -> list[str]:
+    """How to call the kinen that runs now; by its name alone in a file that others get too."""
+    if shared and shutil.which("kinen"):
+        return ["kinen"]
+    asked = sys.argv[0] if os.path.basename(sys.argv[0]) in ("kinen", "kinen.exe") else ""
+    beside = os.path.join(os.path.dirname(sys.executable), "kinen")
+    found = next(filter(None, map(shutil.which, (asked, beside))), "")
+    if not found:
+        return [sys.executable, "-P", "-m", "kinen"]  # -P: not with modules of the project
+    return [os.path.abspath(found).replace(os.sep, "/")]
+
+
+# Our entries in a text
+
+
+def _planned(place: Place, wanted: dict[Keys, Any]) -> Done:
+    text = _read(place.file)
+    known = _parsed(text, place.file)
+    for path in wanted:
+        _check(known, path, place.file)
+    ours = _ours(place, known)
+    if any(path not in ours and _value(known, path) is not None for path in wanted):
+        return Done(place.file, "kept", text, text)  # another one of our name
+    hooks = place.keys[-1] == "hooks"
+    there = [(*path[:-3], None) if hooks else path for path in ours]
+    values = [_value(known, path[:-2] if hooks else path) for path in ours]
+    if len(ours) == len(wanted) and dict(zip(there, values, strict=True)) == wanted:
+        return Done(place.file, "unchanged", text, text)
+    new = _without(place, text) or "{}\n"
+    for path, value in wanted.items():
+        new = put(new, path, value)
+    return Done(place.file, "updated" if ours else "installed", text, new, _backup(place.file))
+
+
+def _ours(place: Place, known: dict[str, Any]) -> list[Keys]:
+    """The paths of our entries: the server, or each hook in the groups of its event."""
+    if place.keys[-1] != "hooks":
+        path = (*place.keys, NAME)
+        return [path] if _calls_kinen(_value(known, path)) else []
+    found: list[Keys] = []
+    events = _value(known, place.keys)
+    for event, groups in events.items() if isinstance(events, dict) else ():
+        for n, group in enumerate(groups if isinstance(groups, list) else ()):
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            for m, hook in enumerate(hooks if isinstance(hooks, list) else ()):
+                found += [(*place.keys, event, n, "hooks", m)] if _calls_kinen(hook) else []
+    return found
+
+
+def _calls_kinen(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    args = entry.get("args")
+    words = [entry.get("command", ""), *(args if isinstance(args, list) else ())]
+    line = " ".join(map(str, words))
+    return "kinen" in line and line.endswith((" mcp", *(f" hook {name}" for name in AGENTS)))
+
+
+def _anywhere(known: Any) -> bool:
+    """Whether something of ours is in it, of whatever scope or project."""
+    inner = known.values() if isinstance(known, dict) else known
+    return _calls_kinen(known) or (
+        isinstance(known, (dict, list)) and any(_anywhere(one) for one in inner)
+    )
+
+
+def _without(place: Place, text: str) -> str:
+    """The text without our entries, and without what held only them; as it was, if all else is."""
+    known, before = _parsed(text, place.file), _before(place.file)
+    was = _parsed(before or "", "")
+    ours = _ours(place, known)
+    for path in reversed(ours):
+        text = drop(text, path)
+        for n in range(len(path) - 1, 0, -1):
+            held = _value(_parsed(text, ""), path[:n])
+            used = held and not (isinstance(held, dict) and held.keys() == {"matcher"})
+            if used or _value(was, path[:n]) is not None:
+                break
+            text = drop(text, path[:n])
+    return before if ours and before is not None and _parsed(text, "") == was else text
+
+
+def _value(known: Any, path: Keys) -> Any:
+    """What is at the end of a path, or None."""
+    for key in path:
+        try:
+            known = known[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return known
+
+
+def _check(known: Any, path: Keys, file: str) -> None:
+    """Refuse settings that have something else where our entries go."""
+    for n, key in enumerate(path):
+        there = _value(known, path[:n]) if n else known
+        if there is not None and not isinstance(there, list if key is None else dict):
+            where = ".".join(map(str, path[:n]))
+            raise KinenError(f"{file} has no place for us: {where} is {there!r}", "mend it first")
+
+
+# Files
+
+
+def _read(path: str) -> str:
+    """The text of a file of settings, empty if there is none; refused unless it is an object."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise KinenError(f"cannot read {path}: {error}", "nothing was written") from None
+    if not text:
+        raise KinenError(f"{path} is empty", "remove it; nothing was written")
+    _parsed(text, path)
+    return text
+
+
+def _parsed(text: str, path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text.removeprefix("\ufeff")) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise KinenError(f"{path} is no JSON: {error}", "mend it; nothing was written") from None
+    if not isinstance(found, dict):
+        raise KinenError(f"{path} is no JSON object", "mend it; nothing was written")
+    return found
+
+
+def _backup(path: str) -> str:
+    name = f"{digest(os.path.realpath(path))[:8]}-{os.path.basename(path).lstrip('.')}"
+    return os.path.join(default_home(os.environ), "backups", name)
+
+
+def _before(path: str) -> str | None:
+    """The text that a file had before we came, empty if there was none; None if unknown."""
+    try:
+        with open(_backup(path), encoding="utf-8", newline="") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _write(plan: Done) -> None:
+    try:
+        if not _anywhere(_parsed(plan.before, plan.path)):
+            os.makedirs(os.path.dirname(plan.backup), mode=0o700, exist_ok=True)
+            write_atomic(plan.backup, plan.before)
+            os.chmod(plan.backup, 0o600)
+        write_atomic(plan.path, plan.after)
+        if not plan.before and plan.path.endswith(".claude.json"):
+            os.chmod(plan.path, 0o600)  # the client keeps more in it later on
+    except OSError as error:
+        raise _unwritable(plan.path, error) from None
+
+
+def _restore(plan: Done) -> None:
+    try:
+        if plan.after:
+            write_atomic(plan.path, plan.after)
+        else:
+            os.unlink(plan.path)
+        if os.path.exists(plan.backup) and not _anywhere(_parsed(plan.after, plan.path)):
+            os.unlink(plan.backup)
+    except OSError as error:
+        raise _unwritable(plan.path, error) from None
+    folder = os.path.dirname(plan.path)
+    if not plan.after and os.path.basename(folder) == ".claude" and not os.listdir(folder):
+        os.rmdir(folder)
+
+
+def _unwritable(path: str, error: OSError) -> KinenError:
+    return KinenError(f"cannot write {path}: {error.strerror}", "check who may write there")

@@ -1,0 +1,160 @@
+"""What hooks need of the journal besides writing observations: the capsule of a session, and what
+an agent is told when it begins. Light on purpose, as `append` is.
+"""
+
+from __future__ import annotations
+
+from kinen.masking import mask
+from kinen.vocabulary import REDACTED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    Entry = tuple[str, str, int]
+    """A ref, its text and when it was written."""
+    Learned = tuple[str, str, int, float]
+    """The same with how certain it is."""
+
+STALE_MS = 24 * 3_600_000
+"""An open capsule without a word for this long was left by a crash."""
+IDLE = (
+    "opened_at < ? AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.capsule = capsules.id"
+    " AND o.ts >= ?)"
+)
+UNNAMED = ""
+"""The intent of a capsule before its first prompt."""
+MOST, RECENT = 500, 400
+"""Memories that are looked through, and observations whose files count as touched lately."""
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ALIVE = "redacted = 0 AND forgotten_at = 0"
+
+
+def named(*key: str) -> str:
+    """An id for what has a name elsewhere: always the same one, so that it is stored once."""
+    try:
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+    said = "\n".join(key).encode("utf-8", "surrogatepass")
+    number, digits = int.from_bytes(blake2b(said, digest_size=16).digest(), "big"), ""
+    for _ in range(26):
+        digits = _DIGITS[number & 31] + digits
+        number >>= 5
+    return digits
+
+
+def begin(
+    db: sqlite3.Connection, id_: str, now: int, scope: tuple[str, str, str], *, again: bool = False
+) -> bool:
+    """Make sure that there is a capsule for a session, repo and agent; True if it is new.
+
+    With `again` one that was closed goes on, and what kinen had made of it by itself is void.
+    """
+    found = db.execute("SELECT status FROM capsules WHERE id = ?", (id_,)).fetchone()
+    if found and (found[0] == "open" or not again):
+        return False
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        made = db.execute(
+            "INSERT OR IGNORE INTO capsules(id, type, intent, status, opened_at, session, repo,"
+            " agent) VALUES (?, 'session', ?, 'open', ?, ?, ?, ?)",
+            (id_, UNNAMED, now, *scope),
+        ).rowcount
+        if not made:
+            db.execute(
+                "UPDATE capsules SET status = 'open', closed_at = 0, reason = ''"
+                " WHERE id = ? AND status = 'closed' AND forgotten_at = 0",
+                (id_,),
+            )
+            db.execute(
+                "DELETE FROM summaries WHERE capsule = ? AND written = 0 AND id NOT IN"
+                " (SELECT target_id FROM pins WHERE target_type = 'summary')",
+                (id_,),
+            )
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return bool(made)
+
+
+def call(db: sqlite3.Connection, id_: str, intent: str) -> None:
+    """Give a capsule its intent, unless it has one."""
+    update = "UPDATE capsules SET intent = ? WHERE id = ? AND intent = ?"
+    db.execute(update, (mask(intent)[0], id_, UNNAMED))
+
+
+def sum_up(db: sqlite3.Connection, id_: str, capsule: str, text: str, now: int) -> None:
+    """Keep what somebody said a capsule came to so far."""
+    db.execute(
+        "INSERT OR IGNORE INTO summaries(id, capsule, content, created_at) VALUES (?, ?, ?, ?)",
+        (id_, capsule, mask(text)[0], now),
+    )
+
+
+def left_open(db: sqlite3.Connection, now: int, but: str) -> bool:
+    """Is there a capsule, other than one, that a crash left behind?"""
+    sql = f"SELECT 1 FROM capsules WHERE status = 'open' AND id != ? AND {IDLE} LIMIT 1"
+    return db.execute(sql, (but, now - STALE_MS, now - STALE_MS)).fetchone() is not None
+
+
+# What an agent is told
+
+
+def pins(db: sqlite3.Connection, session: str, agent: str, now: int) -> list[Entry]:
+    """What is pinned for a session and an agent: its note, and what it says."""
+    hidden = _hidden(db)
+    rows = db.execute(
+        "SELECT target_type, target_id, reason, created_at FROM pins"
+        " WHERE (expires_at = 0 OR expires_at > ?) AND session IN ('', ?) AND agent IN ('', ?)"
+        " ORDER BY created_at, id",
+        (now, session, agent),
+    ).fetchall()
+    found = []
+    for kind, id_, note, at in rows:
+        ref, text = f"{kind}:{id_}", _content(db, kind, id_)
+        if ref not in hidden and (text or note):
+            found.append((ref, "\n".join(filter(None, (note, text))), at))
+    return found
+
+
+def _content(db: sqlite3.Connection, kind: str, id_: str) -> str:
+    """The text of an entry; of a file or commit, which agents can read, its name."""
+    table = {"observation": "observations", "summary": "summaries", "memory": "memories"}.get(kind)
+    if not table:
+        return id_ if kind not in ("capsule", "pin") else ""
+    row = db.execute(f"SELECT content FROM {table} WHERE id = ? AND {_ALIVE}", (id_,)).fetchone()
+    return "" if row is None or row[0] == REDACTED else str(row[0])
+
+
+def summary(db: sqlite3.Connection, but: str) -> Entry | None:
+    """The latest summary of another capsule."""
+    row = db.execute(
+        f"SELECT 'summary:' || id, content, created_at FROM summaries WHERE {_ALIVE}"
+        " AND capsule != ? ORDER BY created_at DESC, id DESC LIMIT 1",
+        (but,),
+    ).fetchone()
+    return row and (row[0], row[1], row[2])
+
+
+def memories(db: sqlite3.Connection) -> list[Learned]:
+    """The newest memories that hold."""
+    hidden = _hidden(db)
+    rows = db.execute(
+        f"SELECT 'memory:' || id, content, created_at, confidence FROM memories WHERE {_ALIVE}"
+        " AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
+        (MOST,),
+    ).fetchall()
+    return [(ref, text, at, sure) for ref, text, at, sure in rows if ref not in hidden]
+
+
+def touched(db: sqlite3.Connection) -> str:
+    """The files that the latest observations name, as JSON arrays one after the other."""
+    rows = db.execute("SELECT files FROM observations ORDER BY ts DESC LIMIT ?", (RECENT,))
+    return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
+
+
+def _hidden(db: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in db.execute("SELECT ref FROM suppressed")}

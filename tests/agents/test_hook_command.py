@@ -1,0 +1,517 @@
+"""`kinen hook claude-code` as the client runs it: a process per event, come what may."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen import Memory
+from kinen.vocabulary import MEMORY_OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Hook = Callable[..., str]
+
+SOURCE = Path(__file__).parents[2] / "src"
+CALLS = 1000 if os.environ.get("KINEN_STRESS") else 80
+PROCESSES = 8
+DAY = 86_400_000
+
+
+def payload(space: Path, name: str, session: str = "s1", **more: Any) -> dict[str, Any]:
+    return {
+        "session_id": session,
+        "transcript_path": f"/nowhere/{session}.jsonl",
+        "cwd": str(space),
+        "prompt_id": "33c28a23-5135-4f71-a599-d854acb259a0",
+        "hook_event_name": name,
+        **more,
+    }
+
+
+def ran(space: Path, command: str, id_: str, output: str = "", **more: Any) -> dict[str, Any]:
+    more |= {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": id_}
+    return payload(space, "PostToolUse", **more, tool_response={"stdout": output, "stderr": ""})
+
+
+@pytest.fixture
+def hook() -> Hook:
+    """Runs the real command on a payload; what it prints. It always ends well, and quietly."""
+
+    def run(said: Any, *, code: int = 0, prefix: list[str] | None = None, **env: str) -> str:
+        done = subprocess.run(
+            [*(prefix or []), sys.executable, "-m", "kinen", "hook", "claude-code"],
+            input=said if isinstance(said, bytes) else json.dumps(said).encode(),
+            cwd=os.environ["HOME"],
+            env={**os.environ, **env},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code
+        assert done.stderr == b""
+        return done.stdout.decode()
+
+    return run
+
+
+def kept(space: Path) -> list[str]:
+    """What the journal has, oldest first."""
+    with Memory.open(space) as memory:
+        return [one.content for one in reversed(memory.entries("observations")[0])]
+
+
+def spooled(home: Path) -> list[Path]:
+    return [
+        one for one in (home / "kinen" / "spool").rglob("*") if one.is_file() and one.name[0] != "."
+    ]
+
+
+def context(printed: str) -> str:
+    """What the client would put before the model."""
+    told = json.loads(printed)["hookSpecificOutput"]
+    assert set(told) == {"hookEventName", "additionalContext"}
+    return str(told["additionalContext"])
+
+
+def left_over() -> list[str]:
+    """Processes that have this home, as soon as there are none, or else after a while."""
+    mark, end = f"KINEN_HOME={os.environ['KINEN_HOME']}\0".encode(), time.monotonic() + 20
+    while True:
+        found = []
+        for one in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if mark in one.read_bytes() and one.parent.name != str(os.getpid()):
+                    found.append(one.parent.name)
+            except OSError:
+                continue
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.05)
+
+
+# A session
+
+
+def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
+    patch = [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-a", "+b"]}]
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{space}/src/a.py"}}
+    edit |= {"tool_use_id": "t3", "tool_response": {"structuredPatch": patch}}
+    failed = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "t2"}
+    ended = {"agent_id": "a1", "agent_type": "Explore", "last_assistant_message": "found it"}
+    prompt = "We decided to use Postgres instead of Redis for sessions."
+    for said in (
+        payload(space, "SessionStart", source="startup"),
+        payload(space, "UserPromptSubmit", prompt=prompt),
+        ran(space, "pytest -q", "t1", "1 passed"),
+        payload(space, "PostToolUseFailure", **failed, error="Exit code 2\nno rule"),
+        payload(space, "PostToolUse", **edit),
+        payload(space, "SubagentStop", **ended),
+        payload(space, "PreCompact", trigger="auto"),
+        payload(space, "PostCompact", compact_summary="Sessions move to Postgres."),
+        payload(space, "Stop", last_assistant_message="Done.", stop_hook_active=False),
+        payload(space, "SessionEnd", reason="other"),
+    ):
+        assert hook(said) == ""
+    assert left_over() == []
+    with Memory.open(space) as memory:
+        (capsule,) = memory.entries("capsules")[0]
+        assert (capsule.status, capsule.intent, capsule.reason) == ("closed", prompt, "")
+        _, observations, summaries = memory.capsule(capsule.id)
+        assert [(one.kind, one.content) for one in observations] == [
+            ("message", prompt),
+            ("command", "$ pytest -q\n1 passed"),
+            ("error", "$ make\nExit code 2\nno rule"),
+            ("file_diff", "Tool: Edit\nFile: src/a.py\n@@ -1,1 +1,1 @@\n-a\n+b"),
+            ("node_end", "Agent: Explore\nfound it"),
+            ("message", "Done."),
+        ]
+        assert observations[3].files == ("src/a.py",)
+        assert observations[2].provenance["exitCode"] == 2
+        assert {one.scope[:3] for one in observations} == {("s1", "space", "claude-code")}
+        written, made = sorted(summaries, key=lambda one: not one.written)
+        assert written.content == "Sessions move to Postgres."
+        assert "src/a.py" in made.content
+        assert "Postgres instead of Redis" in memory.memories()[0].content
+
+
+def test_the_next_session_is_told_what_there_is_to_know(
+    space: Path, hook: Hook, kinen: Callable[..., Any]
+) -> None:
+    hook(payload(space, "UserPromptSubmit", prompt="Remember that `limiter.py` sleeps in tests."))
+    hook(payload(space, "SessionEnd", reason="other"))
+    assert left_over() == []
+    ref = kinen("log", "Deploys are on Mondays").out.strip()
+    assert kinen("pin", ref, "--note", "since the outage").code == 0
+    assert kinen("plan", "save", "Ship it", "- [ ] weigh", "--activate").code == 0
+    told = context(hook(payload(space, "SessionStart", "s2", source="startup")))
+    assert told.startswith(MEMORY_OPEN)
+    for text in ("Ship it", "- [ ] weigh", "since the outage", "Mondays", "limiter.py", "## Last"):
+        assert text in told
+    assert "s2" not in told
+    # Twice at once, as by a plugin beside the settings, it is told once.
+    assert hook(payload(space, "SessionStart", "s2", source="startup")) == ""
+    assert "Ship it" in context(hook(payload(space, "SessionStart", "s2", source="compact")))
+    resumed = payload(space, "SessionStart", "s2", source="resume", seconds_since_last_response=3)
+    assert hook(resumed) == ""
+    resumed["seconds_since_last_response"] = 90_000
+    assert "Ship it" in context(hook(resumed))
+    compacting = hook(payload(space, "PreCompact", "s2", trigger="auto"))
+    assert "Mondays" in compacting
+    assert "weigh" in compacting
+    assert "limiter.py" not in compacting
+    assert (
+        hook(payload(space, "SessionStart", "s3", source="startup"), KINEN_HOOKS_BUDGET="0") == ""
+    )
+
+
+def test_a_session_that_is_resumed_goes_on_in_its_capsule(space: Path, hook: Hook) -> None:
+    hook(payload(space, "UserPromptSubmit", prompt="first"))
+    hook(payload(space, "SessionEnd", reason="other"))
+    assert left_over() == []
+    hook(ran(space, "echo late", "t9"))  # what was still under way
+    with Memory.open(space) as memory:
+        (capsule,) = memory.entries("capsules")[0]
+        (before,) = memory.entries("summaries")[0]
+        assert capsule.status == "closed"
+        assert len(memory.capsule(capsule.id)[1]) == 2
+    hook(payload(space, "SessionStart", source="resume"))
+    hook(payload(space, "UserPromptSubmit", prompt="second", prompt_id="p2"))
+    with Memory.open(space) as memory:
+        (capsule,) = memory.entries("capsules")[0]
+        assert (capsule.status, capsule.intent) == ("open", "first")
+        assert memory.entries("summaries")[0] == []
+    hook(payload(space, "SessionEnd", reason="other"))
+    assert left_over() == []
+    with Memory.open(space) as memory:
+        (after,) = memory.entries("summaries")[0]
+        assert after.capsule == before.capsule
+        assert "3 observations" in after.content
+        assert memory.check() == ""
+
+
+def test_what_a_crash_left_open_is_closed_by_a_later_start(space: Path, hook: Hook) -> None:
+    hook(payload(space, "UserPromptSubmit", "crashed", prompt="and then the lights went out"))
+    with Memory.open(space) as memory, memory._journal.writing() as db:
+        db.execute("UPDATE capsules SET opened_at = opened_at - ?", (3 * DAY,))
+        db.execute("UPDATE observations SET ts = ts - ?", (2 * DAY,))
+    hook(payload(space, "SessionStart", "s2", source="startup"))
+    assert left_over() == []
+    with Memory.open(space) as memory:
+        found = {one.scope.session: one for one in memory.entries("capsules")[0]}
+        assert (found["crashed"].status, found["crashed"].reason) == ("closed", "abandoned")
+        assert found["s2"].status == "open"
+        assert "lights went out" in memory.entries("summaries")[0][0].content
+
+
+def test_the_same_event_twice_is_kept_once(space: Path, hook: Hook) -> None:
+    for _ in range(2):
+        hook(payload(space, "UserPromptSubmit", prompt="once"))
+        hook(ran(space, "ls", "t1", "a.md"))
+        hook(payload(space, "PostCompact", compact_summary="all of it"))
+    assert kept(space) == ["once", "$ ls\na.md"]
+    with Memory.open(space) as memory:
+        assert memory.entries("summaries")[1] == 1
+
+
+def test_paths_that_are_private_are_not_captured(space: Path, hook: Hook, write: Any) -> None:
+    write(".env", "A=1")
+    write("secrets/plan.txt", "x")
+    write(".kinen/config.yml", "privacy:\n  exclude: [secrets/**]\n")
+    for n, command in enumerate(("cat .env", "cat ./secrets/plan.txt", f"cat {space}/.env")):
+        hook(ran(space, command, f"t{n}", "what is in it"))
+    for n, path in enumerate((".env", "secrets/plan.txt", "gone/.env.local")):
+        given = {"tool_name": "Read", "tool_input": {"file_path": f"{space}/{path}"}}
+        hook(payload(space, "PostToolUse", **given, tool_use_id=f"r{n}", tool_response={}))
+    hook(ran(space, "jq .key a.json", "t9", "1"))  # only looks like a path
+    assert kept(space) == ["$ jq .key a.json\n1"]
+
+
+def test_a_prompt_is_told_what_belongs_to_it_if_that_is_wanted(
+    space: Path, hook: Hook, write: Any, kinen: Callable[..., Any]
+) -> None:
+    write("docs/kettle.md", "# Kettle\n\nThe copper kettle leaks at its spout.\n")
+    asked = payload(space, "UserPromptSubmit", prompt="why does the copper kettle leak?")
+    assert hook(asked, KINEN_HOOKS_INJECT_ON_PROMPT="true") == ""  # there is no index yet
+    assert kinen("index", "--quiet").code == 0
+    assert hook(asked) == ""
+    told = context(hook(asked, KINEN_HOOKS_INJECT_ON_PROMPT="true"))
+    assert "leaks at its spout. [note:docs/kettle.md]" in told
+    other = payload(space, "UserPromptSubmit", prompt="rename the button", prompt_id="p2")
+    assert hook(other, KINEN_HOOKS_INJECT_ON_PROMPT="true") == ""
+    assert kept(space) == ["why does the copper kettle leak?", "rename the button"]
+
+
+def test_modules_of_the_project_are_not_taken_for_ours(space: Path, hook: Hook, write: Any) -> None:
+    for name in ("json.py", "sqlite3.py", "kinen/__init__.py"):
+        write(name, "open('taken', 'w').close()\nraise SystemExit(3)\n")
+    hook(payload(space, "UserPromptSubmit", prompt="hi"))
+    hook(payload(space, "SessionEnd", reason="other"))
+    assert left_over() == []
+    assert not (space / "taken").exists()
+    with Memory.open(space) as memory:
+        assert [one.status for one in memory.entries("capsules")[0]] == ["closed"]
+
+
+# Whatever goes wrong
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"{", b"[1, 2]", b"null", b"\xff\xfe\x00", b'"a"' * 999, b"[" * 100_000, b"{} trailing"],
+)
+def test_garbage_is_taken_for_nothing(hook: Hook, said: bytes) -> None:
+    assert hook(said) == ""
+
+
+@pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit", "PostToolUse", "SessionEnd"])
+def test_no_event_of_an_odd_shape_stops_the_agent(space: Path, hook: Hook, name: str) -> None:
+    for odd in ({"session_id": 7, "prompt": ["x"]}, {"session_id": None, "tool_input": "x"}):
+        hook({**payload(space, name, prompt="p", tool_name="Bash"), **odd})
+    assert left_over() == []
+
+
+def test_where_no_space_is_nothing_is_kept(tmp_path: Path, home: Path, hook: Hook) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", home, Path("/")):
+        for name in ("SessionStart", "UserPromptSubmit", "SessionEnd"):
+            assert hook(payload(folder, name, prompt="hello", source="startup")) == ""
+    assert left_over() == []
+    assert not list((home / "kinen").rglob("journal.db"))
+    assert spooled(home) == []
+
+
+def test_while_the_journal_is_locked_events_wait_in_the_spool(
+    space: Path, home: Path, hook: Hook
+) -> None:
+    hook(payload(space, "UserPromptSubmit", prompt="before"))
+    with Memory.open(space) as memory:
+        path = memory._journal.path
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    assert hook(payload(space, "SessionStart", "s2", source="startup")) == ""
+    hook(ran(space, "make", "t1", "built", session="s2"))
+    hook(payload(space, "PostCompact", "s2", compact_summary="what it came to"))
+    assert time.monotonic() - began < 10
+    assert len(spooled(home)) == 2
+    db.execute("ROLLBACK")
+    db.close()
+    hook(payload(space, "Stop", "s2", last_assistant_message="after"))
+    hook(payload(space, "SessionEnd", "s2", reason="other"))
+    assert left_over() == []
+    assert spooled(home) == []
+    assert kept(space) == ["before", "$ make\nbuilt", "what it came to", "after"]
+    with Memory.open(space) as memory:
+        found = {one.scope.session: one for one in memory.entries("capsules")[0]}
+        assert len(memory.capsule(found["s2"].id)[1]) == 3
+        assert found["s2"].status == "closed"
+        assert memory.check() == ""
+
+
+def test_a_session_that_was_all_spooled_gets_its_capsule_at_its_end(
+    space: Path, hook: Hook
+) -> None:
+    hook(payload(space, "UserPromptSubmit", prompt="before"))
+    with Memory.open(space) as memory:
+        db = sqlite3.connect(memory._journal.path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    hook(ran(space, "make", "t1", "built", session="s2"))
+    db.execute("ROLLBACK")
+    db.close()
+    hook(payload(space, "SessionEnd", "s2", reason="other"))
+    assert left_over() == []
+    with Memory.open(space) as memory:
+        (found,) = (one for one in memory.entries("capsules")[0] if one.scope.session == "s2")
+        assert found.status == "closed"
+        assert [one.content for one in memory.capsule(found.id)[1]] == ["$ make\nbuilt"]
+
+
+@pytest.mark.parametrize("damage", ["no database", "of a newer kinen", "no file at all"])
+def test_a_journal_that_cannot_be_used_leaves_events_in_the_spool(
+    space: Path, home: Path, hook: Hook, damage: str
+) -> None:
+    hook(payload(space, "UserPromptSubmit", prompt="before"))
+    with Memory.open(space) as memory:
+        path = Path(memory._journal.path)
+    for one in path.parent.glob("journal.db*"):
+        one.unlink()
+    if damage == "no file at all":
+        path.mkdir()
+    elif damage == "no database":
+        path.write_text("this is no database" * 99)
+    else:
+        with sqlite3.connect(path) as db:
+            db.execute("PRAGMA user_version = 999")
+        db.close()
+    for name in ("SessionStart", "PreCompact", "SessionEnd"):
+        assert hook(payload(space, name, source="startup", trigger="auto")) == ""
+    hook(ran(space, "make", "t1", "built"))
+    assert left_over() == []
+    (waiting,) = spooled(home)
+    assert "$ make" in waiting.read_text()
+
+
+def test_in_a_folder_that_is_gone_events_belong_where_they_did(
+    space: Path, home: Path, hook: Hook
+) -> None:
+    (space / "sub").mkdir()
+    hook(payload(space / "sub", "UserPromptSubmit", prompt="before"))
+    hook(payload(space, "Stop", last_assistant_message="here too"))
+    (space / "sub").rmdir()
+    hook(ran(space / "sub", "pwd", "t1", "gone"))
+    hook(ran(space / "never" / "there", "pwd", "t2", "nor this"))
+    moved = space.with_name("moved")
+    shutil.move(space, moved)
+    assert hook(payload(space, "SessionStart", source="resume")) == ""
+    hook(ran(space, "pwd", "t3", "all of it"))
+    hook(payload(space, "SessionEnd", reason="other"))
+    assert left_over() == []
+    shutil.move(moved, space)
+    outputs = [one.rpartition("\n")[2] for one in kept(space)]
+    assert outputs == ["before", "here too", "gone", "nor this", "all of it"]
+
+
+def test_with_a_broken_config_events_still_arrive(space: Path, hook: Hook, write: Any) -> None:
+    hook(payload(space, "UserPromptSubmit", prompt="before"))
+    broken = write(".kinen/config.yml", "index: [")
+    hook(ran(space, "make", "t1", "built"))
+    broken.unlink()
+    assert kept(space) == ["before", "$ make\nbuilt"]
+
+
+def test_on_a_full_disk_events_wait_where_there_is_room(
+    space: Path, tmp_path: Path, hook: Hook
+) -> None:
+    if not shutil.which("unshare"):
+        pytest.skip("no file system of one's own can be made here")
+    disk, other = tmp_path / "disk", tmp_path / "other"
+    disk.mkdir()
+    other.mkdir()
+    fill = 'mount -t tmpfs -o size=1m tmpfs "$0" || exit 9; yes > "$0/full" 2>&-; exec "$@"'
+    prefix = ["unshare", "-rm", "sh", "-c", fill, str(disk)]
+    tried = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip("no file system of one's own can be made here")
+    env = {"KINEN_HOME": str(disk / "kinen"), "TMPDIR": str(other)}
+    assert hook(payload(space, "SessionStart", source="startup"), prefix=prefix, **env) == ""
+    assert hook(ran(space, "make", "t1", "built"), prefix=prefix, **env) == ""
+    (waiting,) = (one for one in other.rglob("*") if one.is_file())
+    assert "$ make" in waiting.read_text()
+
+
+def test_an_agent_that_kinen_itself_started_is_not_listened_to(space: Path, hook: Hook) -> None:
+    said = payload(space, "UserPromptSubmit", prompt="distil this")
+    assert hook(said, KINEN_DISTILLING="1") == ""
+    assert kept(space) == []
+
+
+def test_an_unknown_agent_is_told_how_it_is_called(space: Path) -> None:
+    command = [sys.executable, "-m", "kinen", "hook", "nobody"]
+    done = subprocess.run(command, input="{}", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "kinen hook claude-code" in done.stderr
+
+
+# Many at once
+
+
+def test_many_hooks_at_once_lose_and_double_nothing(space: Path, home: Path, hook: Hook) -> None:
+    """Each event comes twice, in any order, from eight sessions that begin and end meanwhile."""
+    events = [ran(space, f"step {n}", f"t{n}", session=f"s{n % 8}") for n in range(CALLS // 2)]
+    calls = [*events, *events]
+    random.Random(7).shuffle(calls)
+    calls += [payload(space, "SessionEnd", f"s{n}", reason="other") for n in range(3)]
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        assert set(pool.map(hook, calls)) == {""}
+    assert left_over() == []
+    with Memory.open(space) as memory:
+        found = memory.entries("observations")[0]
+        assert sorted(one.content for one in found) == sorted(
+            f"$ step {n}" for n in range(CALLS // 2)
+        )
+        capsules = {one.id: one for one in memory.entries("capsules")[0]}
+        assert len(capsules) == 8
+        assert all(capsules[one.capsule].scope.session == one.scope.session for one in found)
+        assert [one.status for one in capsules.values()].count("closed") == 3
+        assert memory.check() == ""
+        memory.sync(embed=False)
+        assert memory.status().kinds["observation"] == CALLS // 2
+    assert spooled(home) == []
+
+
+def test_the_log_of_the_journal_does_not_grow_with_every_hook(space: Path, hook: Hook) -> None:
+    """Nobody closes it while a session lasts, and each hook has to read what is in it."""
+    hook(payload(space, "UserPromptSubmit", prompt="hi"))
+    with Memory.open(space) as memory:
+        path = memory._journal.path
+    fill = (
+        "import os, sys\nfrom kinen.journal import append\n"
+        "db = append.connect(sys.argv[1], 1000)\n"
+        "append.insert(db, [append.row('x ' * 1_000_000, 'message')])\nos._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", fill, path], check=True)
+    log = Path(f"{path}-wal")
+    assert log.stat().st_size > 1_500_000
+    hook(ran(space, "ls", "t1"))
+    assert not log.exists() or log.stat().st_size < 1_000_000
+    assert kept(space)[-1] == "$ ls"
+
+
+# What it loads
+
+
+def loaded(said: dict[str, Any]) -> set[str]:
+    """The modules that a bare interpreter has after handling an event."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(SOURCE)!r})\n"
+        "from kinen.cli import main\n"
+        "try:\n    main(['hook', 'claude-code'])\nexcept SystemExit:\n    pass\n"
+        "print(file=sys.stderr)\nprint(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        input=json.dumps(said).encode(),
+        capture_output=True,
+        check=True,
+    )
+    return set(done.stderr.decode().splitlines()[-1].split())
+
+
+SLOW = {"typing", "json", "subprocess", "hashlib", "inspect", "dataclasses", "contextlib"}
+LIGHT = {
+    *("agents", "agents.brief", "agents.claude_code", "agents.hook", "agents.session", "cli"),
+    *("errors", "journal", "journal.append", "journal.quick", "masking", "route", "text"),
+    *("secret_shapes", "vocabulary"),
+}
+
+
+def test_hooks_load_the_standard_library_and_little_of_kinen(space: Path, hook: Hook) -> None:
+    recorded = [
+        payload(space, "UserPromptSubmit", prompt="hi"),
+        ran(space, "ls", "t1", "a"),
+        payload(space, "Stop", last_assistant_message="done"),
+    ]
+    hook(recorded[0])
+    (space / ".memories").mkdir()
+    told = [payload(space, "SessionStart", "s2", source="startup"), payload(space, "PreCompact")]
+    for said in (*recorded, *told):
+        found = loaded(said)
+        tops = {name.split(".")[0] for name in found}
+        assert tops <= {*sys.stdlib_module_names, "kinen", "__main__"}
+        assert not tops & SLOW
+        assert said in told or "re" not in tops
+        ours = {name.partition(".")[2] for name in found if name.startswith("kinen.")}
+        assert ours <= LIGHT
