@@ -181,6 +181,45 @@ def test_what_is_learned_in_one_session_is_told_to_the_next(claude: Claude) -> N
     assert "weigh them" in asked[0]
 
 
+def results(claude: Claude, since: int) -> list[str]:
+    """What tools gave back, as the model reads it, each once."""
+    found: dict[str, str] = {}
+    for request in claude.stub.requests[since:]:
+        for message in request.body.get("messages", ()):
+            for block in message["content"] if isinstance(message["content"], list) else ():
+                if block["type"] == "tool_result":
+                    found.setdefault(block["tool_use_id"], json.dumps(block["content"]))
+    return list(found.values())
+
+
+def test_the_agent_asks_by_mcp_and_gets_what_the_command_line_gives(claude: Claude) -> None:
+    claude.kinen("install", "claude-code")
+    (claude.project / "tokens.md").write_text("# Tokens\n\nRefresh tokens rotate every hour.\n")
+    claude.kinen("index")
+    before = len(claude.stub.requests)
+    asked = {"query": "how do refresh tokens rotate"}
+    steps = (
+        {"tool": "mcp__kinen__kinen_search", "input": {**asked, "context_chunks": 0}},
+        {"tool": "mcp__kinen__kinen_recall", "input": asked},
+        {"tool": "mcp__kinen__kinen_checkpoint", "input": {"text": "Rotation is hourly now"}},
+        {"text": "Done."},
+    )
+    allowed = ("--allowedTools", "mcp__kinen")
+    claude.says(f"Ask. {script(*steps)}", *allowed)
+    searched, recalled, kept = results(claude, before)
+    line = json.loads(claude.kinen("search", asked["query"], "--json"))["results"][0]
+    assert line["source"]["path"] == "tokens.md"
+    assert "note:tokens.md" in searched
+    assert "rotate every hour" in searched
+    assert "rotate every hour" in recalled
+    assert "rotate every hour" in claude.kinen("recall", asked["query"])
+    (file,) = (claude.project / ".memories").rglob("*.md")
+    assert f".memories/{file.parent.name}/{file.name}" in kept
+    assert "Rotation is hourly now" in claude.kinen("show", f"{file.relative_to(claude.project)}")
+    # What kinen itself told the agent is nothing new.
+    assert "rotate" not in str(claude.kept("observations")[1:])
+
+
 def test_the_plugin_is_valid_and_beside_the_hooks_nothing_is_doubled(claude: Claude) -> None:
     for folder in (PLUGIN, PLUGIN.parents[3]):
         if (folder / ".claude-plugin").is_dir():  # the marketplace is only in the repository
