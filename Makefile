@@ -39,7 +39,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/journal.py
 	$(BIN)/python benchmarks/hooks.py
-	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
+	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA) && $(BIN)/python benchmarks/distill.py --data $(DATA) && $(BIN)/python benchmarks/recall.py parts --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
 	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties tests/index/test_killed_history.py tests/agents/test_hook_command.py

@@ -40,5 +40,5 @@ def _git(*words: str) -> str:
 # As of the start: the code that is measured, whatever is committed meanwhile.
 MEASURED = (
     _git("rev-parse", "--short=10", "HEAD") or "unknown",
-    bool(_git("status", "--porcelain", "--", "src")),
+    bool(_git("status", "--porcelain", "--", ":/src")),
 )

@@ -16,7 +16,6 @@ from kinen.text import estimate, excerpt, iso, now, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
     from kinen.entries import Digest, Item, Passage, Plan, Recall
     from kinen.model import Hit
@@ -32,7 +31,7 @@ STALE = 7
 """Days without a checkpoint after which a plan is asked about and no longer shown."""
 SHORT = ("checkpoint", "plan", "commit", "summary", "capsule", "memory")
 """Kinds of records that are recalled once, whatever part of them was found."""
-READS = 20
+READS = 40
 """Hits that a digest is made of."""
 LEAST = 40
 """Tokens below which no digest is worth its heading."""
@@ -125,7 +124,7 @@ class Recalling(Tracing):
             order=self.distillers(distiller),
             settings=settings,
             env=os.environ,
-            extract=lambda: extract(question, passages, budget, self._vectors_of),
+            extract=lambda: extract(question, passages, budget),
             stored=self._cache.texts,
             now=now(),
         )
@@ -135,11 +134,6 @@ class Recalling(Tracing):
         from kinen.recall.distill import AUTO
 
         return {"auto": AUTO, "configured": self.config.distill.order}.get(named, (named,))
-
-    @property
-    def _vectors_of(self) -> Callable[[list[str]], Any] | None:
-        """Vectors of texts, where the model is loaded already: a digest does not wait for it."""
-        return self._model.embed if self._model is not None else None
 
     def _current_plan(self) -> tuple[list[Item], str]:
         """The plan that is being worked on, or a word on one that nobody has touched for long."""

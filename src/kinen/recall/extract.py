@@ -4,45 +4,49 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 from itertools import islice
-from math import log
+from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.entries import Digest
 from kinen.errors import EmbedError, QueryError
-from kinen.recall.relevance import RELATIVE, WHEN, Piece, embedded, score, signals
+from kinen.recall.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.recall.sentences import LARGEST, blocks, stems
 from kinen.text import QUARTERS, estimate, excerpt, weight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kinen.entries import Passage
     from kinen.recall.sentences import Block
 
     Embed = Callable[[list[str]], Any]
+    Heads = dict[str, list[str]]
     Place = tuple[int, int]
 
-READ = 20_000
-"""Blocks that are read at most; each passage may be read as far as its share of them."""
+READ, PASSAGES = 5_000, 200
+"""Pieces and passages that are read; a passage is read as far as its share of pieces goes."""
 HALF = 0.5
 """A short block is quoted by this share of its words at least: one sentence alone may mislead."""
-REST = -0.5
-"""What the rest of a block that is quoted already is worth less."""
+REST = 0.5
+"""What the rest of a short block loses once half of it is quoted."""
 REPEATED, ALIKE = 4.0, 0.8
-"""What a piece loses that says again what is there, and from what likeness on."""
+"""What a piece loses that says again what is there, and the likeness from which on it does."""
 REMEMBERED = 50
-"""The pieces chosen last, which the next must differ from."""
-SPREAD, TAKEN, FREE = 0.5, 200, 200
-TITLE = 60
+"""The choices made last, which the next must differ from."""
+SPREAD, FREE = 0.5, 200
+"""What the next piece of a passage loses, and the quarters of a token that are free."""
+TITLE, NEAR = 60, 4_000
+"""Characters of a title, and of a passage in which a day or the title is looked for."""
+_SIGN = weight("…")
 
 
 class Unit(NamedTuple):
-    """Pieces of one block that are chosen together."""
+    """Pieces of one block that are chosen together; the least loss comes first."""
 
     loss: float
-    """The less, the better."""
     members: tuple[int, ...]
-    base: float
+    late: bool = False
+    """Whether it says again what is there, and has lost for it."""
 
 
 def extract(
@@ -55,184 +59,203 @@ def extract(
     if budget < 1:
         raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
     given = [one for one in dict.fromkeys(passages) if one.text.strip()]
-    size = sum(estimate(one.text) for one in given)
-    lines = [(one, line) for one in given for line in one.text.strip("\r\n").rstrip().splitlines()]
-    notes: list[str] = []
-    if estimate(_listed(question, lines)) > budget:
-        lines, notes = _distilled(question, given, budget, embed)
-    text = _listed(question, lines)
-    refs = tuple(dict.fromkeys(one.ref for one, _ in lines))
+    size, notes = sum(estimate(one.text) for one in given), list[str]()
+    heads = {one.ref: _head(question, one) for one in reversed(given)}
+    lines: list[tuple[str, str]] = []
+    text = ""
+    if size <= budget + len(given):  # else it is too much for sure: each was rounded up
+        lines = [(one.ref, line) for one in given for line in one.text.strip("\r\n").splitlines()]
+        text = _listed(heads, lines)
+    if given and (not lines or estimate(text) > budget):
+        lines, notes = _distilled(question, given, heads, budget, embed)
+        text = _listed(heads, lines)
+    refs = tuple(dict.fromkeys(ref for ref, _ in lines))
     return Digest(text, "extract", refs, size, estimate(text), notes=tuple(notes))
 
 
 def _distilled(
-    question: str, passages: Sequence[Passage], budget: int, embed: Embed | None
-) -> tuple[list[tuple[Passage, str]], list[str]]:
-    """The lines to be shown, and what there is to say about the others."""
-    cut, pieces = _read(passages)
-    rows = signals(question, passages, cut, pieces)
+    question: str, given: Sequence[Passage], heads: Heads, budget: int, embed: Embed | None
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """The lines to be shown, each with its ref, and what there is to say about the others."""
+    read = _read(given[:PASSAGES])
+    rows = signals(question, read)
     notes: list[str] = []
     vectors: dict[int, Any] = {}
     if embed and stems(question):
         try:
-            vectors = embedded(question, cut, pieces, rows, embed)
+            vectors = embedded(question, read, rows, embed)
         except EmbedError as error:
             notes.append(f"by words only: {error}")
-    units = _units(cut, pieces, [score(row) for row in rows])
-    heads = [weight(f"- {_head(question, one)}") for one in passages]
-    room = budget * QUARTERS
-    chosen = _chosen(passages, cut, pieces, units, vectors, heads, room)
-    lines = [(passages[p], cut[p][b].quoted(some)) for (p, b), some in sorted(chosen.items())]
-    if not lines:
-        lines = _shortened(passages, cut, pieces, units, heads, room)
-    kept, cited = sum(map(len, chosen.values())), len({one.ref for one, _ in lines})
-    records = len({one.ref for one in passages})
+    units, room = _units(read, [score(row) for row in rows]), budget * QUARTERS
+    costs = {ref: weight(" ".join(["-", *head])) for ref, head in heads.items()}
+    chosen = _chosen(read, units, vectors, costs, room)
+    lines = [(given[p].ref, read.cut[p][b].quoted(some)) for (p, b), some in sorted(chosen.items())]
+    lines = lines or _shortened(read, units, costs, room)
+    kept, every = sum(map(len, chosen.values())), len(read.pieces)
+    cited = len({ref for ref, _ in lines})
     notes.append(
-        f"left out: {len(pieces) - kept:,} of {len(pieces):,} sentences and lines, "
-        f"{records - cited:,} of {records:,} records"
+        f"left out: {every - kept:,} of {every:,} sentences and lines, "
+        f"{len(heads) - cited:,} of {len(heads):,} records"
     )
     return lines, notes
 
 
-def _read(passages: Sequence[Passage]) -> tuple[list[list[Block]], list[Piece]]:
-    """The blocks of each passage, and their pieces."""
-    share = max(100, READ // max(1, len(passages)))
+def _read(passages: Sequence[Passage]) -> Read:
+    """What there is to quote; of very long passages only the beginning."""
+    share = READ // max(1, len(passages))
     cut, pieces = [], []
     for p, passage in enumerate(passages):
         found = list(islice(blocks(passage.text), share))
         places = ((b, n, text) for b, one in enumerate(found) for n, text in enumerate(one.pieces))
         pieces += [
-            Piece(p, b, n, text, frozenset(stems(text))) for b, n, text in islice(places, share)
+            Piece(p, b, n, text, frozenset(stems(text)), weight(text))
+            for b, n, text in islice(places, share)
         ]
         cut.append(found)
-    return cut, pieces
+    return Read(passages, cut, pieces)
 
 
 # Choosing
 
 
-def _units(
-    cut: Sequence[Sequence[Block]], pieces: Sequence[Piece], scores: Sequence[float]
-) -> list[Unit]:
+def _units(read: Read, scores: Sequence[float]) -> list[Unit]:
     """What is chosen at a time: a piece, or of a short block the best ones that make up half."""
     places: dict[Place, list[int]] = {}
-    for n, piece in enumerate(pieces):
+    for n, piece in enumerate(read.pieces):
         places.setdefault(piece[:2], []).append(n)
     found = []
-    for (p, b), members in places.items():
-        order = sorted(members, key=lambda n: (-scores[n], n))
-        core = 1
-        if len(members) > 1 and weight(cut[p][b].text) <= LARGEST:
-            every = frozenset().union(*(pieces[n].stems for n in members))
-            known = pieces[order[0]].stems
-            while len(known) < HALF * len(every):
-                known |= pieces[order[core]].stems
+    for members in places.values():
+        order, core, rest = sorted(members, key=lambda n: (-scores[n], n)), 1, 0.0
+        if len(members) > 1 and sum(read.pieces[n].weight for n in members) <= LARGEST:
+            least, rest = HALF * len(_said(read, members)), REST
+            while len(_said(read, order[:core])) < least:
                 core += 1
-        found.append(Unit(-scores[order[0]], tuple(order[:core]), -scores[order[0]]))
-        found += [Unit(-scores[n] - REST, (n,), -scores[n] - REST) for n in order[core:]]
+        found.append(Unit(-scores[order[0]], tuple(order[:core])))
+        found += [Unit(rest - scores[n], (n,)) for n in order[core:]]
+    return _spread(read, sorted(found))
+
+
+def _spread(read: Read, units: Iterable[Unit]) -> list[Unit]:
+    """The more of a passage comes before a unit, the more it loses: others have a word too."""
+    before = [0] * len(read.passages)
+    found = []
+    for unit in units:
+        passage = read.pieces[unit.members[0]].passage
+        lost = SPREAD * log(max(1.0, before[passage] / FREE))
+        found.append(unit._replace(loss=unit.loss + lost))
+        before[passage] += sum(read.pieces[n].weight for n in unit.members)
     return found
 
 
 def _chosen(
-    passages: Sequence[Passage],
-    cut: Sequence[Sequence[Block]],
-    pieces: Sequence[Piece],
-    units: Sequence[Unit],
-    vectors: dict[int, Any],
-    heads: Sequence[int],
+    read: Read,
+    units: Iterable[Unit],
+    vectors: Mapping[int, Any],
+    costs: Mapping[str, int],
     room: int,
 ) -> dict[Place, set[int]]:
-    """The best that fit, in order; what says the same again comes later."""
+    """The best that fit; what says the same again comes later."""
     chosen: dict[Place, set[int]] = {}
     cited: set[str] = set()
-    told: list[tuple[int, ...]] = []
+    told: list[tuple[int, frozenset[str]]] = []
     heap = list(units)
     heapify(heap)
-    taken = [0] * len(passages)
-    while heap and room > QUARTERS:
+    while heap and room > QUARTERS and heap[0].loss < inf:
         unit = heappop(heap)
-        p, b = place = pieces[unit.members[0]][:2]
-        have = chosen.get(place, set())
-        more = have | {pieces[n].n for n in unit.members}
-        cost = weight(cut[p][b].quoted(more)) - (weight(cut[p][b].quoted(have)) if have else 0)
-        cost += 0 if passages[p].ref in cited else heads[p]
+        some = [read.pieces[n] for n in unit.members]
+        ref, have = read.passages[some[0].passage].ref, chosen.get(some[0][:2], set())
+        cost = _cost(read.block(some[0]), have, some)
+        cost += 0 if ref in cited else costs[ref]
         if cost > room:
+            for place, n in enumerate(unit.members if len(some) > 1 else ()):
+                heappush(heap, Unit(unit.loss + REST * place, (n,)))  # if not half, then some
             continue
-        alike = _likeness(pieces, vectors, unit.members, told)
-        loss = unit.base + REPEATED * max(0.0, alike - ALIKE) / (1 - ALIKE) + SPREAD * log(1 + max(0, taken[p] - FREE) / TAKEN)
-        if heap and loss > unit.loss and loss > heap[0].loss:
-            heappush(heap, Unit(loss, unit.members, unit.base))
+        said = _said(read, unit.members)
+        alike = 0.0 if unit.late else _likeness(unit.members[0], said, told, vectors)
+        if alike > ALIKE:
+            lost = REPEATED * (alike - ALIKE) / (1 - ALIKE)
+            heappush(heap, Unit(unit.loss + lost, unit.members, late=True))
             continue
-        chosen[place] = more
-        cited.add(passages[p].ref)
-        told = [*told[1 - REMEMBERED :], unit.members]
+        chosen[some[0][:2]] = have | {piece.n for piece in some}
+        cited.add(ref)
+        told = [*told[1 - REMEMBERED :], (unit.members[0], said)]
         room -= cost
-        taken[p] += cost
     return chosen
 
 
+def _cost(block: Block, have: set[int], more: Iterable[Piece]) -> int:
+    """What pieces add to the weight of a quotation, with the signs for what is left out."""
+    lead, now, cost = weight(block.text[: block.lead]), set(have), 0
+    for piece in more:
+        beside = [n for n in (piece.n - 1, piece.n + 1) if 0 <= n < len(block.spans)]
+        gaps = sum(n not in now for n in beside) - bool(now)
+        cost += piece.weight + gaps * _SIGN
+        cost += 0 if now and piece.n else lead if piece.n else -lead if now else 0
+        now.add(piece.n)
+    return cost
+
+
 def _likeness(
-    pieces: Sequence[Piece],
-    vectors: dict[int, Any],
-    members: tuple[int, ...],
-    told: Iterable[tuple[int, ...]],
+    n: int,
+    said: frozenset[str],
+    told: Iterable[tuple[int, frozenset[str]]],
+    vectors: Mapping[int, Any],
 ) -> float:
-    """How much of some pieces was said by those chosen before: by words, and by meaning."""
-    own = frozenset().union(*(pieces[n].stems for n in members))
+    """How much of a piece was said by those chosen before: by words, or by meaning."""
     most = 0.0
-    for some in told:
-        said = frozenset().union(*(pieces[n].stems for n in some))
-        most = max(most, len(own & said) / (len(own) or 1))
-        if members[0] in vectors and some[0] in vectors:
-            most = max(most, float(vectors[members[0]] @ vectors[some[0]]))
+    for other, known in told:
+        most = max(most, len(said & known) / (len(said) or 1))
+        if n in vectors and other in vectors:
+            most = max(most, float(vectors[n] @ vectors[other]))
     return most
 
 
+def _said(read: Read, members: Sequence[int]) -> frozenset[str]:
+    if len(members) == 1:
+        return read.pieces[members[0]].stems
+    return frozenset().union(*(read.pieces[n].stems for n in members))
+
+
 def _shortened(
-    passages: Sequence[Passage],
-    cut: Sequence[Sequence[Block]],
-    pieces: Sequence[Piece],
-    units: Sequence[Unit],
-    heads: Sequence[int],
-    room: int,
-) -> list[tuple[Passage, str]]:
+    read: Read, units: Iterable[Unit], costs: Mapping[str, int], room: int
+) -> list[tuple[str, str]]:
     """The beginning of the best piece whose citation leaves room for some of it."""
     for unit in sorted(units):
-        p, b = pieces[unit.members[0]][:2]
-        text = cut[p][b].quoted({pieces[n].n for n in unit.members})
-        left = room - heads[p]
+        first = read.pieces[unit.members[0]]
+        ref = read.passages[first.passage].ref
+        text = read.block(first).quoted({read.pieces[n].n for n in unit.members})
+        left = room - costs[ref]
         while text and weight(f"{text} …") > left:
             text = text[: max(0, len(text) * left // weight(f"{text} …"))]
             text = text.rsplit(" ", 1)[0]
         if any(map(str.isalnum, text)):
-            return [(passages[p], f"{text} …")]
+            return [(ref, f"{text} …")]
     return []
 
 
 # Showing
 
 
-def _head(question: str, passage: Passage) -> str:
-    """How a passage is cited: its ref, its day where that matters, its title if that tells more."""
-    told = [f"[{passage.ref}]"]
-    if passage.at and (WHEN.search(question) or RELATIVE.search(passage.text)):
-        told.append(passage.at[:10])
+def _head(question: str, passage: Passage) -> list[str]:
+    """How a record is cited: by its ref, with its day where that matters; its title if it tells."""
+    cited = [f"[{passage.ref}]"]
+    told = passage.text[:NEAR]
+    if WHEN.search(question) or RELATIVE.search(told) or not question.strip():
+        cited.append(passage.at[:10])
     title = excerpt(passage.title, TITLE)
-    if set(stems(title)).difference(stems(f"{passage.ref} {passage.text}")):
-        told.append(title)
-    return " ".join(" ".join(told).split())
+    telling = set(stems(title)).difference(stems(f"{passage.ref} {told}")) if title else ()
+    return [" ".join(" ".join(cited).split()), *([title] if telling else [])]
 
 
-def _listed(question: str, lines: Iterable[tuple[Passage, str]]) -> str:
+def _listed(heads: Heads, lines: Iterable[tuple[str, str]]) -> str:
     """An item for each record, its lines indented, so that no structure of theirs breaks out."""
-    groups: dict[str, tuple[Passage, list[str]]] = {}
-    for passage, line in lines:
-        groups.setdefault(passage.ref, (passage, []))[1].append(line)
+    groups: Heads = {}
+    for ref, line in lines:
+        groups.setdefault(ref, heads[ref][:]).append(line)
     made = []
-    for passage, found in groups.values():
-        head = _head(question, passage)
-        if len(found) == 1:
-            made.append(f"- {found[0].strip()} {head}")
+    for cited, *told in groups.values():
+        if len(told) == 1:
+            made.append(f"- {told[0].strip()} {cited}")
         else:
-            made += [f"- {head}", *(f"  {line}".rstrip() for line in found)]
+            made += [f"- {cited}", *(f"  {line}".rstrip() for line in told)]
     return "\n".join(made)

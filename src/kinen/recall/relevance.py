@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from math import log
+from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.recall.sentences import stems
@@ -23,12 +23,12 @@ WEIGHTS = {
     # the passage: its place in the search, and what was found around it
     "rank": -0.5,
     "first": 0.8,
-    "together": 1.0,
+    "together": 1.2,
     "answer": 3.0,
-    "dated": 0.9,
+    "dated": 1.0,
     # the block: whose words they are, where they stand, and its best piece
     "speaker": 0.8,
-    "under": 2.5,
+    "under": 2.3,
     "covering": 0.8,
     "nearest": 1.5,
     "heading": -0.6,
@@ -36,18 +36,24 @@ WEIGHTS = {
     "covers": 1.5,
     "near": 0.8,
     "named": 1.0,
+    "exact": 5.0,
     "cue": 1.0,
     "fact": 0.8,
     "news": 0.35,
     "asks": -1.5,
+    "idle": -inf,
     # when nothing was asked
     "telling": 2.0,
     "opening": 1.0,
 }
-EMBEDDED = 400
-"""Tokens of the likeliest pieces that are embedded: about a tenth of a second of one core."""
+EMBEDDED = 200
+"""Tokens of the likeliest pieces that are embedded: more takes longer and gives nothing."""
 MINUTES = 3.4
 """What was found so close in time belongs together."""
+LITTLE = 3
+"""Words below which a piece says nothing by itself, unless one of them was asked for."""
+FEW = 4
+"""A name of the question that so many pieces have at most makes each of them worth keeping."""
 CLOSEST = 32
 """The passages whose company counts."""
 
@@ -56,6 +62,11 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
     *("october", "november", "december"),
 )
+_NAMES = "|".join(map(str.title, _MONTHS))
+_DATE = re.compile(
+    rf"(?:\b(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?)?\b({_NAMES})\b(?:,? (\d{{1,2}})\b)?"
+)
+_ISO = re.compile(r"\b\d{4}-(\d\d)(?:-(\d\d))?\b")
 _SPAN = rf"(?:last|next|this) (?:week(?:end)?|month|year|night|summer|winter|spring|fall|{_DAY})"
 RELATIVE = re.compile(rf"\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b", re.IGNORECASE)
 """Says when something was only beside the date of the text."""
@@ -67,15 +78,13 @@ _AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|max
 _CUES = (
     # what a question asks for, and what a line has that gives it
     (WHEN.pattern, _TIME),
-    (
-        rf"\bhow (?:many|much|long|large|big|often|fast|far)\b|\b(?:{_AMOUNT})\b",
-        r"\d",
-    ),
+    (rf"\bhow (?:many|much|long|large|big|often|fast|far)\b|\b(?:{_AMOUNT})\b", r"\d"),
     (
         r"\b(?:commits?|hash|sha\w*|revision|tag(?:ged)?)\b",
         r"\b(?=[0-9a-f]{0,40}\d)[0-9a-f]{7,64}\b",
     ),
-    (r"\bwhere\b|\b(?:file|script|path|module|folder|lines?)\b", r"[\w~-][./]\w"),
+    (r"\b(?:file|script|path|module|folder|lines?)\b", r"[\w~-][./]\w"),
+    (r"\bwhere\b", r"[\w~-][./]\w|\b(?:at|from|in|near|to) (?-i:[A-Z])"),
     (
         r"\b(?:function|method|class|constant|variable|helper|rename\w*|called|name)\b",
         r"(?-i:[a-z][A-Z])|\w_\w|\w\(\)|`",
@@ -84,7 +93,10 @@ _CUES = (
         r"\bwhy\b|\b(?:cause|reason|wrong|broke\w*)\b",
         r"\b(?:because|caused?|causes|reason|since|due to|so that|why)\b",
     ),
-    (r"\b(?:fix(?:ed)?|solved?|resolved?)\b", r"\b(?:fix(?:ed)?|instead|now|replaced|changed)\b"),
+    (
+        r"\b(?:fix(?:ed)?|solved?|resolved?)\b|^\s*how (?:do|did|does|is|are|was|were|should)\b",
+        r"\b(?:fix(?:ed)?|instead|now|replaced|changed)\b|\bhow:",
+    ),
     (
         r"\b(?:decide\w*|decision|chose|choose)\b",
         r"\b(?:decid\w+|decision|chose\w*|instead|over|reject\w+)\b",
@@ -116,6 +128,18 @@ class Piece(NamedTuple):
     n: int
     text: str
     stems: frozenset[str]
+    weight: int
+
+
+class Read(NamedTuple):
+    """Passages, their blocks, and the pieces of all of them in order."""
+
+    passages: Sequence[Passage]
+    cut: Sequence[Sequence[Block]]
+    pieces: Sequence[Piece]
+
+    def block(self, piece: Piece) -> Block:
+        return self.cut[piece.passage][piece.block]
 
 
 class Asked(NamedTuple):
@@ -125,27 +149,24 @@ class Asked(NamedTuple):
     """Stems, each with how rare it is among the pieces."""
     named: dict[str, float]
     """Identifiers, paths, hashes and numbers, likewise."""
+    rare: set[str]
+    """The names that few pieces have: those are kept whatever else speaks for them."""
     cues: list[re.Pattern[str]]
     speakers: frozenset[str]
 
 
-def signals(
-    question: str,
-    passages: Sequence[Passage],
-    cut: Sequence[Sequence[Block]],
-    pieces: Sequence[Piece],
-) -> list[dict[str, float]]:
+def signals(question: str, read: Read) -> list[dict[str, float]]:
     """What speaks for and against each piece, by name."""
-    asked, named = _asked(question, pieces)
-    placed = _placed(question, passages)
-    leads = [[frozenset(stems(one.text[: one.lead])) for one in found] for found in cut]
-    above = [_above(one.title, found) for one, found in zip(passages, cut, strict=True)]
+    asked, named = _asked(question, read.pieces)
+    placed = _placed(question, read.passages)
+    leads = [[frozenset(stems(one.text[: one.lead])) for one in found] for found in read.cut]
+    above = [_above(one.title, found) for one, found in zip(read.passages, read.cut, strict=True)]
     whole = sum(asked.terms.values()) or 1.0
     exact = whole + sum(asked.named.values())
     made: list[dict[str, float]] = []
     covering: dict[tuple[int, int], float] = {}
-    for n, piece in enumerate(pieces):
-        block, lead = cut[piece.passage][piece.block], leads[piece.passage][piece.block]
+    for piece, names in zip(read.pieces, named, strict=True):
+        block, lead = read.block(piece), leads[piece.passage][piece.block]
         own = piece.stems | lead
         beside = above[piece.passage][piece.block] - own
         covers = sum(rare for term, rare in asked.terms.items() if term in own) / whole
@@ -156,7 +177,8 @@ def signals(
             "under": sum(rare for term, rare in asked.terms.items() if term in beside) / whole,
             "heading": block.kind == "heading",
             "covers": covers,
-            "named": sum(asked.named[name] for name in named[n]) / exact,
+            "named": sum(asked.named[name] for name in names) / exact,
+            "exact": bool(asked.rare.intersection(names)),
             "cue": sum(bool(cue.search(piece.text)) for cue in asked.cues) / (len(asked.cues) or 1),
             "fact": bool(_FACT.search(piece.text)),
             "news": log(1 + len(piece.stems.difference(asked.terms))),
@@ -165,8 +187,10 @@ def signals(
         if not asked.terms:
             row["telling"] = bool(_TELLING.search(piece.text))
             row["opening"] = (piece.block == 0) + (block.kind == "heading")
+        elif not (covers or names) and (block.kind == "heading" or len(own) < LITTLE):
+            row["idle"] = True
         made.append(row)
-    for piece, row in zip(pieces, made, strict=True):
+    for piece, row in zip(read.pieces, made, strict=True):
         row["covering"] = covering[piece[:2]]
     return made
 
@@ -177,30 +201,29 @@ def score(row: dict[str, float]) -> float:
 
 def embedded(
     question: str,
-    cut: Sequence[Sequence[Block]],
-    pieces: Sequence[Piece],
+    read: Read,
     rows: Sequence[dict[str, float]],
     embed: Callable[[list[str]], Any],
 ) -> dict[int, Any]:
     """Vectors of the likeliest pieces; `rows` learn how near each is to the question."""
-    order = sorted(range(len(pieces)), key=lambda n: (-score(rows[n]), n))
     room, texts, which = EMBEDDED, [question], []
-    for n in order:
-        piece = pieces[n]
-        block = cut[piece.passage][piece.block]
+    for n in sorted(range(len(rows)), key=lambda n: (-score(rows[n]), n)):
+        piece = read.pieces[n]
+        block = read.block(piece)
         texts.append(piece.text if piece.n == 0 else block.text[: block.lead] + piece.text)
-        room -= estimate(texts[-1])
         which.append(n)
+        room -= estimate(texts[-1])
         if room < 0:
             break
     vectors = embed(texts)
     near = dict(zip(which, (vectors[1:] @ vectors[0]).tolist(), strict=True))
     least = min(near.values(), default=0.0)
-    nearest: dict[Any, float] = {}
+    nearest: dict[tuple[int, int], float] = {}
     for n, value in near.items():
-        nearest[pieces[n][:2]] = max(value, nearest.get(pieces[n][:2], least))
-    for n, row in enumerate(rows):
-        row["near"], row["nearest"] = near.get(n, least), nearest.get(pieces[n][:2], least)
+        place = read.pieces[n][:2]
+        nearest[place] = max(value, nearest.get(place, least))
+    for n, (piece, row) in enumerate(zip(read.pieces, rows, strict=True)):
+        row["near"], row["nearest"] = near.get(n, least), nearest.get(piece[:2], least)
     return dict(zip(which, vectors[1:], strict=True))
 
 
@@ -215,11 +238,12 @@ def _asked(question: str, pieces: Sequence[Piece]) -> tuple[Asked, list[list[str
         small = piece.text.lower() if exact else ""
         named.append([name for name, as_ in exact.items() if name in small and as_.search(small)])
     terms = dict.fromkeys(stems(question))
-    counts = Counter(term for piece in pieces for term in terms.keys() & piece.stems)
-    counts.update(name for some in named for name in dict.fromkeys(f"={one}" for one in some))
+    had = Counter(term for piece in pieces for term in terms.keys() & piece.stems)
+    names = Counter(name for some in named for name in some)
     asked = Asked(
-        {term: _rarity(counts[term], len(pieces)) for term in terms if counts[term]},
-        {name: _rarity(counts[f"={name}"], len(pieces)) for name in exact if counts[f"={name}"]},
+        {term: _rarity(had[term], len(pieces)) for term in terms if had[term]},
+        {name: _rarity(names[name], len(pieces)) for name in exact if names[name]},
+        {name for name in exact if 0 < names[name] <= FEW},
         [line for asks, line in CUES if asks.search(question)],
         frozenset(stems(" ".join(re.findall(r"\b[A-Z]\w+", question)))),
     )
@@ -240,28 +264,28 @@ def _above(title: str, found: Iterable[Block]) -> list[frozenset[str]]:
             continue
         level = len(block.text) - len(block.text.lstrip("#")) or 7
         heads = {deep: known for deep, known in heads.items() if deep < level}
-        above.append(frozenset().union(*heads.values()))
+        above.append(frozenset())  # a heading says nothing about another
         heads[level] = frozenset(stems(block.text))
-        now = above[-1] | heads[level]
+        now = frozenset().union(*heads.values())
     return above
 
 
 def _placed(question: str, passages: Sequence[Passage]) -> list[dict[str, float]]:
     """What a passage's rank and time say: what happened together speaks for one another."""
     times = [_minutes(one.at) for one in passages]
-    months = _months(question)
+    dates = _dates(question)
     made = []
     for n, (passage, time) in enumerate(zip(passages, times, strict=True)):
         together = answer = 0.0
         for other, then in enumerate(times[:CLOSEST]):
-            if other == n or abs(time - then) > MINUTES:
+            if other == n or not abs(time - then) <= MINUTES:  # of no time is nan
                 continue
             together += 1 / (other + 1)
             if 0 < time - then <= MINUTES / 2 and "?" in passages[other].text:
                 answer = max(answer, 1 / (other + 1))
         row = {"rank": log(n + 1), "first": 1 / (n + 1)}
         row |= {"together": min(1.0, together), "answer": answer}
-        made.append(row | {"dated": _dated(passage.at, months)})
+        made.append(row | {"dated": _dated(passage.at, dates)})
     return made
 
 
@@ -274,16 +298,20 @@ def _minutes(at: str) -> float:
         return float("nan")
 
 
-def _months(question: str) -> set[int]:
-    """The months that a question names; `may` is a verb unless it is written as a name."""
-    named = re.findall(r"\b[A-Z][a-z]{2,8}\b", question)
-    found = {n for n, month in enumerate(_MONTHS, 1) if month.title() in named}
-    return found | {int(month) for month in re.findall(r"\b\d{4}-(\d\d)\b", question)}
+def _dates(question: str) -> set[tuple[int, int]]:
+    """The months that a question names, each with a day or 0; `may` alone is a verb."""
+    found = {(int(month), int(day or 0)) for month, day in _ISO.findall(question)}
+    for day, month, then in _DATE.findall(question):
+        found.add((_MONTHS.index(month.lower()) + 1, int(day or then or 0)))
+    return found
 
 
-def _dated(at: str, months: set[int]) -> float:
-    """Was it in one of the months, or in none of them nor just after?"""
-    if not months or not at[5:7].isdigit():
+def _dated(at: str, dates: set[tuple[int, int]]) -> float:
+    """Was it on one of the days, in one of the months, just after, or in none of them?"""
+    if not dates or not at[5:7].isdigit():
         return 0.0
-    month = int(at[5:7])
+    month, day = int(at[5:7]), int(at[8:10]) if at[8:10].isdigit() else -1
+    if (month, day) in dates:
+        return 2.0
+    months = {one for one, _ in dates}
     return 1.0 if month in months else 0.0 if (month - 2) % 12 + 1 in months else -1.0

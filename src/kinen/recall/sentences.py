@@ -27,7 +27,7 @@ _HEADING = re.compile(r"#{1,6}\s+\S|\[![\w-]+\]|tags: |\*\*[^*]+\*\*:?$|[^|.`]{3
 """Also a callout's name, what frontmatter says, and a line that only leads in to others."""
 _LABEL = re.compile(
     r"""(?:\d{1,3}[.)]\s+)?
-    (?:\*\*[^*]{1,60}(?::\*\*|\*\*\s?[:—–-])|[^\W\d_][\w.'-]*(?:\ [\w.'()/-]+){0,3}:)
+    (?:\*\*[^*]{1,60}(?::\*\*|\*\*\s?[:—–-])|[^\W\d_][\w'-]*(?:\ [\w'()/-]+){0,2}:)
     \s+(?=\S)""",
     re.VERBOSE,
 )
@@ -39,7 +39,7 @@ _END = re.compile(
 )
 _ABBREVIATED = re.compile(
     r"""(?:\b(?:e\.g|i\.e|etc|vs|cf|al|approx|mrs?|ms|dr|prof|st|jr|inc|ltd|resp|incl)
-    |(?<![^\W_])(?-i:[A-Z])|^\d+)\.$""",
+    |(?<![^\W_])(?-i:[A-Z])|^\W{0,3}\d{1,3})\.$""",
     re.IGNORECASE | re.VERBOSE,
 )
 _COUNTED = re.compile(r"\b(?:nos?|figs?|pp?|vol|sec|chap|ver|eq|ca)\.$", re.IGNORECASE)
@@ -106,7 +106,7 @@ def stems(text: str) -> list[str]:
 def _gathered(text: str) -> Iterator[tuple[str, str]]:
     """Kinds and texts of blocks, lines that belong together joined."""
     open_: list[str] = []
-    fence, last = "", ""
+    fence, last, item = "", "", False
     for raw in text.splitlines():
         line = raw.rstrip()
         if fence:
@@ -119,19 +119,20 @@ def _gathered(text: str) -> Iterator[tuple[str, str]]:
         line = line[quote.end() :] if quote else line
         bare, mark = line.strip(), _FENCE.match(line)
         begun = _kind(bare)
-        if open_ and (mark or begun or not bare or not _continues(last, line)):
+        if open_ and (mark or not bare or not _continues(last, line, begun, item)):
             yield "prose", " ".join(open_)
             open_ = []
         if mark:
             fence = mark[1]
-        elif begun in ("heading", "row"):
+        elif begun in ("heading", "row") and not open_:
             yield begun, bare
         elif line.startswith(("    ", "\t")) and not (open_ or begun):
             yield "code", line
         elif bare:
-            bullet = _BULLET.match(bare)
+            item = (bool(open_) and item) or begun == "item"
+            bullet = None if open_ else _BULLET.match(bare)
             open_.append(" ".join(bare[bullet.end() if bullet else 0 :].split()))
-        last = "item" if begun == "item" else line
+        last = line
     if open_:
         yield "prose", " ".join(open_)
 
@@ -147,11 +148,13 @@ def _kind(bare: str) -> str:
     return "turn" if _LABEL.match(bare) else ""
 
 
-def _continues(last: str, line: str) -> bool:
+def _continues(last: str, line: str, begun: str, item: bool) -> bool:
     """Is a line the rest of the one before, broken by a margin or indented below its bullet?"""
-    if line.startswith(("  ", "\t")) and last == "item":
+    if item and begun in ("", "turn") and line.startswith(("  ", "\t")):
         return True
-    return len(last) >= WRAPPED and line.strip()[0] not in "{}[]<$#@+-=0123456789"
+    signs = "{}[]<$#@+-=0123456789"  # that code and logs begin with
+    margin = len(last) >= WRAPPED and not {last.strip()[0], line.strip()[0]}.intersection(signs)
+    return margin and not begun
 
 
 def _block(kind: str, text: str) -> Block:
@@ -160,8 +163,8 @@ def _block(kind: str, text: str) -> Block:
     spans = sentences(text)
     if len(spans) == 2 and weight(text) <= LARGEST:
         spans = [(0, len(text))]
-    label = _LABEL.match(text)
-    return Block(text, kind, tuple(_windows(text, spans)), label.end() if label else 0)
+    label, cut = _LABEL.match(text), tuple(_windows(text, spans))
+    return Block(text, kind, cut, label.end() if label and label.end() < cut[0][1] else 0)
 
 
 def _windows(text: str, spans: list[Span]) -> Iterator[Span]:
