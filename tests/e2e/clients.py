@@ -14,6 +14,8 @@ PINNED = {"@anthropic-ai/claude-code": "2.1.325", "@google/gemini-cli": "0.61.0"
 NODE = 20
 """The oldest that they run on; where there is only an older one, npm brings a newer."""
 NEWER = "22"
+PATIENCE = 240
+"""Seconds that installing them may take."""
 
 
 class Missing(Exception):
@@ -46,7 +48,8 @@ def install(folder: Path) -> None:
     if major() < NODE and not os.path.isdir(own_node(folder)):
         wanted.append(f"node-{system()}@{NEWER}")
     if wanted:
-        run("npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *wanted)
+        quickly = ("--fetch-retries=1", "--fetch-timeout=60000", "--no-audit", "--no-fund")
+        run("npm", "install", "--prefix", str(folder), *quickly, *wanted)
 
 
 def at(folder: Path, name: str) -> str:
@@ -70,7 +73,10 @@ def major() -> int:
 
 
 def run(*command: str) -> None:
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        raise Missing(f"{' '.join(command[:2])} did not end within {PATIENCE} s") from error
     if ran.returncode:
         said = (ran.stderr or ran.stdout).strip().splitlines()
         raise Missing(f"{' '.join(command[:2])} ended with {ran.returncode}: {said[-1:]}")

@@ -166,7 +166,8 @@ def test_a_space_in_a_subfolder_has_only_what_happens_there(repo: Repository) ->
     repo.commit("elsewhere", {"top.py": LINES + "x\n", "packages/other/b.py": "b"})
     repo.commit("both", {"packages/größe x/src/a.py": LINES + "x\n", "top.py": "y"})
     (inner / ".kinen").mkdir()
-    with remembered(inner) as memory:
+    with opened(inner) as memory:
+        assert memory.sync(embed=False).added == 2  # commits elsewhere are read, and not counted
         assert (alive(memory), set(commits(memory).values())) == (["src/a.py"], {"one", "both"})
         assert [one.path for one in memory.history("src/a.py")] == ["src/a.py"] * 2
         assert memory.record("file:src/a.py").tags == ()

@@ -78,24 +78,26 @@ class History:
         return {row[0] for row in self.db.execute("SELECT sha FROM commits")}
 
     def add(self, commits: Iterable[Commit], *, inside: bool, done: Callable[[int], None]) -> int:
-        """Take in commits that are not known; `inside` leaves out those that touch nothing."""
-        count = 0
+        """Take in commits that are not known, and count them; `inside` leaves out those that touch
+        nothing.
+        """
+        count = added = 0
         if not self.fresh:
             commits = (one for one in commits if not self._knows(one.sha))
         for batch in _batches(commits):
             self.loading.wait()
             with translated(self.writer.path), writing(self.db):
-                self._batch(batch, inside)
+                added += self._batch(batch, inside)
                 self.writer.bump()
             self.loading.text()
             count += len(batch)
             done(count)
-        return count
+        return added
 
     def _knows(self, sha: str) -> bool:
         return bool(self.one("SELECT EXISTS (SELECT 1 FROM commits WHERE sha = ?)", sha))
 
-    def _batch(self, batch: list[Commit], inside: bool) -> None:
+    def _batch(self, batch: list[Commit], inside: bool) -> int:
         record = self.one("SELECT MAX(id) FROM records") + 1
         first = self.one("SELECT MAX(id) FROM commits") + 1
         rows: list[tuple[object, ...]] = []
@@ -142,6 +144,7 @@ class History:
         insert("INSERT OR IGNORE INTO touches VALUES (?, ?, ?, ?, 0)", touches)
         insert("INSERT INTO tags VALUES (?, ?)", sorted(tags))
         insert("INSERT OR IGNORE INTO cites VALUES (?, ?, ?)", cites)
+        return len(records)
 
     def path(self, path: str) -> int:
         """The number of a path, a new one if it was never met."""
