@@ -17,7 +17,7 @@ BASE = {
     *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
     "configkeys",
     *("gitdir", "registry", "space", "route", "vocabulary"),
-    *("secret_shapes", "lineage", "answers"),
+    *("secret_shapes", "lineage", "answers", "question", "wire"),
 }
 ALLOWED = {
     "journal": BASE,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kinen.model import Query
 
 DISTILLERS = ("auto", "claude", "gemini", "ollama", "extract", "none")
-TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight")
-"""Types of checkpoints and memories, which cut across kinds of records."""
 OPTIONS = (
     Option(("--since",), "since", "not older than: 2h, 3d, 1w, today, 2026-03-01", str, ""),
     Option(("--days",), "days", "of the last so many days", int, 0),
@@ -49,6 +47,11 @@ OPTIONS = (
     Option(("--space", "-s"), "spaces", "in this space instead; again for more, or all", many=True),
     Option(("--json",), "as_json", "for scripts", bool),
 )
+PLAIN = (
+    *("types", "tags", "files", "symbols", "session", "until", "limit", "budget"),
+    "min_similarity",
+)
+"""Options that are the query's own."""
 EPILOG = """Examples:
   kinen recall why did we drop redis
   kinen recall --days 2 --file auth.py --type decision
@@ -131,44 +134,21 @@ def distiller_of(options: dict[str, Any]) -> str:
 
 
 def query_of(text: str, options: dict[str, Any]) -> Query:
-    from kinen.cli.search import kinds_of
-    from kinen.errors import QueryError
-    from kinen.model import Query
-    from kinen.text import now, parse_time
+    from kinen.question import recall_query
 
-    for name in ("budget", "days"):
-        if options[name] < 0:
-            raise QueryError(f"--{name} cannot be negative", "use 1 or more")
-    if options["limit"] < 1:
-        raise QueryError(f"limit {options['limit']} asks for nothing", "use --limit 1 or more")
-    if not 0 <= options["min_similarity"] <= 1:
-        raise QueryError("--min-similarity is a cosine", "use a number from 0 to 1")
-    if not all(map(str.strip, (*options["files"], *options["symbols"], *options["tags"]))):
-        raise QueryError("--file, --symbol or --tag is empty", "name one, or leave it away")
+    return recall_query(text, since=since_of(options), **{name: options[name] for name in PLAIN})
+
+
+def since_of(options: dict[str, Any]) -> str:
+    """The time from which on, said in one of three ways."""
+    from kinen.errors import QueryError
+
+    if options["days"] < 0:
+        raise QueryError("--days cannot be negative", "use 1 or more")
     begins = [options["since"], options["from_"], f"{options['days']}d" if options["days"] else ""]
     if sum(map(bool, begins)) > 1:
         raise QueryError("--since, --days and --from say the same", "give one of them")
-    at, since = now(), next(filter(None, begins), "")
-    types = [one for given in options["types"] for one in given.lower().split(",")]
-    events = tuple(one.removesuffix("s") for one in types if one.removesuffix("s") in TOLD_TYPES)
-    if events and len(events) < len(types):
-        raise QueryError(
-            f"{', '.join(types)}: types of notes and kinds of records", "ask for them one by one"
-        )
-    return Query(
-        text,
-        limit=options["limit"],
-        kinds=("checkpoint", "memory") if events else kinds_of(tuple(types)),
-        events=events,
-        session=options["session"],
-        tags=tuple(tag.lstrip("#") for tag in options["tags"]),
-        files=tuple(options["files"]),
-        symbols=tuple(options["symbols"]),
-        since=parse_time(since, at) if since else "",
-        until=parse_time(options["until"], at, end=True) if options["until"] else "",
-        budget=options["budget"],
-        min_similarity=options["min_similarity"],
-    )
+    return next(filter(None, begins), "")
 
 
 def command() -> click.Command:

@@ -9,14 +9,13 @@ from kinen import render
 from kinen.cli.options import Option
 from kinen.cli.run import FOUND, NOTHING, colours, note
 from kinen.errors import QueryError
-from kinen.model import KINDS, MODES, Query
-from kinen.text import now, parse_time
-from kinen.vocabulary import EVENTS
+from kinen.model import MODES
+from kinen.question import search_query
 
 if TYPE_CHECKING:
     import click
 
-    from kinen.model import Hits
+    from kinen.model import Hits, Query
 
 OPTIONS = (
     Option(("--semantic",), "semantic", "by meaning only", bool),
@@ -43,6 +42,11 @@ OPTIONS = (
     Option(("--files", "-l"), "files", "only the paths, one per line", bool),
     Option(("--json",), "as_json", "for scripts", bool),
 )
+PLAIN = (
+    *("types", "agent", "author", "repo", "session", "tags", "paths", "since", "until"),
+    *("limit", "context", "min_score"),
+)
+"""Options that are the query's own."""
 
 EPILOG = """Examples:
   kinen search why did we drop redis
@@ -81,53 +85,23 @@ def ask(text: str, options: dict[str, Any]) -> Hits:
 
 def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
     """The command line's words as a query, with the space's defaults."""
-    settings = memory.config.search
-    modes = [name for name in ("semantic", "fulltext") if options[name]]
-    if options["mode"]:
-        modes.append(options["mode"])
-    if len(modes) > 1:
-        raise QueryError(f"{' and '.join(modes)} exclude each other", "give one mode")
-    context = settings.context_chunks if options["context"] < 0 else options["context"]
-    at = now()
-    return Query(
+    return search_query(
         text,
-        limit=options["limit"] or settings.default_limit,
-        mode=modes[0] if modes else settings.default_mode,
-        kinds=kinds_of(options["types"]),
-        session=options["session"],
-        tags=tuple(tag.lstrip("#") for tag in options["tags"]),
-        paths=options["paths"],
-        since=parse_time(options["since"], at) if options["since"] else "",
-        until=parse_time(options["until"], at, end=True) if options["until"] else "",
-        context=context,
-        min_score=options["min_score"],
-        events=events_of(options["events"]),
-        agent=options["agent"],
-        repo=options["repo"],
-        user=options["author"],
-        near=tuple(memory.current_name(path) for path in options["near"]),
+        memory.config.search,
+        mode=mode_of(options),
+        kinds=options["events"],
+        near=[memory.current_name(path) for path in options["near"]],
+        **{name: options[name] for name in PLAIN},
     )
 
 
-def events_of(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    for kind in kinds:
-        if kind not in EVENTS:
-            raise QueryError(f"no kind of observation {kind!r}", "use " + ", ".join(EVENTS))
-    return kinds
-
-
-def kinds_of(types: tuple[str, ...]) -> tuple[str, ...]:
-    """Kinds by their plural, singular or `all`."""
-    plural = {**{f"{kind}s": kind for kind in KINDS}, "memories": "memory", "summaries": "summary"}
-    found: list[str] = []
-    for name in (one for given in types for one in given.lower().split(",")):
-        if name == "all":
-            return ()
-        kind = plural.get(name, name)
-        if kind not in KINDS:
-            raise QueryError(f"no type {name!r}", "use " + ", ".join(plural) + " or all")
-        found.append(kind)
-    return tuple(dict.fromkeys(found))
+def mode_of(options: dict[str, Any]) -> str:
+    """The mode that was named, by an option or by a flag of its own."""
+    modes = [name for name in ("semantic", "fulltext") if options[name]]
+    modes += [options["mode"]] if options["mode"] else []
+    if len(modes) > 1:
+        raise QueryError(f"{' and '.join(modes)} exclude each other", "give one mode")
+    return modes[0] if modes else ""
 
 
 def command() -> click.Command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import click
@@ -11,6 +10,7 @@ from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
 from kinen.model import GIT_KINDS
+from kinen.question import place
 from kinen.render.history import revisions_text
 
 LAST = 5
@@ -45,7 +45,7 @@ def show(name: str, space: str | None, as_json: bool) -> int:
             at_commit = {"path": path, "at": commit, "content": text}
             sys.stdout.write(render.to_json(at_commit) + "\n" if as_json else text)
             return 0
-        record, chunks = memory.show(*_place(name))
+        record, chunks = memory.show(*place(name))
         edges = memory.links(record.ref) if record.kind in GIT_KINDS else []
         last = memory.history(record.path)[-LAST:] if record.kind == "file" else []
     if as_json:
@@ -60,12 +60,3 @@ def show(name: str, space: str | None, as_json: bool) -> int:
     elif edges:
         print(render.links_text(record.ref, edges, colours()))
     return 0
-
-
-def _place(name: str) -> tuple[str, int, int]:
-    """A name with its line and chunk number, -1 where there is none."""
-    chunk = re.fullmatch(r"(\w+:.+)#(\d+)", name)
-    if chunk:
-        return chunk[1], -1, int(chunk[2])
-    line = re.fullmatch(r"(.+):(\d+)", name)
-    return (line[1], int(line[2]), -1) if line else (name, -1, -1)

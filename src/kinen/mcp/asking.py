@@ -8,7 +8,6 @@ from anyio import from_thread
 from pydantic import AliasChoices, Field
 
 from kinen import render
-from kinen.errors import QueryError
 from kinen.mcp import models
 from kinen.mcp.tool import (
     Answer,
@@ -19,20 +18,18 @@ from kinen.mcp.tool import (
     Texts,
     Tool,
     inside,
-    kinds_of,
     page,
     place,
 )
 from kinen.memory import Memory
 from kinen.memory.recalling import compact
-from kinen.model import MODES, Chunk, Hit, Hits, Query
+from kinen.model import MODES, Chunk, Hit, Hits
+from kinen.question import listed, recall_query, search_query
 from kinen.render.entries import recall_json, recall_text
-from kinen.text import estimate, now, parse_time
+from kinen.text import estimate
 
 SHORT = 70
 """Tokens of a hit whose text has no room."""
-TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight")
-"""Types of checkpoints and memories, which cut across kinds of records."""
 SKIPPED = 50
 """Files named that could not be read; the counts say how many there are."""
 PHASES = ("read", "history", "embed")
@@ -89,17 +86,17 @@ class Search(Tool):
     explain: bool = Field(False, description="with the votes behind each score, and all metadata")
 
     def answer(self, memory: Memory) -> Answer:
-        at, settings = now(), memory.config.search
-        query = Query(
+        query = search_query(
             self.query,
-            limit=self.limit,
-            mode={"fts": "fulltext", "": settings.default_mode}.get(self.mode, self.mode),
-            kinds=kinds_of(self.type),
+            memory.config.search,
+            mode={"fts": "fulltext"}.get(self.mode, self.mode),
+            types=[self.type],
             session=self.session,
-            tags=tuple(tag.lstrip("#") for tag in self.tags),
-            paths=tuple(self.paths),
-            since=parse_time(self.since, at) if self.since else "",
-            until=parse_time(self.until, at, end=True) if self.until else "",
+            tags=self.tags,
+            paths=self.paths,
+            since=self.since,
+            until=self.until,
+            limit=self.limit,
             context=self.context_chunks,
         )
         return found(memory.search(query), self.budget, explain=self.explain)
@@ -181,25 +178,15 @@ class Recall(Tool):
     explain: bool = Field(False, description="with the votes behind each score")
 
     def answer(self, memory: Memory) -> Answer:
-        names = [name for name in self.type.lower().replace(",", " ").split() if name != "all"]
-        events = tuple(
-            one.removesuffix("s") for one in names if one.removesuffix("s") in TOLD_TYPES
-        )
-        if events and len(events) < len(names):
-            raise QueryError(
-                f"{self.type}: types of notes and of records", "ask for them one by one"
-            )
-        at = now()
-        query = Query(
+        query = recall_query(
             self.query,
-            limit=self.limit,
-            kinds=("checkpoint", "memory") if events else kinds_of(self.type),
-            events=events,
+            types=[one for one in listed([self.type]) if one != "all"],
+            tags=self.tags,
+            files=self.files,
             session=self.session,
-            tags=tuple(tag.lstrip("#") for tag in self.tags),
-            files=tuple(self.files),
-            since=parse_time(self.since, at) if self.since else "",
-            until=parse_time(self.until, at, end=True) if self.until else "",
+            since=self.since,
+            until=self.until,
+            limit=self.limit,
             budget=self.budget,
         )
         distiller = "configured" if self.distill else ""

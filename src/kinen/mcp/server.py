@@ -31,7 +31,6 @@ from kinen.mcp.asking import (
     Search,
     watched,
 )
-from kinen.mcp.spaces import Spaces
 from kinen.mcp.telling import Checkpoint, Observe, Pin, Plan
 from kinen.mcp.tool import marked
 from kinen.mcp.tracing import (
@@ -41,6 +40,7 @@ from kinen.mcp.tracing import (
     ListArtifacts,
     ListTags,
 )
+from kinen.memory.spaces import Spaces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
+from kinen import question
 from kinen.errors import QueryError
 from kinen.mcp.models import Value
 from kinen.memory import Memory
@@ -74,26 +75,10 @@ def inside(memory: Memory, path: str) -> str:
 
 def place(memory: Memory, name: str) -> tuple[str, int, int]:
     """A ref or path as memory takes it, with the line and the number of a chunk, -1 for none."""
-    found = re.fullmatch(r"(\w+:.+)#(\d+)", name)
-    if found:
-        return found[1], -1, int(found[2])
-    found = re.fullmatch(r"(.+):(\d+)", name)
-    line = -1
-    if found and found[1] not in KINDS:
-        name, line = found[1], int(found[2])
-    if name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
-        return name, line, -1
-    return inside(memory, name), line, -1
-
-
-def kinds_of(types: str) -> tuple[str, ...]:
-    """Kinds of records by their plurals or singulars; none for all."""
-    plural = {**{f"{kind}s": kind for kind in KINDS}, "memories": "memory", "summaries": "summary"}
-    names = [name for name in types.lower().replace(",", " ").split() if name != "all"]
-    for name in names:
-        if plural.get(name, name) not in KINDS:
-            raise QueryError(f"no type {name!r}", "use " + ", ".join(plural) + " or all")
-    return tuple(dict.fromkeys(plural.get(name, name) for name in names))
+    name, line, n = question.place(name)
+    if n >= 0 or name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
+        return name, line, n
+    return inside(memory, name), line, n
 
 
 def page(total: int, offset: int, limit: int) -> dict[str, int]:

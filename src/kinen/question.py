@@ -1,0 +1,139 @@
+"""What somebody asks, in their own words, as a query: the same for every surface."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kinen.errors import QueryError
+from kinen.model import KINDS, Query
+from kinen.text import now, parse_time
+from kinen.vocabulary import EVENTS
+
+if TYPE_CHECKING:
+    from kinen.configkeys import SearchSection
+
+TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight")
+"""Types of checkpoints and memories, which cut across kinds of records."""
+
+
+def search_query(
+    text: str,
+    settings: "SearchSection",
+    *,
+    mode: str = "",
+    types: Iterable[str] = (),
+    kinds: Iterable[str] = (),
+    agent: str = "",
+    author: str = "",
+    repo: str = "",
+    session: str = "",
+    tags: Iterable[str] = (),
+    paths: Iterable[str] = (),
+    since: str = "",
+    until: str = "",
+    limit: int = 0,
+    context: int = -1,
+    min_score: float = 0.0,
+    near: Iterable[str] = (),
+) -> Query:
+    """A search, with the space's defaults for what was left open.
+
+    `types` are of records, `kinds` of observations, `near` paths as the repository has them now.
+    """
+    return Query(
+        text,
+        limit=limit or settings.default_limit,
+        mode=mode or settings.default_mode,
+        kinds=kinds_of(types),
+        session=session,
+        tags=tuple(tag.lstrip("#") for tag in tags),
+        paths=tuple(paths),
+        since=parse_time(since, now()) if since else "",
+        until=parse_time(until, now(), end=True) if until else "",
+        context=settings.context_chunks if context < 0 else context,
+        min_score=min_score,
+        events=events_of(kinds),
+        agent=agent,
+        repo=repo,
+        user=author,
+        near=tuple(near),
+    )
+
+
+def recall_query(
+    text: str,
+    *,
+    types: Iterable[str] = (),
+    tags: Iterable[str] = (),
+    files: Iterable[str] = (),
+    symbols: Iterable[str] = (),
+    session: str = "",
+    since: str = "",
+    until: str = "",
+    limit: int = 5,
+    budget: int = 0,
+    min_similarity: float = 0.0,
+) -> Query:
+    """A recall; its types may be of checkpoints and memories, or of records."""
+    if budget < 0:
+        raise QueryError("--budget cannot be negative", "use 1 or more")
+    if limit < 1:
+        raise QueryError(f"limit {limit} asks for nothing", "use --limit 1 or more")
+    if not 0 <= min_similarity <= 1:
+        raise QueryError("--min-similarity is a cosine", "use a number from 0 to 1")
+    tags, files, symbols = tuple(tags), tuple(files), tuple(symbols)
+    if not all(map(str.strip, (*files, *symbols, *tags))):
+        raise QueryError("--file, --symbol or --tag is empty", "name one, or leave it away")
+    names = listed(types)
+    events = tuple(one.removesuffix("s") for one in names if one.removesuffix("s") in TOLD_TYPES)
+    if events and len(events) < len(names):
+        raise QueryError(
+            f"{', '.join(names)}: types of notes and kinds of records", "ask for them one by one"
+        )
+    return Query(
+        text,
+        limit=limit,
+        kinds=("checkpoint", "memory") if events else kinds_of(names),
+        events=events,
+        session=session,
+        tags=tuple(tag.lstrip("#") for tag in tags),
+        files=files,
+        symbols=symbols,
+        since=parse_time(since, now()) if since else "",
+        until=parse_time(until, now(), end=True) if until else "",
+        budget=budget,
+        min_similarity=min_similarity,
+    )
+
+
+def listed(names: Iterable[str]) -> list[str]:
+    """Names that may come one by one, or several with commas."""
+    return [one for given in names for one in given.lower().replace(",", " ").split()]
+
+
+def kinds_of(types: Iterable[str]) -> tuple[str, ...]:
+    """Kinds of records by their plurals or singulars; none for `all`."""
+    plural = {**{f"{kind}s": kind for kind in KINDS}, "memories": "memory", "summaries": "summary"}
+    names = listed(types)
+    for name in names:
+        if name != "all" and plural.get(name, name) not in KINDS:
+            raise QueryError(f"no type {name!r}", "use " + ", ".join(plural) + " or all")
+    return () if "all" in names else tuple(dict.fromkeys(plural.get(one, one) for one in names))
+
+
+def events_of(kinds: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(kinds)
+    for kind in found:
+        if kind not in EVENTS:
+            raise QueryError(f"no kind of observation {kind!r}", "use " + ", ".join(EVENTS))
+    return found
+
+
+def place(name: str) -> tuple[str, int, int]:
+    """A ref or path with the line and the number of a chunk that stand after it, -1 for none."""
+    head, sign, number = name.rpartition("#")
+    if sign and number.isdecimal() and head.partition(":")[0] in KINDS:
+        return head, -1, int(number)
+    head, sign, number = name.rpartition(":")
+    if sign and head and number.isdecimal() and head not in KINDS:
+        return head, int(number), -1
+    return name, -1, -1
