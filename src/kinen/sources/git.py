@@ -21,6 +21,7 @@ from kinen.gitdir import environment, git_above
 from kinen.model import Commit, Part
 from kinen.sources.chunks import chunk_parts
 from kinen.sources.commits import read_message
+from kinen.sources.gitstep import Steps
 from kinen.sources.gitstream import Raw, absent, ahead, complaint, parse, plainly, split, started
 from kinen.text import digest, estimate
 
@@ -35,10 +36,13 @@ VERSION = 1
 FORMAT = "--format=format:%x02%H%x00%P%x00%aN%x00%aE%x00%at%x00%B%x00"
 # Whatever a user's own configuration says, the same history gives the same answer.
 STEADY = ("-c", "log.showSignature=false", "-c", "log.showRoot=true")
-LOG = (
-    *("log", "-z", "--no-abbrev", "--no-color", "--no-notes", "--no-ext-diff", "--encoding=UTF-8"),
+SAID = (
+    *("-z", "--no-abbrev", "--no-color", "--no-notes", "--no-ext-diff", "--encoding=UTF-8"),
     *("--ignore-submodules=none", "-l1000", FORMAT),
 )
+LOG = ("log", *SAID)
+STEPS = ("diff-tree", "--stdin", "-r", "--root", "--always", *SAID)
+"""Prints the same of a commit as `git log`."""
 RENAMES, SAME, PLAIN = ("--raw", "-M"), ("--raw", "-M100%"), ("-s",)
 """With renames; only those that changed nothing, which needs no contents; without files."""
 MISREAD = 8
@@ -85,7 +89,8 @@ class Log:
     def exclude(self, excluded: Callable[[str], bool], rules: str) -> None:
         """Leave out paths; `rules` names the rules by which."""
         self._excluded = excluded
-        how = (str(VERSION), rules, f"{self._size}:{self._overlap}", *self._frame())
+        self._framed = "\0".join(self._frame())
+        how = (str(VERSION), rules, f"{self._size}:{self._overlap}", self._framed)
         self.rules = digest("\0".join(how))
 
     def _frame(self) -> Iterator[str]:
@@ -119,11 +124,25 @@ class Log:
             found = self._log(self._how, asked)
         return map(self._commit, found)
 
-    def begin(self, old: str) -> None:
+    def begin(self, old: str, steps: Steps | None = None) -> None:
         """Have git look for what `since` will be asked for, while others get ready."""
         asked = [self.head(), f"^{old}"]
+        found = steps.between(asked[0], old) if steps else None
+        if found is not None:
+            self._begun = (asked, iter(found))
+            return
         with contextlib.suppress(GitError):
             self._begun = (asked, self._log(self._how, asked))
+
+    def steps(self, before: Steps | None) -> Steps:
+        """A git that stays, to be asked for the commits to come; another one if the rules are."""
+        relative = ["--relative"] if self.prefix else []
+        command = [*self._base(), *STEPS, *self._how, *relative]
+        if before is not None and (before.command, before.rules) == (command, self._framed):
+            return before
+        if before is not None:
+            before.close()
+        return Steps(command, self._framed)
 
     def among(self, head: str, known: set[str]) -> Iterator[Commit]:
         """The commits up to the head that are not known; what cannot be read is noted."""

@@ -1,0 +1,77 @@
+"""The few commits after one that is known, from a git that stays: starting one takes longer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from kinen.gitdir import environment
+from kinen.sources.gitstream import Raw, parse, split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST = 16
+"""Commits that are asked for one by one; more of them are for `git log`."""
+
+
+class Steps:
+    """A `git diff-tree --stdin`, which prints each commit that it is told as `git log` would."""
+
+    def __init__(self, command: Sequence[str], rules: str = "") -> None:
+        self.command, self.rules = [*command], rules
+        # No commit, so that git says it again, and with it all that it has not sent yet.
+        self._end = f"end {os.urandom(12).hex()}\n".encode()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def between(self, head: str, old: str) -> list[Raw] | None:
+        """The commits from the head down to `old`; None if they are no plain line, or many."""
+        found: list[Raw] = []
+        while len(found) < MOST:
+            one = self._commit(found[-1].parents if found else head)
+            if one is None or len(one.parents) != len(old):  # the first one, a merge, or unreadable
+                return None
+            found.append(one)
+            if one.parents == old:
+                return found
+        return None
+
+    def _commit(self, sha: str) -> Raw | None:
+        try:
+            said = self._asked(sha.encode())
+        except (OSError, ValueError):
+            self.close()
+            return None
+        found = list(parse(chain.from_iterable(split([said.lstrip(b"\0")]))))
+        return found[0] if len(found) == 1 and found[0].sha == sha else None
+
+    def _asked(self, sha: bytes) -> bytes:
+        if self._process is None:
+            pipe, null = subprocess.PIPE, subprocess.DEVNULL
+            self._process = subprocess.Popen(
+                self.command, stdin=pipe, stdout=pipe, stderr=null, env=environment(), bufsize=0
+            )
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(sha + b"\n" + self._end)
+        said = b""
+        while not said.endswith(self._end):
+            more = os.read(stdout.fileno(), 1 << 16)
+            if not more:
+                raise OSError("git ended")
+            said += more
+        return said.removesuffix(self._end)
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+            process.wait()
