@@ -28,7 +28,7 @@ package:
 	$(PYTHON) -m venv .package/venv
 	.package/venv/bin/python -m pip install --quiet --disable-pip-version-check .
 	@cd .package && mkdir notes && printf '# Tea\n\nThe kettle whistles.\n' > notes/tea.md && cd notes && mkdir .kinen \
-	  && HOME=$$PWD/../home KINEN_HOME=$$PWD/../home/kinen http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
+	  && HOME=$$PWD/../home KINEN_HOME=$$PWD/../home/kinen KINEN_DAEMON_AUTO_START=false http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
 	  ../venv/bin/kinen search --semantic 'boiling water' && echo 'package: installs into an empty environment and searches offline'
 	@rm -rf .package
 
@@ -42,7 +42,7 @@ bench: $(STAMP)
 	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA) && $(BIN)/python benchmarks/distill.py --data $(DATA) && $(BIN)/python benchmarks/recall.py parts --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
-	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties tests/index/test_killed_history.py tests/agents/test_hook_command.py
+	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties tests/index/test_killed_history.py tests/agents/test_hook_command.py tests/daemon
 
 # The real Claude Code and Gemini CLI, installed by npm into build/e2e, against a model on loopback.
 e2e: $(STAMP)

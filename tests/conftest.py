@@ -29,6 +29,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("USERPROFILE", str(folder))
     monkeypatch.setenv("KINEN_HOME", str(folder / "kinen"))
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("KINEN_DAEMON_AUTO_START", "false")
     return folder
 
 

@@ -17,7 +17,7 @@ BASE = {
     *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
     "configkeys",
     *("gitdir", "registry", "space", "route", "vocabulary"),
-    *("secret_shapes", "lineage", "answers", "question", "wire"),
+    *("secret_shapes", "lineage", "answers", "question", "wire", "brief", "loopback"),
 }
 ALLOWED = {
     "journal": BASE,
@@ -35,7 +35,7 @@ SURFACES = ("cli", "mcp", "web", "tui", "agents", "daemon")
 for _surface in SURFACES:
     ALLOWED[_surface] = BASE | {"memory", "render", "jot"}
 ALLOWED["agents"] |= {"journal"}  # its quick ways: a hook has no time for the façade
-ALLOWED["cli"] |= {"agents", "mcp"}
+ALLOWED["cli"] |= {"agents", "mcp", "daemon"}
 for _base in BASE:
     ALLOWED[_base] = BASE
 ALLOWED["__init__"] = {"memory", "model", "entries", "errors"}

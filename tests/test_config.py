@@ -226,7 +226,7 @@ def test_a_folder_in_place_of_the_file_is_a_config_error(
 @pytest.mark.parametrize("content", ["", "# nothing\n", "~\n", "index:\nsearch: ~\n", "\ufeff{}\n"])
 def test_an_empty_file_sets_nothing(content: str, data: Path, space: Path, ours: Path) -> None:
     ours.write_text(content, encoding="utf-8")
-    assert config.load(data, space) == Config()
+    assert config.load(data, space, {}) == Config()
 
 
 @pytest.mark.parametrize(
@@ -612,7 +612,8 @@ def test_a_value_that_would_not_load_is_not_written(ours: Path) -> None:
         ("index.chunk_size", "nine"),
         ("index.chunk_size", "64"),
         ("index.chunksize", "99"),
-        ("daemon.auto_start", "true"),
+        ("daemon.auto_start", "often"),
+        ("index.path", "elsewhere"),
     ]:
         with pytest.raises(ConfigError):
             config.set_value(ours, dotted, value)

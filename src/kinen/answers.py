@@ -25,7 +25,7 @@ _PLANS = (".memories/.active-plan", ".memories/.active-brief")
 
 def look(asked: str) -> tuple[int, str, str] | None:
     """The exit code, output and remarks of the same question, if nothing has moved since."""
-    here = _here()
+    here = route.here()
     if here is None:
         return None
     try:
@@ -55,7 +55,7 @@ def keep(
 
     It is not, where one of them has moved since the answer was begun: by then it may be old.
     """
-    here = _here()
+    here = route.here()
     if here is None or hours <= 0:
         return
     from contextlib import suppress
@@ -77,15 +77,6 @@ def keep(
         kept = sorted((os.path.join(folder, name) for name in os.listdir(folder)), key=_time)
         for path in kept[: max(0, len(kept) - MOST)]:
             os.unlink(path)
-
-
-def _here() -> route.Route | None:
-    from kinen.errors import KinenError
-
-    try:
-        return route.find(route.default_home(os.environ), os.getcwd())
-    except (OSError, KinenError):
-        return None
 
 
 def _time(path: str) -> float:

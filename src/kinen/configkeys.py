@@ -69,6 +69,12 @@ class HooksSection(NamedTuple):
     inject_on_prompt: bool = False
 
 
+class DaemonSection(NamedTuple):
+    auto_start: bool = True
+    idle_shutdown_minutes: float = 10.0
+    watch_debounce_ms: int = 1000
+
+
 class ConsolidationSection(NamedTuple):
     on_session_close: bool = True
     extract_decisions: bool = True
@@ -89,11 +95,12 @@ class Config(NamedTuple):
     distill: DistillSection = DistillSection()
     consolidation: ConsolidationSection = ConsolidationSection()
     hooks: HooksSection = HooksSection()
+    daemon: DaemonSection = DaemonSection()
     ignored: tuple[str, ...] = ()
     sources: Mapping[str, str] = {}
 
 
-SECTIONS = Config._fields[:9]
+SECTIONS = Config._fields[:10]
 
 
 class Row(NamedTuple):
@@ -199,10 +206,26 @@ ROWS = {
         ),
         Row("hooks", "budget", "int", "most tokens that an agent is told, 0: nothing", 0, 100_000),
         Row("hooks", "inject_on_prompt", "bool", "tell it what belongs to each prompt, too"),
+        Row("daemon", "auto_start", "bool", "a search starts the daemon", dangerous=True),
+        Row(
+            "daemon",
+            "idle_shutdown_minutes",
+            "float",
+            "it ends when nobody has asked for so long, 0: never",
+            0,
+            100_000,
+            dangerous=True,
+        ),
+        Row(
+            "daemon",
+            "watch_debounce_ms",
+            "int",
+            "quiet time after a change before it is indexed",
+            250,
+            600_000,
+            dangerous=True,
+        ),
     )
 }
 # Known names that nothing reads yet: files that have them load.
-RESERVED = (
-    *("index.path", "daemon.auto_start", "daemon.idle_shutdown_minutes"),
-    "daemon.watch_debounce_ms",
-)
+RESERVED = ("index.path",)

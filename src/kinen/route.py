@@ -96,6 +96,16 @@ def find(home: str, folder: str, start: str | None = None) -> Route:
     return _recall(home, folder, env) or _find(home, folder, start, env)
 
 
+def here() -> Route | None:
+    """The route of the working folder; none if it is in no space."""
+    from kinen.errors import KinenError
+
+    try:
+        return find(default_home(os.environ), os.getcwd())
+    except (OSError, KinenError):
+        return None
+
+
 def last_known(home: str, folder: str) -> Route | None:
     """The route that a folder had, whatever moved since."""
     return _recall(home, os.path.realpath(folder), _env(None), moved=True)

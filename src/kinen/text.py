@@ -187,9 +187,12 @@ def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
             f"no time I know: {phrase!r}",
             "use 2026-03-01, 2026-03-01T12:00Z, 2h, 3d, 1w, today or yesterday",
         ) from error
-    if parsed.tzinfo is None:
-        parsed = parsed.astimezone()
-    return _moment(parsed, end and len(phrase) <= 10)
+    try:
+        if parsed.tzinfo is None:
+            parsed = parsed.astimezone()
+        return _moment(parsed, end and len(phrase) <= 10)
+    except (OverflowError, ValueError, OSError) as error:
+        raise QueryError(f"no such time: {phrase!r}", "use a date of this era") from error
 
 
 def _moment(day: object, end: bool) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.agents import brief as briefs
+from kinen import brief as briefs
 from kinen.agents.claude_code import MAKERS, Event, Sieve, asks_kinen, event, summary
 from kinen.text import estimate
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN

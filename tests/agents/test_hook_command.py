@@ -492,7 +492,7 @@ def loaded(said: dict[str, Any]) -> set[str]:
 
 SLOW = {"typing", "json", "subprocess", "hashlib", "inspect", "dataclasses", "contextlib"}
 LIGHT = {
-    *("agents", "agents.brief", "agents.claude_code", "agents.hook", "agents.session", "cli"),
+    *("agents", "brief", "agents.claude_code", "agents.hook", "agents.session", "cli"),
     *("errors", "journal", "journal.append", "journal.quick", "masking", "route", "text"),
     *("secret_shapes", "vocabulary"),
 }

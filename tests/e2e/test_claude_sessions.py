@@ -16,7 +16,7 @@ import pytest
 import kinen.agents
 from e2e.stub_llm import script
 from kinen import Memory
-from kinen.agents.brief import HEAD, KEEP
+from kinen.brief import HEAD, KEEP
 
 if TYPE_CHECKING:
     from e2e.stub_llm import Stub
@@ -34,6 +34,7 @@ class Claude:
             "PATH": f"{Path(sys.executable).parent}:{clients}",
             "HOME": str(home),
             "KINEN_HOME": os.environ["KINEN_HOME"],
+            "KINEN_DAEMON_AUTO_START": "false",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "TERM": "dumb",
             "LANG": "C.UTF-8",

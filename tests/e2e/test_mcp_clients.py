@@ -64,7 +64,8 @@ class Inspector:
         self.env, self.place = env, place
 
     def __call__(self, *words: str) -> Any:
-        settings = f"KINEN_HOME={self.place}", "KINEN_INDEX_EMBEDDING_PROVIDER=none"
+        settings = [f"KINEN_HOME={self.place}", "KINEN_INDEX_EMBEDDING_PROVIDER=none"]
+        settings.append("KINEN_DAEMON_AUTO_START=false")
         told = [word for one in settings for word in ("-e", one)]
         ran = subprocess.run(
             ["mcp-inspector", "--cli", *told, *words],

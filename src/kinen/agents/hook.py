@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from kinen import route
 from kinen.agents import claude_code
 from kinen.agents.claude_code import text_of
 from kinen.agents.session import Session
@@ -30,10 +31,6 @@ PATIENCE = 2.0
 """Seconds that a search has to find what belongs to a prompt."""
 MEMORIES = 40
 """How many of them are tried for the room that there is."""
-ASKED = 16
-"""Words of a prompt that are looked for: each costs time, and most come up again."""
-HITS, HIT = 5, 220
-"""How much of it is told: so many things, of so many characters each."""
 
 
 def main(argv: list[str]) -> int:
@@ -116,7 +113,7 @@ def _prompt(session: Session) -> str:
 
 def _start(session: Session) -> str:
     """Open or resume the capsule, and tell what there is to know."""
-    from kinen.agents.brief import brief, ranked
+    from kinen.brief import brief, ranked
     from kinen.journal import quick
 
     db, source, fresh = session.journal(), text_of(session.said, "source"), True
@@ -137,7 +134,7 @@ def _start(session: Session) -> str:
 
 def _compacting(session: Session) -> str:
     """What must survive a compaction: it becomes part of its instructions."""
-    from kinen.agents.brief import KEEP, brief
+    from kinen.brief import KEEP, brief
 
     text = brief(*_kept(session, session.journal()), None, (), session.budget)
     return f"{KEEP}\n{text}\n" if text else ""
@@ -200,7 +197,7 @@ def _tried(work: Callable[[], bool], *, default: bool) -> bool:
 
 def _kept(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], list[Any]]:
     """The plan and the pins."""
-    from kinen.agents.brief import plan_of
+    from kinen.brief import plan_of
     from kinen.journal import quick
 
     plan = plan_of(session.here.tree, session.now / 1000)
@@ -217,29 +214,29 @@ def _output(event: str, text: str) -> str:
 
 
 def _relevant(prompt: str, session: Session) -> str:
-    """What full text finds for a prompt in other sessions and in files, while there is time."""
-    import signal
-
-    from kinen.agents.brief import related
-    from kinen.memory import Memory
-    from kinen.model import Query
-    from kinen.text import excerpt, terms
+    """What belongs to a prompt: as the daemon has it, else as full text finds in time."""
+    from kinen import wire
 
     if not os.path.exists(os.path.join(session.here.data, "index.db")):
         return ""  # making one takes longer than anybody waits here
+    home = route.default_home(os.environ)
+    if not wire.own_settings(os.environ):
+        said = {"prompt": prompt, "session": session.id, "budget": session.budget}
+        line, space = "POST /v1/context/prompt", session.here.root
+        answer = wire.ask(home, line, said, space=space, wait=PATIENCE)
+        if answer is not None and answer.code == 200:
+            return text_of(parsed(answer.body), "text")
+    import signal
+
+    from kinen.memory import Memory
+
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, _enough)
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-    asked = terms(prompt, ASKED)
     with Memory.open() as memory:
-        found = memory.search(Query(" ".join(asked), limit=4 * HITS, mode="fulltext"))
-    hits = [
-        (one.record.ref, excerpt(one.chunk.text, HIT))
-        for one in found
-        if one.record.session != session.id
-        and len({*asked} & {*terms(one.chunk.text, 1000)}) >= min(2, len(asked))
-    ]
-    return related(hits[:HITS], session.budget)
+        if memory.config.daemon.auto_start:
+            wire.start(home)
+        return memory.related(prompt, session.id, session.budget)
 
 
 def _enough(*_: object) -> None:

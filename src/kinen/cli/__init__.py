@@ -46,6 +46,8 @@ COMMANDS = (
     ("Set up", "uninstall", "kinen.cli.install:uninstall", "take that away again"),
     ("Set up", "hooks", "kinen.cli.hooks", "index each commit by itself, with git hooks"),
     ("Set up", "mcp", "kinen.cli.mcp:mcp", "serve the memory to agents over MCP"),
+    ("Set up", "serve", "kinen.cli.daemon:serve", "serve the memory over HTTP, with a token"),
+    ("Set up", "daemon", "kinen.cli.daemon:daemon", "the process that keeps things warm"),
     ("Set up", "completion", "kinen.cli.completion", "completion for bash, zsh or fish"),
     ("Set up", "demo", "kinen.cli.demo", "build a small space and ask it three questions"),
 )

@@ -62,6 +62,7 @@ def examine() -> Iterator[Finding]:
         yield Finding("your config", True, config.user_file())
     except KinenError as error:
         yield Finding("your config", False, error.message, error.hint)
+    yield _daemon(home)
     try:
         for one in spaces.registered(home):
             if one.missing:
@@ -94,6 +95,22 @@ def _writable(home: str) -> Finding:
             "data folder", False, f"{home}: {error}", "set KINEN_HOME to a folder of yours"
         )
     return Finding("data folder", True, home)
+
+
+def _daemon(home: str) -> Finding:
+    """One that died or hangs is put away here: the next search starts another."""
+    from kinen.daemon import control
+
+    mended = control.mend(home)
+    if mended:
+        return Finding("daemon", True, f"{mended}; the next search starts another")
+    seen = control.look(home)
+    bad = [one for one in seen.state.get("spaces", ()) if one["error"]]
+    if bad:
+        said = f"{bad[0]['name']}: {bad[0]['error']}"
+        return Finding("daemon", False, said, "kinen daemon status")
+    running = f"runs, pid {seen.state['pid']}" if seen.state else "does not run; none is needed"
+    return Finding("daemon", True, running)
 
 
 def _memory(root: str) -> Iterator[Finding]:

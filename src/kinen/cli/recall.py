@@ -63,7 +63,7 @@ EPILOG = """Examples:
 def recall(text: str, **options: Any) -> int:
     """Print what an agent should know; 1 if there is nothing."""
     asked = repr((text, sorted(options.items()))) if _lasting(options) else ""
-    known = answers.look(asked) if asked else None
+    known = answers.look(asked) if asked else _asked(text, options)
     if known is None:
         began = time.time()
         given, hours = ask(text, options)
@@ -82,6 +82,19 @@ def recall(text: str, **options: Any) -> int:
     if output:
         print(output)
     return code
+
+
+def _asked(text: str, options: dict[str, Any]) -> tuple[int, str, str] | None:
+    """What the daemon recalls; digests are made and kept here."""
+    if len(options["spaces"]) > 1 or "all" in options["spaces"] or distiller_of(options):
+        return None
+    from kinen.cli.warm import answered
+
+    words = {name: options[name] for name in PLAIN} | {"query": text, "full": bool(options["full"])}
+    words |= {"since": since_of(options)}
+    space = options["spaces"][0] if options["spaces"] else ""
+    found = answered("POST /v1/recall", words, space, as_json=options["as_json"])
+    return (found[0], found[1], "\n".join(found[2])) if found else None
 
 
 def _lasting(options: dict[str, Any]) -> bool:
@@ -106,6 +119,7 @@ def _told(given: Recall, *, as_json: bool) -> tuple[int, str, str]:
 
 def ask(text: str, options: dict[str, Any]) -> tuple[Recall, float]:
     """What is recalled, and how many hours a digest holds."""
+    from kinen.cli.warm import started
     from kinen.errors import QueryError
     from kinen.memory import Memory, recall_spaces
 
@@ -115,7 +129,7 @@ def ask(text: str, options: dict[str, Any]) -> tuple[Recall, float]:
         if distiller:
             raise QueryError("a digest is of one space", "leave --distill, or name one space")
         return recall_spaces(spaces, lambda _memory: query, Memory, full=options["full"]), 0
-    with Memory.open(space=spaces[0] if spaces else None) as memory:
+    with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
         given = memory.recall(query, full=options["full"], distiller=distiller)
         wanted = memory.distillers(distiller)[:1] if given.digest else ()
         first = given.digest is None or given.digest.by in wanted  # else another was to answer

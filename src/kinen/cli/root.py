@@ -56,8 +56,8 @@ def run(words: list[str]) -> int:
             return fail(error.format_message() + hint)
         except click.ClickException as error:
             return fail(error.format_message())
-        except click.Abort:
-            return ERROR
+        except click.Abort as error:
+            return 130 if isinstance(error.__cause__, KeyboardInterrupt) else ERROR
         return code if isinstance(code, int) else 0
 
     return guarded(call)

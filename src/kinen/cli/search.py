@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING, Any
 
-from kinen import render
 from kinen.cli.options import Option
-from kinen.cli.run import FOUND, NOTHING, colours, note
-from kinen.errors import QueryError
-from kinen.model import MODES
-from kinen.question import search_query
 
+# An answer of the daemon is printed by a process that loads little more than this.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     import click
 
     from kinen.model import Hits, Query
 
+MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
+"""As `kinen.model` has them."""
 OPTIONS = (
     Option(("--semantic",), "semantic", "by meaning only", bool),
     Option(("--fulltext",), "fulltext", "by word only", bool),
@@ -59,32 +60,64 @@ EPILOG = """Examples:
 
 def search(text: str, **options: Any) -> int:
     """Find things and print them: `path:line` first. Exit 0 found, 1 nothing, 2 error."""
-    hits = ask(text, options)
-    if options["as_json"]:
-        print(render.to_json(render.hits_json(hits)))
-    else:
-        for remark in hits.notes:
+    code, said, notes = asked(text, options) or _found(text, options)
+    if notes and not options["as_json"]:
+        from kinen.cli.run import note
+
+        for remark in notes:
             note(remark)
-        if options["files"]:
-            paths = dict.fromkeys(render.place(hit) for hit in hits)
-            sys.stdout.writelines(f"{path}\n" for path in paths)
-        elif hits:
-            print(render.hits_text(hits, style=colours(), explain=options["explain"]))
-    return FOUND if hits else NOTHING
+    if said:
+        print(said)
+    return code
+
+
+def asked(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | None:
+    """What the daemon finds, as it is to be printed; None where it is not there or not the one."""
+    if len(options["spaces"]) > 1 or "all" in options["spaces"] or options["near"]:
+        return None
+    from kinen.cli.warm import answered
+
+    words = {name: options[name] for name in PLAIN} | {"kinds": options["events"]}
+    looks = {name: bool(options[name]) for name in ("files", "explain")} | {"colour": coloured()}
+    words |= {"query": text, "mode": mode_of(options)} | ({} if options["as_json"] else looks)
+    space = options["spaces"][0] if options["spaces"] else ""
+    return answered("POST /v1/search", words, space, as_json=options["as_json"])
+
+
+def coloured() -> bool:
+    """Colour on a terminal only, and not against NO_COLOR."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+def _found(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
+    """What this process finds by itself."""
+    from kinen import render
+    from kinen.cli.run import FOUND, NOTHING
+
+    hits = ask(text, options)
+    code = FOUND if hits else NOTHING
+    if options["as_json"]:
+        return code, render.to_json(render.hits_json(hits)), []
+    looks = {"files": options["files"], "explain": options["explain"]}
+    return code, render.search_text(hits, **looks, colour=coloured()), [*hits.notes]
 
 
 def ask(text: str, options: dict[str, Any]) -> Hits:
+    from kinen.cli.warm import started
     from kinen.memory import Memory, search_spaces
 
     spaces = options["spaces"]
     if len(spaces) > 1 or "all" in spaces:
         return search_spaces(spaces, lambda memory: query_of(text, options, memory))
-    with Memory.open(space=spaces[0] if spaces else None) as memory:
+    with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
         return memory.search(query_of(text, options, memory))
 
 
 def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
     """The command line's words as a query, with the space's defaults."""
+    from kinen.question import search_query
+
     return search_query(
         text,
         memory.config.search,
@@ -100,6 +133,8 @@ def mode_of(options: dict[str, Any]) -> str:
     modes = [name for name in ("semantic", "fulltext") if options[name]]
     modes += [options["mode"]] if options["mode"] else []
     if len(modes) > 1:
+        from kinen.errors import QueryError
+
         raise QueryError(f"{' and '.join(modes)} exclude each other", "give one mode")
     return modes[0] if modes else ""
 

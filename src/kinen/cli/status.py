@@ -7,6 +7,7 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
+from kinen.render.daemon import daemon_text
 
 
 def command() -> click.Command:
@@ -18,12 +19,17 @@ def command() -> click.Command:
 @for_scripts
 def status(space: str | None, as_json: bool) -> int:
     """What this space remembers, with which model, and what needs attention."""
+    from kinen.daemon import control
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
         state = memory.status()
+        seen = control.look(memory.space.home)
     if as_json:
-        print(render.to_json(render.status_json(state)))
+        print(render.to_json({**render.status_json(state), "daemon": seen.state or None}))
     else:
-        print(render.status_text(state, colours()))
+        style = colours()
+        print(render.status_text(state, style))
+        told = daemon_text(seen.state, seen.last, held=seen.held, style=style)
+        print(f"{style('dim', 'daemon    ')} {told}")
     return 0

@@ -21,14 +21,24 @@ def load(
     api_key: str = "",
     path: str = "",
     timeout: float = 30.0,
+    daemon: tuple[str, str] | None = None,
 ) -> Embedder | None:
-    """The embedder of that name, or None for `none`; nothing is loaded before its first use."""
+    """The embedder of that name, or None for `none`; nothing is loaded before its first use.
+
+    A model of our own has questions embedded by the daemon of a home, asked for a space, while
+    there is one.
+    """
     if provider == "none":
         return None
     if provider == "onnx":
         from kinen.embed.onnx import OnnxEmbedder
 
-        return OnnxEmbedder(path)
+        own = OnnxEmbedder(path)
+        if daemon is None:
+            return own
+        from kinen.embed.warm import WarmEmbedder
+
+        return WarmEmbedder(own, *daemon)
     if provider == "ollama":
         from kinen.embed.http import OllamaEmbedder
 

@@ -79,6 +79,11 @@ class OnnxEmbedder:
         return f"OnnxEmbedder({str(self._model)!r})"
 
     @property
+    def loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._loaded is not None
+
+    @property
     def name(self) -> str:
         return self._model.stem if self._shipped else str(self._folder)
 

@@ -15,6 +15,8 @@ from kinen.database import BUSY_MS, integrity, remove_database, statements, tran
 SCHEMA = 4
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
+DAMAGED = 1
+"""The application id of a database that was put in place of a damaged one."""
 LATE = {
     "touches_path": "touches(path, commit_id)",
     "records_at": "records(at)",
@@ -118,9 +120,18 @@ def open_database(path: str, tables: str, schema: int) -> sqlite3.Connection:
                 raise
             remove_database(path)
             db, found = connect(path), 0
+            db.execute(f"PRAGMA application_id={DAMAGED}")
         if found != schema:
             create(db, tables, schema)
         return db
+
+
+def was_damaged(db: sqlite3.Connection) -> bool:
+    """Whether it was put in place of a damaged one; this is told once."""
+    if db.execute("PRAGMA application_id").fetchone()[0] != DAMAGED:
+        return False
+    db.execute("PRAGMA application_id=0")
+    return True
 
 
 def create(db: sqlite3.Connection, tables: str, schema: int) -> None:

@@ -350,6 +350,9 @@ def sync_lock(path: str, wait: float) -> Iterator[None]:
         try:
             db.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                with translated(path):
+                    raise
             raise Busy(
                 "another kinen is indexing this space", "wait for it, then run it again"
             ) from error

@@ -76,6 +76,15 @@ class Wanted(NamedTuple):
     audit: bool = False
     """Also what was forgotten, and pins that expired."""
     now: int = 0
+    scope: Scope = Scope()
+    """The same as a whole, where the fields above know beginnings."""
+    kinds: tuple[str, ...] = ()
+    status: str = ""
+    """Of capsules: `open` or `closed`."""
+    redacted: bool = True
+    """Also what was emptied."""
+    past: tuple[int, str] | None = None
+    """Only what comes after an entry of this time and id."""
 
 
 def entries(db: sqlite3.Connection, plural: str, wanted: Wanted) -> tuple[list[Any], int]:
@@ -83,32 +92,40 @@ def entries(db: sqlite3.Connection, plural: str, wanted: Wanted) -> tuple[list[A
     noun = NOUNS[plural]
     where, values = _where(noun, wanted)
     count = db.execute(f"SELECT COUNT(*) FROM {noun.table}{where}", values).fetchone()[0]
+    return page(db, plural, wanted), count
+
+
+def page(db: sqlite3.Connection, plural: str, wanted: Wanted) -> list[Any]:
+    """The same without counting them."""
+    noun = NOUNS[plural]
+    where, values = _where(noun, wanted)
     limit = " LIMIT ?" if wanted.limit else ""
     rows = db.execute(
         f"SELECT {noun.columns} FROM {noun.table}{where} ORDER BY {noun.time} DESC, id DESC{limit}",
         [*values, wanted.limit] if wanted.limit else values,
     )
-    return [made(noun.kind, row) for row in rows], count
+    return [made(noun.kind, row) for row in rows]
 
 
 def _where(noun: Noun, wanted: Wanted) -> tuple[str, list[Any]]:
     clauses: list[str] = []
     values: list[Any] = []
-    scoped = " AND ".join(
-        f"substr({name}, 1, length(?)) = ?"
-        for name in ("session", "repo", "agent")
-        if getattr(wanted, name)
-    )
+    begun = {name: getattr(wanted, name) for name in ("session", "repo", "agent")}
+    scoped = [f"substr({name}, 1, length(?)) = ?" for name, value in begun.items() if value]
+    scoped += [f"{name} = ?" for name, value in wanted.scope._asdict().items() if value]
     if scoped:
-        inner = f"capsule IN (SELECT id FROM capsules WHERE {scoped})"
-        clauses.append(inner if noun.kind == "summary" else scoped)
-        given = (wanted.session, wanted.repo, wanted.agent)
-        values += [value for value in given if value for _ in range(2)]
-    if wanted.kind:
+        said = " AND ".join(scoped)
+        inner = f"capsule IN (SELECT id FROM capsules WHERE {said})"
+        clauses.append(inner if noun.kind == "summary" else said)
+        values += [value for value in begun.values() if value for _ in range(2)]
+        values += filter(None, wanted.scope)
+    kinds = (*wanted.kinds, *filter(None, [wanted.kind]))
+    if kinds:
         if noun.kind in ("summary", "pin"):
             raise QueryError(f"{noun.table} have no kind", "ask for them without one")
-        clauses.append("kind = ?" if noun.kind == "observation" else "type = ?")
-        values.append(wanted.kind)
+        column = "kind" if noun.kind == "observation" else "type"
+        clauses.append(f"{column} IN ({', '.join('?' * len(kinds))})")
+        values += kinds
     if wanted.capsule:
         if noun.kind not in ("observation", "summary"):
             raise QueryError(f"{noun.table} are in no capsule", "ask for them without one")
@@ -120,6 +137,14 @@ def _where(noun: Noun, wanted: Wanted) -> tuple[str, list[Any]]:
     if wanted.before:
         clauses.append(f"{noun.time} <= ?")
         values.append(wanted.before)
+    if wanted.status:
+        clauses.append("status = ?")
+        values.append(wanted.status)
+    if not wanted.redacted:
+        clauses.append("redacted = 0")
+    if wanted.past:
+        clauses.append(f"({noun.time}, id) < (?, ?)")
+        values += wanted.past
     if not wanted.audit:
         alive = "expires_at = 0 OR expires_at > ?" if noun.kind == "pin" else "forgotten_at = 0"
         clauses.append(f"({alive})")

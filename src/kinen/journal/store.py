@@ -141,20 +141,31 @@ class Journal:
     # Capsules
 
     def open_capsule(
-        self, intent: str, type_: str, scope: Scope, now: int, *, resume: bool = False
+        self,
+        intent: str,
+        type_: str,
+        scope: Scope,
+        now: int,
+        *,
+        resume: bool = False,
+        id_: str = "",
     ) -> Capsule:
         """Begin a capsule; one that is still open for the same session was left by a crash.
 
-        With `resume` that one goes on instead.
+        With `resume` that one goes on instead. One that has the id already is begun once.
         """
         with self.writing() as db:
+            known: Capsule | None = reading.entry(db, "capsule", id_) if id_ else None
+            if known:
+                return known
             same = self._open(db, "type = ? AND session = ?", type_, scope.session)
             if same and resume:
                 return same[-1]
             for left in same:
                 self._close(db, left, "", "abandoned", now)
             self._close_idle(db, now)
-            capsule = Capsule(append.ulid(now), type_, mask(intent)[0], "open", now, scope=scope)
+            name = id_ or append.ulid(now)
+            capsule = Capsule(name, type_, mask(intent)[0], "open", now, scope=scope)
             db.execute(
                 "INSERT INTO capsules(id, type, intent, status, opened_at, session, repo, agent,"
                 " user, task) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",

@@ -1,13 +1,15 @@
 """Tools that ask the memory: search, recall, context, links, the state of the index."""
 
+import os
 import time
 from collections.abc import Callable
+from threading import Thread
 from typing import Annotated, Literal
 
 from anyio import from_thread
 from pydantic import AliasChoices, Field
 
-from kinen import render
+from kinen import render, wire
 from kinen.mcp import models
 from kinen.mcp.tool import (
     Answer,
@@ -99,7 +101,16 @@ class Search(Tool):
             limit=self.limit,
             context=self.context_chunks,
         )
-        return found(memory.search(query), self.budget, explain=self.explain)
+        answer = found(memory.search(query), self.budget, explain=self.explain)
+        wake(memory)
+        return answer
+
+
+def wake(memory: Memory) -> None:
+    """Have a daemon embed the next question: each agent has a server, and each a model else."""
+    pid = wire.start(memory.space.home) if memory.config.daemon.auto_start else 0
+    if pid and hasattr(os, "waitpid"):  # we may outlive it, and then it is ours to bury
+        Thread(target=os.waitpid, args=(pid, 0), daemon=True).start()
 
 
 def found(hits: Hits, budget: int, *, explain: bool) -> Answer:
@@ -191,6 +202,7 @@ class Recall(Tool):
         )
         distiller = "configured" if self.distill else ""
         given = memory.recall(query, full=self.full, distiller=distiller)
+        wake(memory)
         value = models.Recalled(**recall_json(given))
         for item in value.items if not self.explain else ():
             item.votes = []

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
-import secrets
-import socket
-import stat
 import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from kinen import config, space
-from kinen.errors import ConfigError, KinenError, SpaceError
+from kinen.errors import SpaceError
+from kinen.loopback import HOST, listening, token
 from kinen.memory import Memory
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Awaitable, Callable, MutableMapping
 
     Scope = MutableMapping[str, Any]
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
         Awaitable[None],
     ]
 
-HOST, PATH = "127.0.0.1", "/mcp"
+PATH = "/mcp"
 TOKEN_FILE = "mcp.token"  # noqa: S105
 GUARD = "KINEN_DISTILLING"
 """An agent waits for the answer: no other agent is started to make it."""
@@ -86,38 +85,8 @@ async def _http(server: Any, door: socket.socket, secret: str) -> None:
     await uvicorn.Server(settings).serve(sockets=[door])
 
 
-def listening(port: int) -> socket.socket:
-    door = socket.socket()
-    try:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(os.name != "nt"))
-        door.bind((HOST, port))
-    except OSError as error:
-        door.close()
-        raise KinenError(f"port {port}: {error.strerror}", "choose another by --port") from error
-    return door
-
-
 def token_file() -> str:
     return os.path.join(config.default_home(os.environ), TOKEN_FILE)
-
-
-def token(path: str) -> str:
-    """The secret that clients show, made if there is none; only its owner may read it."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        pass
-    else:
-        with os.fdopen(file, "w", encoding="ascii") as made:
-            made.write(secrets.token_urlsafe(32) + "\n")
-    if os.name != "nt" and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
-        raise ConfigError(f"others may read {path}", "remove it: a new token is made")
-    with open(path, encoding="utf-8", errors="replace") as kept:
-        secret = kept.read().strip()
-    if len(secret) < 16 or not secret.isascii():
-        raise ConfigError(f"no token in {path}", "remove it: a new one is made")
-    return secret
 
 
 def guarded(app: App, secret: str) -> App:

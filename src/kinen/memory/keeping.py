@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]
 
+MEMORIES = 40
+"""How many of them are tried for the room that there is in a brief."""
+
 
 class Keeping(Asking):
     """Everything that writes to the journal."""
@@ -86,16 +89,17 @@ class Keeping(Asking):
         type: str = "session",  # noqa: A002
         scope: Scope | Mapping[str, str] | None = None,
         resume: bool = False,
+        id: str = "",  # noqa: A002
     ) -> Capsule:
         """Begin a capsule. One left open for the same session is closed as abandoned first, or,
-        with `resume`, goes on.
+        with `resume`, goes on. The same `id` is begun once.
         """
         from kinen.vocabulary import CAPSULE_TYPES
 
         if type not in CAPSULE_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
         return self._journal.open_capsule(
-            intent, type, self._scope(scope), _milliseconds(), resume=resume
+            intent, type, self._scope(scope), _milliseconds(), resume=resume, id_=id
         )
 
     def close_capsule(
@@ -133,6 +137,44 @@ class Keeping(Asking):
             return [], 0
         chosen = reading.Wanted(**wanted, now=_milliseconds())
         return reading.entries(self._journal.db, plural, chosen)
+
+    def page(
+        self, plural: str, limit: int, **wanted: Any
+    ) -> tuple[list[Any], tuple[int, str] | None]:
+        """So many of the newest, and the place to go on from (`past`) if there are more."""
+        from kinen.journal import reading
+
+        if not self._journal.exists:
+            return [], None
+        chosen = reading.Wanted(**wanted, limit=limit + 1, now=_milliseconds())
+        found = reading.page(self._journal.db, plural, chosen)
+        if len(found) <= limit:
+            return found, None
+        last = found[limit - 1]
+        return found[:limit], (getattr(last, reading.NOUNS[plural].time), last.id)
+
+    def observed(self, id: str) -> bool:  # noqa: A002
+        """Whether there is, or was, an observation of that id."""
+        from kinen.journal import reading
+
+        return self._journal.exists and bool(reading.entry(self._journal.db, "observation", id))
+
+    def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
+        """What an agent is told when it begins, or has to keep when it compacts."""
+        from kinen.brief import KEEP, brief, plan_of, ranked
+        from kinen.journal import quick
+
+        at, size = _milliseconds(), budget or self.config.hooks.budget
+        plan, db = plan_of(self.space.root, at / 1000), None
+        if self._journal.exists:
+            db = self._journal.db
+        pins = quick.pins(db, session, agent, at) if db else []
+        if compacting or not db:
+            text = brief(plan, pins, None, (), size)
+            return f"{KEEP}\n{text}\n" if text and compacting else text
+        last = quick.summary(db, quick.named(agent, session) if session else "")
+        memories = ranked(quick.memories(db), quick.touched(db))[:MEMORIES]
+        return brief(plan, pins, last, memories, size)
 
     def journal_state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""

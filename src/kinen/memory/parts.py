@@ -28,12 +28,24 @@ if TYPE_CHECKING:
 class Parts:
     """What every memory is made of."""
 
-    def __init__(self, space: Space, config: Config) -> None:
+    def __init__(
+        self,
+        space: Space,
+        config: Config,
+        *,
+        models: dict[tuple[object, ...], Embedder | None] | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """With `models`, those are shared with other memories; `tell` hears of repairs."""
         self.space = space
         self.config = config
+        self._tell = tell
         self._index: Reader | None = None
         self._stored: Cache | None = None
         self._model: Embedder | None = None
+        self._models = models
+        self._opened = 0
+        self._mendings: list[str] = []
         self._loaded: tuple[str, Scan | None] = ("", None)
         self._log: Journal | None = None
         self._repository: tuple[str, str] | None = None
@@ -76,8 +88,15 @@ class Parts:
         if self._index is None:
             from kinen.index.reader import Reader
 
-            self._index = Reader(self._file("index.db"))
+            path = self._file("index.db")
+            self._index = Reader(path)
+            self._opened = _inode(path)
         return self._index
+
+    def renew(self) -> None:
+        """Let go of an index that was put in place of another one since it was opened."""
+        if self._index is not None and _inode(self._file("index.db")) != self._opened:
+            self.close()
 
     @property
     def _journal(self) -> Journal:
@@ -120,19 +139,28 @@ class Parts:
 
     @property
     def _embedder(self) -> Embedder | None:
+        if self._models is not None:
+            key = tuple(self.config.index)
+            if key not in self._models:
+                self._models[key] = self._load(None)
+            return self._models[key]
         if self._model is None:
-            from kinen.embed import load
-
-            settings = self.config.index
-            self._model = load(
-                settings.embedding_provider,
-                model=settings.embedding_model,
-                endpoint=settings.embedding_endpoint,
-                api_key=os.environ.get(settings.embedding_key_env, ""),
-                path=settings.embedding_path,
-                timeout=settings.embedding_timeout,
-            )
+            self._model = self._load((self.space.home, self.space.root))
         return self._model
+
+    def _load(self, daemon: tuple[str, str] | None) -> Embedder | None:
+        from kinen.embed import load
+
+        settings = self.config.index
+        return load(
+            settings.embedding_provider,
+            model=settings.embedding_model,
+            endpoint=settings.embedding_endpoint,
+            api_key=os.environ.get(settings.embedding_key_env, ""),
+            path=settings.embedding_path,
+            timeout=settings.embedding_timeout,
+            daemon=daemon,
+        )
 
     def _scan(self, embedder: Embedder) -> Scan | None:
         from kinen.index import vectors
@@ -157,3 +185,10 @@ class Parts:
         if inside == ".." or inside.startswith("../"):
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return inside
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0

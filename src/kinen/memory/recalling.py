@@ -33,6 +33,10 @@ SHORT = ("checkpoint", "plan", "commit", "summary", "capsule", "memory")
 """Kinds of records that are recalled once, whatever part of them was found."""
 READS = 40
 """Hits that a digest is made of."""
+ASKED = 16
+"""Words of a prompt that are looked for: each costs time, and most come up again."""
+TOLD_HITS, TOLD_LENGTH = 5, 220
+"""How much of that an agent is told: so many things, of so many characters each."""
 LEAST = 40
 """Tokens below which no digest is worth its heading."""
 
@@ -74,6 +78,20 @@ class Recalling(Tracing):
             remark = f"{len(found.hits)} hits, and no room for a digest of them in {budget} tokens"
             return given._replace(notes=(*given.notes, remark))
         return tiers.with_digest(given, self.digest(asked.text, passages, room, distiller))
+
+    def related(self, prompt: str, session: str, budget: int) -> str:
+        """What full text finds for a prompt in other sessions and in files, as an agent is told."""
+        from kinen.brief import related
+
+        asked = terms(prompt, ASKED)
+        found = self.search(Query(" ".join(asked), limit=4 * TOLD_HITS, mode="fulltext"))
+        hits = [
+            (one.record.ref, excerpt(one.chunk.text, TOLD_LENGTH))
+            for one in found
+            if one.record.session != session
+            and len({*asked} & {*terms(one.chunk.text, 1000)}) >= min(2, len(asked))
+        ]
+        return related(hits[:TOLD_HITS], budget)
 
     def _recalled(self, asked: Query, least: int) -> Found:
         from kinen.recall.fuse import RECENCY_WEIGHT

@@ -37,6 +37,7 @@ class Spaces:
         """Ask the memory of the first folder that is in a space."""
         memory, lock = self._keep(self._first(folders))
         with lock:
+            memory.renew()
             return call(memory)
 
     def apart(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
@@ -53,12 +54,16 @@ class Spaces:
                 lock.release()
 
     def _first(self, folders: Sequence[str]) -> Memory:
+        told: SpaceError | None = None
         for folder in folders:
             try:
                 return self._open(folder)
-            except SpaceError:
-                continue
-        return self._open("")
+            except SpaceError as error:
+                told = told or error
+        try:
+            return self._open("")
+        except SpaceError as error:
+            raise told or error from None
 
     def _keep(self, made: Memory) -> Kept:
         """The open memory of the same space, unless its settings or its data have moved since."""

@@ -8,20 +8,22 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen import space as spaces
-from kinen.errors import Busy, EmbedError, StoreError
+from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.parts import Parts
 from kinen.model import Status
 from kinen.text import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from kinen.index.history import Settings
     from kinen.model import Report
     from kinen.ports import Embedder, Source
     from kinen.sources.git import Log
+    from kinen.sources.gitstep import Steps
     from kinen.sources.rules import Rules
+    from kinen.sources.watching import Watched
 
     Progress = Callable[[str, int, int], None]
     T = TypeVar("T")
@@ -38,6 +40,15 @@ SMALL, EMBED_SECONDS = 20_000, 2.0
 
 class Syncing(Parts):
     """Everything that brings the index up to date."""
+
+    _steps: Steps | None = None
+    _followed = False
+
+    def close(self) -> None:
+        if self._steps is not None:
+            self._steps.close()
+            self._steps = None
+        super().close()
 
     def sync(
         self,
@@ -57,6 +68,8 @@ class Syncing(Parts):
         until = float("inf") if seconds is None else began + seconds
         tell = progress or _silent
         notes: list[str] = []
+        if not os.path.isdir(self.space.root):  # nothing there is not nothing to remember
+            raise SpaceError(f"{self.space.root} is gone", "bring it back, or `kinen space remove`")
         if not self.space.roots:
             self.space = spaces.register(self.space)
 
@@ -86,6 +99,7 @@ class Syncing(Parts):
     def _sync(
         self, embed: bool, rebuild: bool, session: str, tell: Progress, enough: Callable[[], bool]
     ) -> Report:
+        from kinen.index.schema import was_damaged
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
         from kinen.sources.links import Names
@@ -93,6 +107,8 @@ class Syncing(Parts):
         files = self._files(session)
         sources: list[Source] = [files, self._entries] if self._journal.exists else [files]
         with contextlib.closing(Writer(self._file("index.db"))) as writer:
+            if was_damaged(writer.db):
+                self._mended("index.db")
             if rebuild and not session:
                 writer.clear()
             return sync(
@@ -141,7 +157,11 @@ class Syncing(Parts):
         settings = self.config.index
         log = Log(git, self.space.root, size=settings.chunk_size, overlap=settings.chunk_overlap)
         if known:
-            log.begin(known)
+            # A memory that stays open has a git that stays: starting one takes the longest.
+            if self._steps is not None or self._followed:
+                self._steps = log.steps(self._steps)
+            self._followed = True
+            log.begin(known, self._steps)
         hands: list[Hand] = []
         if self._journal.exists:
             from kinen.journal.reading import tag_ops
@@ -228,20 +248,41 @@ class Syncing(Parts):
 
     def _embed_new(self, embedder: Embedder) -> None:
         """Vectors for what is new, in a space where that takes no time worth mentioning."""
-        from kinen.index.sync import Job, sync_vectors
-        from kinen.index.writer import Writer, sync_lock
-
         done = f"{embedder.fingerprint}:{self._reader.meta('generation')}"
         if self._reader.meta("embedded") == done or self._reader.chunk_count() > SMALL:
             return
         until = time.monotonic() + EMBED_SECONDS
+        with contextlib.suppress(Busy):
+            self._embed_until(embedder, lambda: time.monotonic() > until)
+
+    def embed_new(self, enough: Callable[[], bool]) -> tuple[int, int]:
+        """Vectors for what has none, until it is enough: how many were made and are missing."""
+        embedder = self._embedder
+        return self._embed_until(embedder, enough) if embedder else (0, 0)
+
+    def _embed_until(self, embedder: Embedder, enough: Callable[[], bool]) -> tuple[int, int]:
+        from kinen.index.sync import Job, sync_vectors
+        from kinen.index.writer import Writer, sync_lock
+
         with (
-            contextlib.suppress(Busy),
             sync_lock(self._file("sync.lock"), 0),
             contextlib.closing(Writer(self._file("index.db"))) as writer,
         ):
-            job = Job(writer, self._cache, _silent, lambda: time.monotonic() > until)
-            sync_vectors(job, embedder)
+            return sync_vectors(Job(writer, self._cache, _silent, enough), embedder)
+
+    def vectors(self, texts: Sequence[str], model: str) -> bytes:
+        """Vectors of questions as little-endian float32 rows, for whoever uses the same model."""
+        embedder = self._embedder
+        if embedder is None or embedder.fingerprint != model:
+            raise QueryError(f"this space has another model than {model}", "embed it yourself")
+        found: bytes = embedder.embed(texts, query=True).astype("<f4").tobytes()
+        return found
+
+    def watched(self) -> Watched:
+        """What has to be watched to notice that the index is behind."""
+        from kinen.sources.watching import watched
+
+        return watched(self.space.root, git=self._git, spools=self._spools)
 
     def _healed(self, call: Callable[[], T], notes: list[str]) -> T:
         """Do something; should a derived database turn out damaged, build it again first."""
@@ -257,12 +298,25 @@ class Syncing(Parts):
             if not damaged:
                 raise
             names = " and ".join(os.path.basename(path) for path in damaged)
-            notes.append(f"{names} was damaged and is being built again")
+            self._mended(names)
             return call()
+        finally:
+            notes += self._mendings
+            self._mendings.clear()
+
+    def _mended(self, names: str) -> None:
+        said = f"{names} was damaged and is built again"
+        self._mendings.append(said)
+        if self._tell:
+            self._tell(f"{self.space.name}: {said}")
 
     def _first_sync(self) -> list[str]:
         if os.path.exists(self._file("index.db")) and self._reader.meta("synced"):
             return self._follow()
+        from kinen.index.schema import was_damaged
+
+        if was_damaged(self._reader.db):
+            self._mended("index.db")
         try:
             report = self.sync(seconds=FIRST_SEARCH_SECONDS, wait=0.2)
         except Busy:

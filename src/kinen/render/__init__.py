@@ -109,6 +109,15 @@ def hits_text(hits: Hits, *, style: Style = PLAIN, explain: bool = False) -> str
     return "\n".join(hit_text(hit, asked, style=style, explain=explain) for hit in hits)
 
 
+def search_text(
+    hits: Hits, *, files: bool = False, explain: bool = False, colour: bool = False
+) -> str:
+    """What `kinen search` prints: hits, or only where they are."""
+    if files:
+        return "\n".join(dict.fromkeys(place(hit) for hit in hits))
+    return hits_text(hits, style=Style(colour=colour), explain=explain)
+
+
 def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: bool = False) -> str:
     at = best_line(hit.chunk, asked)
     head = style("path", f"{hit.space}:{place(hit)}" if hit.space else place(hit))

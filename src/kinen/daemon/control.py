@@ -1,0 +1,150 @@
+"""Dealing with the daemon from outside: whether there is one, starting, stopping, mending."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from typing import Any, NamedTuple
+
+from kinen import wire
+from kinen.daemon import diary
+from kinen.errors import KinenError
+
+STARTING, STOPPING, DYING = 15.0, 10.0, 3.0
+"""Seconds that it may take to listen, to end, and to end if it does not listen."""
+HUNG = 2.0
+"""Seconds without a sign after which one that holds the lock is taken for dead."""
+STEP = 0.02
+
+
+class Seen(NamedTuple):
+    """What there is of a daemon."""
+
+    state: dict[str, Any]
+    """What it says of itself; empty if it says nothing."""
+    held: bool
+    """Whether some process holds its lock."""
+    last: dict[str, Any]
+    """What the last one wrote."""
+
+
+def look(home: str, sign: float = HUNG) -> Seen:
+    """Ask the daemon how it is, and look at what lies around if it does not say."""
+    answer = wire.ask(home, "GET /v1/status", sign=sign)
+    state: dict[str, Any] = {}
+    if answer is not None and answer.code == 200:
+        with contextlib.suppress(ValueError):
+            state = json.loads(answer.body).get("daemon") or {}
+    held = bool(state) or (os.path.isdir(home) and wire.running(home))
+    return Seen(state, held, diary.read(home))
+
+
+def start(home: str) -> tuple[dict[str, Any], bool]:
+    """A daemon that answers, and whether it was started for that."""
+    seen = look(home)
+    if seen.state:
+        return seen.state, False
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    pid = 0 if seen.held else wire.spawn(home)
+    end = time.monotonic() + STARTING
+    while time.monotonic() < end:
+        state = look(home, STEP).state
+        if state:
+            return state, bool(pid)
+        if pid and _ended(pid):
+            break
+        time.sleep(STEP)
+    said = last_words(home)
+    raise KinenError(f"no daemon came up{f': {said}' if said else ''}", "see `kinen daemon logs`")
+
+
+def stop(home: str) -> int:
+    """End the daemon, by force if it does not listen; its pid, 0 if there is none."""
+    if not os.path.isdir(home) or not wire.running(home):
+        return 0
+    pid = holder(home)
+    answer = wire.ask(home, "POST /v1/stop", {}, sign=HUNG)
+    if answer is None:
+        _kill(pid, signal.SIGTERM)
+    if not _free(home, STOPPING if answer else DYING):
+        _kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        if not _free(home, STOPPING):
+            raise KinenError(f"the daemon (pid {pid}) does not end", "end it by hand")
+        _put_away(home, "it did not listen, and was ended by force")
+    return pid
+
+
+def mend(home: str) -> str:
+    """Put away what is left of a daemon that died or hangs; what was done, or nothing."""
+    seen = look(home)
+    if seen.state:
+        return ""
+    if seen.held:
+        pid = stop(home)
+        return f"it did not answer (pid {pid}) and was ended"
+    if _put_away(home, "it was dead, and put away by `kinen doctor`"):
+        return f"it was dead (pid {seen.last.get('pid', 'unknown')}) and was put away"
+    return ""
+
+
+def _put_away(home: str, why: str) -> bool:
+    """Remove what a daemon left that did not end by itself; whether there was something."""
+    paths = [os.path.join(home, name) for name in (wire.SOCKET, wire.PORT)]
+    left = [path for path in paths if os.path.lexists(path)]
+    for path in left:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+    dead = diary.killed(diary.read(home))
+    if dead:
+        diary.Diary(home).end(why)
+    return dead or bool(left)
+
+
+def holder(home: str) -> int:
+    """The pid of the one that holds the lock, 0 if it does not say."""
+    path = os.path.join(home, wire.LOCK)
+    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+        return int(file.read())
+    return int(diary.read(home).get("pid") or 0)
+
+
+def last_words(home: str) -> str:
+    """The last line of the log."""
+    lines = tail(home, 1)
+    return lines[0].strip() if lines else ""
+
+
+def tail(home: str, count: int) -> list[str]:
+    """The last lines of the log, from the file before it too if there are too few."""
+    lines: list[str] = []
+    for name in (f"{wire.LOG}.1", wire.LOG):
+        with contextlib.suppress(OSError):
+            path = os.path.join(home, name)
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines += file.read().splitlines()
+    return lines[-count:] if count else lines
+
+
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        if pid > 0:
+            os.kill(pid, number)
+
+
+def _ended(pid: int) -> bool:
+    """Whether a child of ours has ended; it is not left behind as one that nobody asked for."""
+    with contextlib.suppress(OSError, AttributeError):
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    return False
+
+
+def _free(home: str, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while wire.running(home):
+        if time.monotonic() > end:
+            return False
+        time.sleep(STEP)
+    return True

@@ -1,0 +1,50 @@
+"""A door on loopback: where it listens, and the token that opens it."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from kinen.errors import ConfigError, KinenError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+
+HOST = "127.0.0.1"
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on loopback; with 0, on any port that is free."""
+    import socket
+
+    door = socket.socket()
+    try:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(os.name != "nt"))
+        door.bind((HOST, port))
+    except (OSError, OverflowError) as error:
+        door.close()
+        said = getattr(error, "strerror", "") or str(error)
+        raise KinenError(f"port {port}: {said}", "choose another by --port") from error
+    return door
+
+
+def token(path: str) -> str:
+    """The secret that clients show, made if there is none; only its owner may read it."""
+    import secrets
+
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    else:
+        with os.fdopen(file, "w", encoding="ascii") as made:
+            made.write(secrets.token_urlsafe(32) + "\n")
+    if os.name != "nt" and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+        raise ConfigError(f"others may read {path}", "remove it: a new token is made")
+    with open(path, encoding="utf-8", errors="replace") as kept:
+        secret = kept.read().strip()
+    if len(secret) < 16 or not secret.isascii():
+        raise ConfigError(f"no token in {path}", "remove it: a new one is made")
+    return secret

@@ -1,0 +1,484 @@
+"""What holds before an endpoint is reached, over real sockets: who may ask, how much, how long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from served import TOKEN, Raw, application, client, opened, serving, tcp_door, unix_door
+
+from kinen.daemon import guard, http
+from kinen.daemon.app import create_app
+from kinen.daemon.events import Hub
+from kinen.memory.spaces import Spaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kinen.memory import Memory
+
+SHOWN = {"Authorization": f"Bearer {TOKEN}"}
+HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: kinen\r\n"
+END = b"Connection: close\r\n\r\n"
+
+
+class Served:
+    """A server on both transports, with the space of a folder by default."""
+
+    def __init__(self, folder: Path) -> None:
+        self.used = 0
+        (folder / ".kinen").mkdir(parents=True)
+        self.door, self.path = unix_door()
+        self.tcp, self.port = tcp_door()
+        self.spaces, self.folder = Spaces(opened), str(folder)
+        self.app = create_app(
+            self.spaces,
+            hub=Hub(),
+            state=dict,
+            token=TOKEN,
+            port=self.port,
+            default=str(folder),
+            used=self.use,
+        )
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+
+    def use(self) -> None:
+        self.used += 1
+
+    def get(self, path: str = "/health", **headers: str) -> httpx.Response:
+        return httpx.get(f"{self.url}{path}", headers=headers)
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    made = Served(tmp_path / "space")
+    with serving(made.app, made.door, made.tcp):
+        yield made
+
+
+def fault(answer: bytes) -> tuple[int, str]:
+    """The status of an answer as it came, and the code of its error."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)["error"]["code"]
+
+
+# Who
+
+
+def test_over_tcp_the_token_is_needed(served: Served) -> None:
+    got = served.get()
+    assert (got.status_code, got.headers["www-authenticate"]) == (401, "Bearer")
+    assert got.json()["error"]["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize("shown", ["Bearer x", f"Bearer {TOKEN}x", TOKEN, "Bearer", "Basic x"])
+def test_over_tcp_a_wrong_token_is_refused(served: Served, shown: str) -> None:
+    assert served.get(Authorization=shown).status_code == 401
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost", "[::1]"])
+def test_over_tcp_who_shows_the_token_is_answered(served: Served, name: str) -> None:
+    assert served.get(**SHOWN, Host=f"{name}:{served.port}").status_code == 200
+
+
+def test_over_the_socket_no_token_is_needed(served: Served) -> None:
+    with client(served.path) as over:
+        assert over.get("/v1/health").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "localhost:1", "127.0.0.1.evil:{}"])
+def test_a_foreign_host_is_refused(served: Served, host: str) -> None:
+    got = served.get(**SHOWN, Host=host.format(served.port))
+    assert (got.status_code, got.json()["error"]["code"]) == (403, "forbidden")
+
+
+def test_a_request_without_a_host_is_refused(served: Served) -> None:
+    shown = f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
+    with Raw(("127.0.0.1", served.port)) as raw:
+        heard = raw.say(b"GET /v1/health HTTP/1.0\r\n", shown).hear()
+    assert fault(heard)[0] == 403
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "x"])
+def test_a_foreign_origin_is_refused(served: Served, origin: str) -> None:
+    got = served.get(**SHOWN, Origin=origin)
+    assert (got.status_code, got.json()["error"]["code"]) == (403, "forbidden")
+
+
+def test_the_own_origin_is_not_foreign(served: Served) -> None:
+    assert served.get(**SHOWN, Origin=f"http://127.0.0.1:{served.port}").status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_is_refused(served: Served, site: str) -> None:
+    assert served.get(**SHOWN, **{"Sec-Fetch-Site": site}).status_code == 403
+
+
+def test_no_page_is_ever_told_that_it_may_read(served: Served) -> None:
+    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    for got in (
+        httpx.options(f"{served.url}/search", headers=asked),
+        served.get(**SHOWN),
+        served.get(),
+    ):
+        assert not [name for name in got.headers if name.startswith("access-control")]
+        assert got.headers["x-content-type-options"] == "nosniff"
+        assert got.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(("token", "port"), [("", 80), ("", 0), (TOKEN, 0)])
+def test_without_a_token_or_a_port_nobody_is_answered_over_tcp(token: str, port: int) -> None:
+    door, at = tcp_door()
+    with serving(application(token=token, port=port), door):
+        host = f"127.0.0.1:{port}" if port else f"127.0.0.1:{at}"
+        for shown in (f"Bearer {token}".strip(), "Bearer x", ""):
+            headers = {"Authorization": shown, "Host": host}
+            got = httpx.get(f"http://127.0.0.1:{at}/v1/health", headers=headers)
+            assert got.status_code in (401, 403)
+
+
+def test_a_client_that_has_hung_up_already_is_not_taken_for_the_socket() -> None:
+    """Of such a connection the server does not know the other end, as of a Unix socket."""
+    said: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/v1/health", "headers": []}
+    app = application(token=TOKEN, port=80)
+    for server in (("127.0.0.1", 80), None):
+        ends = {"client": None, "server": server}
+        asyncio.run(app({**scope, **ends}, receive, send))
+    assert [one["status"] for one in said if "status" in one] == [403, 403]
+
+
+def test_a_websocket_is_refused(served: Served) -> None:
+    asked = (
+        b"GET /v1/events HTTP/1.1\r\nHost: kinen\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    )
+    with Raw(served.path, 1.0) as raw:
+        raw.say(asked, b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n")
+        assert b" 101 " not in raw.socket.recv(4096)
+
+
+# How much
+
+
+def test_a_body_that_says_it_is_too_large_is_not_read(served: Served) -> None:
+    for path, size in (("/search", guard.LARGEST), ("/import", guard.IMPORTED)):
+        head = f"POST /v1{path} HTTP/1.1\r\nHost: kinen\r\nContent-Length: {size + 1}\r\n\r\n"
+        with Raw(served.path) as raw:
+            assert fault(raw.say(head.encode()).hear()) == (413, "too_large")
+
+
+def test_a_body_of_unknown_length_ends_at_the_same_limit(served: Served) -> None:
+    head = b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nTransfer-Encoding: chunked\r\n\r\n"
+    block = b"10000\r\n" + b"a" * 65_536 + b"\r\n"
+    with Raw(served.path) as raw:
+        raw.say(head)
+        try:
+            for _ in range(40):
+                raw.say(block)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert fault(raw.hear()) == (413, "too_large")
+
+
+def test_a_bundle_of_unknown_length_ends_at_its_own_limit(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "IMPORTED", 100_000)
+    head = b"POST /v1/import HTTP/1.1\r\nHost: kinen\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with Raw(served.path) as raw, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        raw.say(head, *([b"10000\r\n" + b"a" * 65_536 + b"\r\n"] * 2))
+        assert fault(raw.hear()) == (413, "too_large")
+
+
+def test_a_bundle_may_be_larger_than_other_bodies(served: Served) -> None:
+    one = {"kind": "message", "content": "a" * 1000, "ts": 1, "provenance": {}, "scopeIds": {}}
+    said = [{**one, "id": f"o{n}", "redacted": False} for n in range(2000)]
+    bundle = json.dumps({"version": "1.0", "exported_at": 1, "observations": said}).encode()
+    assert len(bundle) > guard.LARGEST
+    with client(served.path) as over:
+        got = over.post("/v1/import", content=bundle)
+        assert got.json()["added"]["observations"] == 2000
+        exported = over.get("/v1/export").content
+        assert over.get("/v1/export").content.count(b'"id": "o') == 2000
+    assert len(exported) > guard.LARGEST
+
+
+def test_an_answer_that_is_too_large_is_an_error_but_an_export_is_not(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with client(served.path) as over:
+        for n in range(20):
+            over.post("/v1/observations", json={"content": f"{n} " + "a" * 1000})
+        monkeypatch.setattr(guard, "ANSWERED", 10_000)
+        got = over.post("/v1/observations/list", json={})
+        assert (got.status_code, got.json()["error"]["code"]) == (413, "too_large")
+        assert over.post("/v1/observations/list", json={"limit": 5}).status_code == 200
+        assert len(over.get("/v1/export").content) > 10_000
+
+
+def test_a_head_that_is_too_large_is_refused_in_json(served: Served) -> None:
+    with Raw(served.path) as raw:
+        raw.say(HEALTH)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            raw.say(b"X: " + b"a" * 40_000 + b"\r\n")
+        assert fault(raw.hear()) == (431, "head_too_large")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\x16\x03\x01\x02\x00\x01\r\n\r\n",
+        b"GET\r\n\r\n",
+        HEALTH + b"A\x00B: c\r\n\r\n",
+        HEALTH + b"Content-Length: x\r\n\r\n",
+        HEALTH + b"Content-Length: -1\r\n\r\n",
+        HEALTH + b"Host: again\r\n\r\n",
+        b"GET /v1/h\xe9alth HTTP/1.1\r\nHost: kinen\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused_in_json(served: Served, said: bytes) -> None:
+    with Raw(served.path) as raw:
+        assert fault(raw.say(said).hear()) == (400, "invalid")
+
+
+def test_a_body_that_breaks_off_breaks_nothing(served: Served) -> None:
+    head = b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with Raw(served.path) as raw:
+        raw.say(head, b"5\r\n{")
+    with Raw(served.path) as raw:
+        assert fault(raw.say(head, b"zz\r\n").hear())[0] == 400
+    assert b" 200 " in asked(served)
+
+
+# How long
+
+
+def asked(served: Served) -> bytes:
+    with Raw(served.path) as raw:
+        return raw.say(HEALTH, END).hear()
+
+
+def test_a_head_that_dribbles_is_cut_off_and_keeps_nobody_waiting(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "HEAD_SECONDS", 0.5)
+    with Raw(served.path) as slow, Raw(served.path) as silent:
+        began = time.monotonic()
+        try:
+            while time.monotonic() < began + 5:
+                slow.say(b"G" if time.monotonic() == began else b"E")
+                assert b" 200 " in asked(served)
+                time.sleep(0.02)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert 0.3 < time.monotonic() - began < 3
+        assert silent.hear() == b""
+
+
+def test_a_second_head_that_dribbles_is_cut_off_too(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "HEAD_SECONDS", 0.3)
+    with Raw(served.path) as raw:
+        assert b" 200 " in raw.say(HEALTH + b"\r\n").hear_one()
+        began = time.monotonic()
+        raw.say(b"GET /v1/hea")
+        assert raw.hear() == b""
+        assert time.monotonic() - began < 3
+
+
+def test_a_client_that_asks_again_is_not_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "HEAD_SECONDS", 0.3)
+    with Raw(served.path) as raw:
+        for _ in range(4):
+            assert b" 200 " in raw.say(HEALTH + b"\r\n").hear_one()
+            time.sleep(0.15)
+
+
+def test_a_body_that_dribbles_is_refused_and_keeps_nobody_waiting(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "ARRIVAL", 0.5)
+    head = b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nContent-Length: 1000\r\n\r\n"
+    with Raw(served.path) as slow:
+        slow.say(head)
+        began = time.monotonic()
+        while not select.select([slow.socket], [], [], 0.05)[0]:
+            slow.say(b"a")
+            assert b" 200 " in asked(served)
+        assert fault(slow.hear()) == (408, "too_slow")
+        assert time.monotonic() - began < 3
+
+
+def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "ANSWER", 0.3)
+    hold, held = threading.Event(), threading.Event()
+
+    def busy(_memory: Memory) -> None:
+        held.set()
+        hold.wait(20)
+
+    holding = threading.Thread(target=served.spaces.ask, args=([served.folder], busy))
+    holding.start()
+    held.wait(10)
+    with client(served.path) as over:
+        got = over.post("/v1/observations", json={"content": "late, not lost"})
+        assert (got.status_code, got.json()["error"]["code"]) == (504, "too_long")
+        dropped = over.post("/v1/observations", json={"content": "had no turn"})
+        assert dropped.status_code == 504
+        hold.set()
+        holding.join(10)
+        monkeypatch.setattr(guard, "ANSWER", 30.0)
+        found = over.post("/v1/observations/list", json={}).json()["observations"]
+    assert [one["content"] for one in found] == ["late, not lost"]
+
+
+def test_two_hundred_at_once_are_all_answered(served: Served) -> None:
+    together = threading.Barrier(200)
+
+    def keep(n: int) -> bytes:
+        body = json.dumps({"id": f"o{n}", "content": f"number {n}"}).encode()
+        head = f"POST /v1/observations HTTP/1.1\r\nHost: kinen\r\nContent-Length: {len(body)}\r\n"
+        with Raw(served.path) as raw:
+            together.wait(10)
+            kind = b"Content-Type: application/json\r\n"
+            return raw.say(head.encode(), kind, END, body).hear()[9:12]
+
+    with ThreadPoolExecutor(200) as pool:
+        assert list(pool.map(keep, range(200))) == [b"200"] * 200
+    with client(served.path) as over:
+        found = over.post("/v1/observations/list", json={"limit": 1000}).json()["observations"]
+    assert {one["id"] for one in found} == {f"o{n}" for n in range(200)}
+
+
+def test_two_hundred_silent_connections_keep_nobody_waiting(served: Served) -> None:
+    silent = [Raw(served.path) for _ in range(200)]
+    for one in silent[::2]:
+        one.say(b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nContent-Length: 9\r\n\r\n{")
+    began = time.monotonic()
+    assert b" 200 " in asked(served)
+    assert time.monotonic() - began < 2
+    for one in silent:
+        one.socket.close()
+
+
+def test_more_connections_than_there_is_room_for_are_turned_away(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "MOST", 3)
+    kept = [Raw(served.path) for _ in range(3)]
+    time.sleep(0.1)
+    with Raw(served.path) as late:
+        assert late.hear() == b""
+    for one in kept:
+        one.socket.close()
+    time.sleep(0.1)
+    assert b" 200 " in asked(served)
+
+
+# The server itself
+
+
+def test_asking_about_the_daemon_is_no_use_of_it(served: Served) -> None:
+    with client(served.path) as over:
+        for path in ("health", "status"):
+            over.get(f"/v1/{path}")
+        with over.stream("GET", "/v1/events") as heard:
+            next(heard.iter_lines())
+        assert served.used == 0
+        over.get("/v1/pins")
+        over.get("/v1/nothing")
+        assert served.used == 2
+        served.get()
+        assert served.used == 2
+
+
+def test_a_request_that_waits_to_be_told_to_go_on_is(served: Served) -> None:
+    body = b'{"content": "a"}'
+    head = b"POST /v1/observations HTTP/1.1\r\nHost: kinen\r\nExpect: 100-continue\r\n"
+    more = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
+    with Raw(served.path) as raw:
+        raw.say(head, more, END)
+        assert raw.socket.recv(4096).startswith(b"HTTP/1.1 100 ")
+        assert b" 200 " in raw.say(body).hear()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+def test_nothing_wakes_the_server_while_nobody_asks() -> None:
+    door, path = unix_door()
+    server, ids = http.make(application()), list[int]()
+
+    def run() -> None:
+        ids.append(threading.get_native_id())
+        asyncio.run(server.serve(sockets=[door]))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    with client(path) as over:
+        over.get("/v1/health")
+    time.sleep(0.3)
+
+    def woken() -> int:
+        with open(f"/proc/{os.getpid()}/task/{ids[0]}/status", encoding="ascii") as file:
+            return int(file.read().rpartition("voluntary_ctxt_switches:")[0].split()[-2])
+
+    before = woken()
+    time.sleep(1.0)
+    assert woken() - before <= 2
+    server.stop()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_the_server_leaves_signals_to_others_and_ends_when_told() -> None:
+    door, path = unix_door()
+    server = http.make(application())
+
+    async def run() -> None:
+        handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+        serving_ = asyncio.create_task(server.serve(sockets=[door]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        now = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+        assert now == handlers
+        threading.Timer(0.05, server.stop).start()
+        await asyncio.wait_for(serving_, 5)
+
+    asyncio.run(run())
+    with socket.socket(socket.AF_UNIX) as late, pytest.raises(ConnectionRefusedError):
+        late.connect(path)
+
+
+def test_a_server_that_is_told_to_end_before_it_began_never_serves() -> None:
+    server, (door, path) = http.make(application()), unix_door()
+    server.stop()
+    asyncio.run(asyncio.wait_for(server.serve(sockets=[door]), 5))
+    with socket.socket(socket.AF_UNIX) as late, pytest.raises(ConnectionRefusedError):
+        late.connect(path)

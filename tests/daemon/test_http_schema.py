@@ -1,0 +1,125 @@
+"""What OpenAPI says of the endpoints, held against them: every example, and what a fuzzer makes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from jsonschema import Draft202012Validator
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from served import Project, application
+
+from kinen.daemon.guard import FAULTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STRESS = bool(os.environ.get("KINEN_STRESS"))
+EXAMPLES = 200 if STRESS else 10
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
+
+
+def over_the_socket(app: Any) -> Any:
+    """The same application, asked as if over its socket."""
+
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "server": ("socket", None)}, receive, send)
+
+    return call
+
+
+API = schemathesis.openapi.from_asgi("/v1/openapi.json", over_the_socket(application()))
+SPEC: Any = API.raw_schema
+OPERATIONS = {one.ok().label: one.ok() for one in API.get_all_operations()}
+FUZZED = [label for label in OPERATIONS if label != "GET /v1/events"]  # which has no end
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("schema"))
+
+
+@pytest.fixture(autouse=True)
+def inside(project: Project, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.enter(monkeypatch)
+
+
+@pytest.mark.parametrize("label", FUZZED)
+def test_whatever_is_asked_is_answered_as_declared(label: str, project: Project) -> None:
+    for mode in MODES:
+        if mode is MODES[1] and label in ("GET /v1/health", "GET /v1/status"):
+            continue  # there is nothing in them that could be wrong
+
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            derandomize=not STRESS,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
+        def asked(case: schemathesis.Case) -> None:
+            case.headers = {**(case.headers or {}), "X-Kinen-Space": str(project.root)}
+            answer = case.call()
+            wrong = [negative_data_rejection] if answer.status_code != 413 else []
+            case.validate_response(answer, checks=[*CHECKS, *wrong])
+
+        asked()
+
+
+def test_every_endpoint_says_what_it_is_for_and_how_it_fails() -> None:
+    for label, operation in OPERATIONS.items():
+        told: Any = operation.definition.raw
+        assert told["summary"], label
+        assert told["description"], label
+        assert told["tags"], label
+        assert set(told["responses"]) == {"200", *map(str, FAULTS)}, label
+    assert SPEC["info"]["title"] == "kinen"
+    assert "HTTPValidationError" not in SPEC["components"]["schemas"]
+
+
+def bodies() -> list[tuple[str, Any]]:
+    """Every body in JSON that is declared, asked or answered."""
+    found = []
+    for label, operation in OPERATIONS.items():
+        told: Any = operation.definition.raw
+        for part in (told.get("requestBody", {}), told["responses"]["200"]):
+            found += [(label, one) for one in part.get("content", {}).values()]
+    found += [
+        (status, one["content"]["application/json"])
+        for status, one in SPEC["components"]["responses"].items()
+    ]
+    return found
+
+
+def test_every_body_has_an_example_that_fits_it() -> None:
+    for label, body in bodies():
+        if body.get("schema"):
+            form = {**body["schema"], "components": SPEC["components"]}
+            Draft202012Validator(form).validate(body["example"])
+        assert body.get("example") or not body.get("schema"), label
+
+
+def test_an_answer_has_no_field_that_is_not_declared() -> None:
+    for label, operation in OPERATIONS.items():
+        told: Any = operation.definition.raw["responses"]["200"]["content"]
+        schema = told.get("application/json", {}).get("schema", {})
+        if "$ref" in schema:
+            name = schema["$ref"].rpartition("/")[2]
+            assert SPEC["components"]["schemas"][name]["additionalProperties"] is False, label

@@ -1,0 +1,264 @@
+"""The life of a daemon: one at a time, started and ended in every way there is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen import wire
+from kinen.daemon import control, diary, units
+from kinen.errors import KinenError
+
+if TYPE_CHECKING:
+    from daemon.conftest import Running
+
+LONG = bool(os.environ.get("KINEN_STRESS"))
+
+
+def left_over(home: Path) -> list[str]:
+    """What only a running daemon has: processes, a socket, a held lock."""
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    lines = [line for line in found.stdout.splitlines() if "kinen daemon run" in line]
+    ours = [line for line in lines if _home_of(line.split()[0]) == str(home)]
+    names = [name for name in (wire.SOCKET, wire.PORT) if (home / name).exists()]
+    return [*ours, *names, *(["lock"] if home.exists() and wire.running(str(home)) else [])]
+
+
+def _home_of(pid: str) -> str:
+    try:
+        env = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return next((one[11:].decode() for one in env if one.startswith(b"KINEN_HOME=")), "")
+
+
+def test_it_starts_listens_to_its_owner_only_and_stops(home: Path, kinen: Any) -> None:
+    data = home / "kinen"
+    said = kinen("daemon", "status")
+    assert (said.code, said.out) == (1, "has never run: it starts with a search\n")
+    started = kinen("daemon", "start")
+    assert started.code == 0 and started.out.startswith("started: pid ")
+    assert kinen("daemon", "start").out.startswith("runs already")
+    assert stat.S_IMODE((data / "daemon.sock").stat().st_mode) == 0o600
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    told = json.loads(kinen("daemon", "status", "--json").out)["daemon"]
+    assert f"pid {told['pid']}" in started.out
+    second = kinen("daemon", "run")
+    assert second.code == 2 and "a daemon runs already" in second.err
+    assert "pid" in kinen("daemon", "logs").out
+    assert kinen("daemon", "stop").out == f"stopped: pid {told['pid']}\n"
+    assert left_over(data) == []
+    assert "it was told to" in kinen("daemon", "status").out
+    assert kinen("daemon", "stop").out == "no daemon runs\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_good_order(daemon: Running, number: int) -> None:
+    daemon.start()
+    daemon.kill(number)
+    assert left_over(daemon.home) == []
+    assert diary.read(str(daemon.home))["why"] == signal.Signals(number).name
+
+
+def test_one_that_was_killed_leaves_nothing_in_the_way(daemon: Running) -> None:
+    first = daemon.start()
+    daemon.kill()
+    assert (daemon.home / "daemon.sock").exists()
+    assert wire.ask(str(daemon.home), "GET /v1/health") is None
+    assert daemon.start() != first
+    assert f"pid {first}" in daemon.state()["happened"][-1]["what"]
+
+
+def test_the_doctor_puts_a_dead_one_away_and_ends_one_that_hangs(
+    daemon: Running, kinen: Any
+) -> None:
+    pid = daemon.start()
+    daemon.kill()
+    assert "did not end by itself" in kinen("daemon", "status").out
+    found = json.loads(kinen("doctor", "--json").out)["findings"]
+    said = [one for one in found if one["what"] == "daemon"]
+    assert said[0]["fine"] and f"it was dead (pid {pid}) and was put away" in said[0]["said"]
+    assert left_over(daemon.home) == []
+    hung = daemon.start()
+    os.kill(hung, signal.SIGSTOP)
+    said = [line for line in kinen("doctor").out.splitlines() if "daemon" in line]
+    assert f"did not answer (pid {hung}) and was ended" in said[0]
+    daemon.kill(signal.SIGCONT)
+    assert left_over(daemon.home) == []
+
+
+def test_a_search_starts_it_and_idleness_ends_it(space: Path, home: Path, kinen: Any) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    on = {"KINEN_DAEMON_AUTO_START": "true", "KINEN_DAEMON_IDLE_SHUTDOWN_MINUTES": "0.05"}
+    data = str(home / "kinen")
+    assert kinen("search", "kettle", **on).code == 0
+    end = time.monotonic() + 20
+    while not control.look(data).state:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert kinen("search", "kettle", **on).out.startswith("tea.md:3")
+    assert control.look(data).state["answered"] == 1
+    while control.look(data).held:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert left_over(home / "kinen") == []
+    assert "nobody asked for 0.05 minutes" in kinen("daemon", "status").out
+
+
+def test_who_does_not_want_one_gets_none(space: Path, home: Path, kinen: Any) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    (space / ".kinen" / "config.yml").write_text("daemon:\n  auto_start: true\n")
+    assert kinen("search", "kettle").code == 0  # a clone's own file does not overrule the user
+    time.sleep(0.3)
+    assert left_over(home / "kinen") == []
+
+
+@pytest.mark.parametrize("crowd", [50 if LONG else 8])
+def test_of_many_that_start_at_once_one_stays(
+    space: Path, home: Path, kinen: Any, crowd: int
+) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    kinen("index", "--no-embed")
+    env = {**os.environ, "KINEN_DAEMON_AUTO_START": "true"}
+    line = [sys.executable, "-m", "kinen", "search", "--fulltext", "kettle"]
+    many = [
+        subprocess.Popen(line, cwd=space, env=env, stdout=subprocess.PIPE) for _ in range(crowd)
+    ]
+    assert {process.communicate(timeout=120)[0][:6] for process in many} == {b"tea.md"}
+    data = str(home / "kinen")
+    try:
+        end = time.monotonic() + 30
+        while len(found := left_over(home / "kinen")) != 3 or not control.look(data).state:
+            assert time.monotonic() < end, found
+            time.sleep(0.1)
+    finally:
+        control.stop(data)
+    assert left_over(home / "kinen") == []
+
+
+def test_two_hundred_lives_leave_nothing_behind(daemon: Running) -> None:
+    data = str(daemon.home)
+    for _ in range(200 if LONG else 4):
+        state, fresh = control.start(data)
+        assert fresh and state["pid"] == control.holder(data)
+        assert control.stop(data) == state["pid"]
+        assert left_over(daemon.home) == []
+
+
+def test_it_ends_with_its_home(daemon: Running) -> None:
+    import shutil
+
+    daemon.start()
+    shutil.rmtree(daemon.home)
+    end = time.monotonic() + 10
+    while left_over(daemon.home):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    daemon.home.mkdir()
+
+
+def test_where_a_path_is_too_long_for_a_socket_a_port_and_a_token_serve(
+    tmp_path: Path, space: Path, kinen: Any
+) -> None:
+    deep = tmp_path / ("d" * 90) / "kinen"
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    env = {"KINEN_HOME": str(deep)}
+    alone = kinen("search", "kettle", **env)
+    assert alone.code == 0
+    try:
+        assert kinen("daemon", "start", **env).code == 0
+        assert stat.S_IMODE((deep / wire.PORT).stat().st_mode) == 0o600
+        assert not (deep / wire.SOCKET).exists()
+        assert kinen("search", "kettle", **env).out == alone.out
+        state = control.look(str(deep)).state
+        assert state["answered"] == 1 and state["port"]
+        port, token = (deep / wire.PORT).read_text().split()
+        (deep / wire.PORT).write_text(f"{port} {token[:-1]}x")
+        assert wire.ask(str(deep), "POST /v1/stop", {}).code == 401  # type: ignore[union-attr]
+        assert kinen("search", "kettle", **env).out == alone.out  # refused, so found by itself
+        (deep / wire.PORT).write_text(f"{port} {token}")
+    finally:
+        control.stop(str(deep))
+    assert left_over(deep) == []
+
+
+def test_it_says_why_it_cannot_start(home: Path, kinen: Any) -> None:
+    data = home / "kinen"
+    (data / "http.token").mkdir(parents=True)
+    ran = kinen("serve", "--port", "0")
+    assert ran.code == 2 and len(ran.err.strip().splitlines()) <= 2
+    assert "http.token" in ran.err
+    config = home / "broken.yml"
+    config.write_text("daemon: [")
+    ran = kinen("daemon", "start", KINEN_CONFIG=str(config))
+    assert ran.code == 2 and "no daemon came up" in ran.err and "broken.yml" in ran.err
+
+
+def test_the_clock_may_jump(tmp_path: Path) -> None:
+    wall, steady = [1_000_000.0], [50.0]
+    told = diary.Diary(str(tmp_path), clock=lambda: wall[0], steady=lambda: steady[0])
+    wall[0] += 100
+    steady[0] += 100
+    told.look_at_the_clock()
+    assert told.happened == []
+    wall[0] -= 7200
+    told.look_at_the_clock()
+    wall[0] += 86_400
+    told.look_at_the_clock()
+    said = [one["what"] for one in told.happened]
+    assert said[0] == "the clock went back by 7,200 s"
+    assert "forward" in said[1] and "86,400 s" in said[1]
+    told.end("done")
+    assert not diary.killed(diary.read(str(tmp_path)))
+
+
+def test_a_diary_that_is_no_diary_is_begun_anew(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"happened": 3, "pid": "x", "ended": "then"}', "\0\0"):
+        (tmp_path / diary.FILE).write_text(text)
+        assert diary.Diary(str(tmp_path)).happened == []
+
+
+def test_systems_can_start_it_at_login(tmp_path: Path, kinen: Any, home: Path) -> None:
+    shown = kinen("daemon", "install", "--print", KINEN_HOME="/data/100% $mine/kinen")
+    assert 'Environment="KINEN_HOME=/data/100%% $$mine/kinen"' in shown.out
+    assert '"daemon" "run" "--stay"' in shown.out
+    assert kinen("daemon", "install").code == 0
+    unit = home / ".config" / "systemd" / "user" / "kinen.service"
+    assert "WantedBy=default.target" in unit.read_text()
+    assert kinen("daemon", "install").out.startswith("unchanged")
+    assert kinen("daemon", "install", "--remove").code == 0
+    assert not unit.exists()
+    import plistlib
+
+    made = units.unit("/a & b/<kinen>", {"HOME": "/Users/ada"}, "darwin")
+    told = plistlib.loads(made.text.encode())
+    assert told["EnvironmentVariables"]["KINEN_HOME"] == "/a & b/<kinen>"
+    assert told["ProgramArguments"][-2:] == ["run", "--stay"]
+    assert made.path == "/Users/ada/Library/LaunchAgents/dev.kinen.daemon.plist"
+    with pytest.raises(KinenError):
+        units.unit("/x", {}, "win32")
+
+
+def test_its_log_is_kept_small_and_followed(daemon: Running, tmp_path: Path) -> None:
+    daemon.home.mkdir()
+    (daemon.home / "daemon.log").write_text("x" * ((1 << 20) - 100) + "\n")
+    daemon.start()
+    daemon.until(lambda _: (daemon.home / "daemon.log.1").exists())
+    assert (daemon.home / "daemon.log").stat().st_size < 10_000
+    line = [sys.executable, "-m", "kinen", "daemon", "logs", "-n", "1", "-f"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert following.stdout.readline()
+        daemon.end()
+        assert "ends: it was told to" in following.stdout.readline()
+        following.send_signal(signal.SIGINT)
+        assert following.wait(10) == 130

@@ -1,0 +1,168 @@
+"""What the daemon answers is what a process finds by itself, to the byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen import Memory, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from daemon.conftest import Running
+
+LINES = [
+    ["search", "why did we drop redis"],
+    ["search", "why did we drop redis", "--json"],
+    ["search", "--explain", "-C", "1", "parcel labels"],
+    ["search", "-l", "queue"],
+    ["search", "--fulltext", 'rate-limiter OR NEAR( "x*', "-n", "3"],
+    ["search", "--semantic", "something slow", "--json", "-n", "4"],
+    ["search", "--mode", "rrf", "queue", "--type", "rounds,notes"],
+    ["search", "--fulltext", "zzzzqqqq"],
+    ["search", "-n", "2", "café 日本 😀 user's"],
+    ["search", "queue", "--since", "2020-01-01", "--path", "sessions", "--tag", "nope"],
+    ["search", "queue", "--min-score", "0.4", "--kind", "error"],
+    ["recall", "why did we drop redis"],
+    ["recall", "queue", "--json", "-n", "3"],
+    ["recall", "--full", "--budget", "300", "labels"],
+    ["recall"],
+]
+WRONG = [
+    ["search", "--type", "nonsense", "queue"],
+    ["search", "queue", "--since", "whenever"],
+    ["search", "queue", "--limit", "-3"],
+    ["search", "--semantic", "--fulltext", "queue"],
+    ["recall", "queue", "--limit", "0"],
+]
+
+
+@pytest.fixture
+def parcelry(demo_space: Path, tmp_path: Path) -> Path:
+    root = tmp_path / "parcelry"
+    shutil.copytree(demo_space, root)
+    return root
+
+
+def all_of(kinen: Callable[..., Any], lines: list[list[str]], cwd: Path) -> list[Any]:
+    ran = [kinen(*line, cwd=cwd) for line in lines]
+    return [(one.code, one.out, one.err) for one in ran]
+
+
+def test_every_line_prints_the_same_with_and_without_it(
+    parcelry: Path, kinen: Callable[..., Any], daemon: Running
+) -> None:
+    kinen("index", cwd=parcelry)
+    kinen("log", "the queue was stuck behind redis", "--session", "s1", cwd=parcelry)
+    alone = all_of(kinen, [*LINES, *WRONG], parcelry)
+    assert {code for code, _, _ in alone[: len(LINES)]} == {0, 1}
+    assert {code for code, _, _ in alone[len(LINES) :]} == {2}
+    daemon.start()
+    daemon.settled(parcelry)
+    before = daemon.state()["answered"]
+    asked = all_of(kinen, LINES, parcelry)
+    assert daemon.state()["answered"] - before == len(LINES)  # all of them were its answers
+    assert asked == alone[: len(LINES)]
+    assert all_of(kinen, WRONG, parcelry) == alone[len(LINES) :]
+
+
+def test_a_search_of_a_named_space_and_from_a_folder_below_is_answered_too(
+    parcelry: Path, tmp_path: Path, kinen: Callable[..., Any], daemon: Running
+) -> None:
+    kinen("index", cwd=parcelry)
+    lines = [["search", "queue", "-n", "2"]]
+    alone = all_of(kinen, lines, parcelry)
+    daemon.start()
+    daemon.settled(parcelry)
+    assert all_of(kinen, lines, parcelry / "sessions") == alone
+    assert all_of(kinen, [[*lines[0], "--space", "parcelry"]], tmp_path) == alone
+    assert daemon.state()["answered"] == 2
+
+
+def test_settings_of_ones_own_are_kept_to_oneself(
+    parcelry: Path, kinen: Callable[..., Any], daemon: Running, home: Path
+) -> None:
+    kinen("index", cwd=parcelry)
+    daemon.start()
+    daemon.settled(parcelry)
+    few = kinen("search", "-l", "queue", cwd=parcelry, KINEN_SEARCH_DEFAULT_LIMIT="1")
+    assert len(few.out.splitlines()) == 1
+    other = home / "other.yml"
+    other.write_text("search:\n  default_limit: 2\n")
+    two = kinen("search", "queue", "--json", cwd=parcelry, KINEN_CONFIG=str(other))
+    assert len(json.loads(two.out)["results"]) == 2
+    assert daemon.state()["answered"] == 1  # the vector of the first question, which is the same
+
+
+def test_another_version_is_not_asked_and_a_newer_one_takes_over(
+    daemon: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.start()
+    for version in ("0.0.1", "99.0.0"):
+        assert daemon.state()
+        with monkeypatch.context() as patch:
+            patch.setattr("kinen.__version__", version)
+            answer = wire.ask(str(daemon.home), "GET /v1/health")
+        assert answer is not None and answer.code == 409
+    daemon.end()
+    assert "kinen 99.0.0 is there now" in (daemon.home / "daemon.json").read_text()
+
+
+def test_a_long_lived_process_loads_no_model_and_finds_the_same(
+    parcelry: Path, daemon: Running
+) -> None:
+    with Memory.open(parcelry) as memory:
+        memory.sync()
+        alone = [*memory.search("what made parcels late")]
+    daemon.start()
+    daemon.settled(parcelry)
+    with Memory.open(parcelry) as memory:
+        assert [*memory.search("what made parcels late")] == alone
+        embedder: Any = memory._embedder
+        assert not embedder._own.loaded
+        daemon.end()
+        assert [*memory.search("what made parcels late")] == alone
+        assert embedder._own.loaded
+
+
+def test_an_agent_is_told_the_same_on_its_prompt(
+    parcelry: Path, kinen: Callable[..., Any], daemon: Running
+) -> None:
+    kinen("config", "set", "hooks.inject_on_prompt", "true", cwd=parcelry)
+    kinen("index", cwd=parcelry)
+    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s9", "cwd": str(parcelry)}
+    said["prompt"] = "why was redis dropped for the queue of labels?"
+
+    def told() -> str:
+        ran = kinen("hook", "claude-code", stdin=json.dumps(said), cwd=parcelry)
+        return str(ran.out)
+
+    alone = told()
+    assert "May belong to this" in alone
+    daemon.start()
+    daemon.settled(parcelry)
+    assert told() == alone
+    assert daemon.state()["answered"] == 1
+
+
+def test_a_daemon_that_hangs_costs_a_moment_and_nothing_else(
+    parcelry: Path, kinen: Callable[..., Any], daemon: Running
+) -> None:
+    kinen("index", cwd=parcelry)
+    line = ["search", "queue", "-n", "2"]
+    alone = all_of(kinen, [line], parcelry)
+    pid = daemon.start()
+    daemon.settled(parcelry)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert all_of(kinen, [line], parcelry) == alone
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert all_of(kinen, [line], parcelry) == alone

@@ -1,0 +1,351 @@
+"""What the daemon does for the spaces it watches, and how it gets over what happens to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from daemon.conftest import DEBOUNCE
+from kinen import Memory
+from properties.test_rebuild import contents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from daemon.conftest import Running
+
+LONG = bool(os.environ.get("KINEN_STRESS"))
+
+
+@pytest.fixture
+def tended(space: Path, write: Callable[[str, str], Path], daemon: Running) -> Path:
+    """A space that is indexed and watched."""
+    write("tea.md", "# Tea\n\nThe kettle whistles.\n")
+    with Memory.open(space) as memory:
+        memory.sync()
+    daemon.start()
+    daemon.settled(space)
+    return space
+
+
+def syncs(daemon: Running, space: Path) -> list[str]:
+    """What each sync of a space did, by the log."""
+    name = f" INFO {space.name}: "
+    lines = [line.partition(name)[2] for line in daemon.log().splitlines() if name in line]
+    return [line.rpartition(" (")[0] for line in lines if " s)" in line]
+
+
+def known(space: Path, word: str) -> bool:
+    """Whether full text has a word, by the database itself: a question would look for news."""
+    with Memory.open(space) as memory:
+        path = memory._file("index.db")
+    with sqlite3.connect(path) as db:
+        return bool(db.execute("SELECT 1 FROM chunks WHERE instr(body, ?)", (word,)).fetchone())
+
+
+def test_an_edit_is_searchable_within_two_intervals(
+    tended: Path, daemon: Running, write: Callable[[str, str], Path]
+) -> None:
+    times = []
+    for n in range(5):
+        write("tea.md" if n % 2 else f"new-{n}.md", f"# Tea\n\nword{n}\n")
+        began = time.monotonic()
+        while not known(tended, f"word{n}"):
+            assert time.monotonic() - began < 20, daemon.log()
+            time.sleep(0.005)
+        times.append(time.monotonic() - began)
+        daemon.settled(tended)
+    # How fast is for benchmarks/daemon.py to say; that it is not by chance or by polling is ours.
+    assert min(times) > DEBOUNCE / 2
+    assert len(syncs(daemon, tended)) == 6  # the first one, and one per edit
+
+
+def test_a_storm_is_indexed_once(
+    tended: Path, daemon: Running, tmp_path: Path, write: Callable[[str, str], Path]
+) -> None:
+    count = 10_000 if LONG else 600
+    elsewhere = tmp_path / "elsewhere"
+    for n in range(count):
+        folder = elsewhere / f"part-{n % 50}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"note-{n}.md").write_text(f"# Note {n}\n\nstorm{n}\n")
+    shutil.copytree(elsewhere, tended / "many")
+    daemon.until(lambda _: known(tended, f"storm{count - 1}"), 300)
+    daemon.until(lambda state: not state["queue"], 300)
+    done = [line for line in syncs(daemon, tended)[1:] if line != "nothing changed"]
+    assert done == [f"{count:,} added"]
+    for n in range(0, count, 2):  # and changed at once, by an editor that saves atomically
+        path = tended / "many" / f"part-{n % 50}" / f"note-{n}.md"
+        draft = path.with_suffix(".tmp")
+        draft.write_text(f"# Note {n}\n\ncalm{n}\n")
+        draft.replace(path)
+    daemon.until(lambda _: known(tended, f"calm{count - 2}"), 300)
+    daemon.until(lambda state: not state["queue"], 300)
+    done = [line for line in syncs(daemon, tended)[1:] if line != "nothing changed"]
+    assert done[1:] == [f"{count // 2:,} changed"]
+
+
+def test_a_checkout_is_indexed_once_with_its_history(tmp_path: Path, daemon: Running) -> None:
+    root = tmp_path / "repo"
+    root.mkdir()
+    who = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org"}
+    who |= {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org"}
+
+    def git(*words: str) -> None:
+        line = ["git", "-C", str(root), *words]
+        subprocess.run(line, check=True, capture_output=True, env={**os.environ, **who})
+
+    git("init", "-qb", "main")
+    (root / "README.md").write_text("# Here\n")
+    git("add", ".")
+    git("commit", "-qm", "feat: begin")
+    git("checkout", "-qb", "other")
+    for n in range(200):
+        (root / f"note-{n}.md").write_text(f"# Note {n}\n\nbranch{n}\n")
+    git("add", ".")
+    git("commit", "-qm", "feat(notes): a branchful of them")
+    git("checkout", "-q", "main")
+    with Memory.open(root) as memory:
+        memory.sync(embed=False)
+    daemon.start()
+    daemon.settled(root)
+    git("checkout", "-q", "other")
+    daemon.until(lambda _: known(root, "a branchful of them") and known(root, "branch199"))
+    daemon.until(lambda state: not state["queue"])
+    done = [line for line in syncs(daemon, root)[1:] if line != "nothing changed"]
+    assert done == ["201 added"]
+
+
+def test_what_nobody_reads_wakes_nobody(
+    tended: Path, daemon: Running, write: Callable[[str, str], Path]
+) -> None:
+    write(".kinenignore", "logs/\n*.draft.md\n")
+    daemon.until(lambda _: len(syncs(daemon, tended)) == 2)
+    daemon.settled(tended)
+    for n in range(20):
+        write("logs/today.md", f"line {n}\n")
+        write("x.draft.md", f"line {n}\n")
+        write("build.o", f"{n}")
+        time.sleep(0.01)
+    time.sleep(3 * DEBOUNCE)
+    assert len(syncs(daemon, tended)) == 2
+
+
+def test_a_space_that_vanishes_keeps_its_index_and_is_known_again(
+    tended: Path, daemon: Running, tmp_path: Path
+) -> None:
+    away = tmp_path / "away"
+    tended.rename(away)
+    daemon.until(lambda _: daemon.space(tended)["state"] == "gone")
+    assert "is gone" in daemon.space(tended)["error"]
+    away.rename(tended)
+    daemon.settled(tended)
+    said = [one["what"] for one in daemon.state()["happened"]]
+    assert "is gone" in said[-2] and said[-1].endswith("all is well again")
+    assert syncs(daemon, tended)[-1] == "nothing changed"
+    (tended / "more.md").write_text("# More\n\nafterwards\n")
+    daemon.until(lambda _: known(tended, "afterwards"))
+
+
+def test_a_folder_moved_away_and_back_is_one_sync(
+    tended: Path, daemon: Running, tmp_path: Path, write: Callable[[str, str], Path]
+) -> None:
+    write("deep/down/here.md", "# Here\n\ndeepword\n")
+    daemon.until(lambda _: known(tended, "deepword"))
+    daemon.settled(tended)
+    before = len(syncs(daemon, tended))
+    (tended / "deep").rename(tmp_path / "deep")
+    (tmp_path / "deep").rename(tended / "deep")
+    daemon.until(lambda _: len(syncs(daemon, tended)) > before)
+    daemon.settled(tended)
+    assert syncs(daemon, tended)[before:] == ["nothing changed"]
+    write("deep/down/here.md", "# Here\n\notherword\n")  # it is watched where it is now
+    daemon.until(lambda _: known(tended, "otherword"))
+
+
+def test_new_spaces_are_met_and_removed_ones_left(
+    tended: Path, daemon: Running, tmp_path: Path, kinen: Any
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.md").write_text("# A\n\nfirstword\n")
+    assert kinen("init", cwd=other).code == 0
+    assert kinen("search", "firstword", cwd=other).code == 0
+    assert kinen("search", "firstword", cwd=other).code == 0
+    daemon.settled(other)
+    (other / "b.md").write_text("# B\n\nsecondword\n")
+    daemon.until(lambda _: known(other, "secondword"))
+    assert kinen("space", "remove", "other", cwd=other).code == 0
+    daemon.until(lambda _: not daemon.space(other))
+
+
+def test_vectors_follow_by_themselves(
+    tended: Path, daemon: Running, write: Callable[[str, str], Path]
+) -> None:
+    write("more.md", "# More\n\nA balloon rose above the harbour.\n")
+    daemon.until(lambda _: known(tended, "balloon"))
+    daemon.settled(tended)
+    with Memory.open(tended) as memory:
+        assert memory.status().pending == 0
+
+
+def test_what_waits_in_the_spool_is_taken_in(tended: Path, daemon: Running, kinen: Any) -> None:
+    with Memory.open(tended) as memory:
+        memory.observe("first of all")
+        journal = memory._journal.path
+        spool = memory._spools[0]
+    db = sqlite3.connect(journal, isolation_level=None)
+    db.execute("BEGIN EXCLUSIVE")
+    hook = {"hook_event_name": "PostToolUse", "session_id": "s1", "cwd": str(tended)}
+    hook |= {"tool_name": "Bash", "tool_input": {"command": "ls spoolword"}, "tool_use_id": "t"}
+    assert kinen("hook", "claude-code", stdin=json.dumps(hook), cwd=tended).code == 0
+    assert [name for name in os.listdir(spool) if "." not in name]
+    db.execute("ROLLBACK")
+    db.close()
+    daemon.until(lambda _: known(tended, "spoolword"))
+    assert not [name for name in os.listdir(spool) if "." not in name]
+
+
+def test_a_damaged_index_is_built_again_and_the_journal_untouched(
+    tended: Path, daemon: Running, write: Callable[[str, str], Path], kinen: Any
+) -> None:
+    with Memory.open(tended) as memory:
+        kept = memory.observe("what must not be lost").id
+        index, journal = memory._file("index.db"), memory._journal.path
+    daemon.settled(tended)
+    with sqlite3.connect(journal) as db:
+        before = list(db.iterdump())
+    db.close()
+    for suffix in ("", "-wal"):
+        if os.path.exists(index + suffix):
+            with open(index + suffix, "r+b") as file:
+                file.truncate(0)
+                file.write(os.urandom(60_000))
+    write("more.md", "# More\n\nmorewords\n")
+    daemon.until(lambda state: any("was damaged" in one["what"] for one in state["happened"]))
+    daemon.settled(tended)
+    assert known(tended, "morewords") and known(tended, "what must not be lost")
+    with sqlite3.connect(journal) as db:
+        assert list(db.iterdump()) == before
+    db.close()
+    found = json.loads(kinen("search", "--fulltext", "must not be lost", "--json").out)
+    assert found["results"][0]["source"]["ref"] == f"observation:{kept}"
+    assert "was damaged" in kinen("daemon", "status").out
+
+
+def test_killed_in_the_middle_of_a_sync_it_comes_back_to_the_same_index(
+    space: Path, tmp_path: Path, daemon: Running
+) -> None:
+    rng = random.Random(5)
+    for n in range(300):
+        words = " ".join(rng.choices(["alpha", "beta", "gamma", "delta"], k=80))
+        (space / f"note-{n}.md").write_text(f"# Note {n}\n\n{words}\n")
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+    for turn in range(20 if LONG else 3):
+        daemon.start()
+        for n in rng.sample(range(300), 200):
+            (space / f"note-{n}.md").write_text(f"# Note {n}\n\nturn {turn} word{n}\n")
+        time.sleep(DEBOUNCE + rng.uniform(0, 0.4))
+        daemon.kill()
+    daemon.start()
+    daemon.settled(space, 120)
+    assert "did not end by itself" in daemon.state()["happened"][-1]["what"]
+    daemon.end()
+    with Memory.open(space) as memory:
+        ours = contents(memory)
+    with Memory.open(space, home=tmp_path / "fresh") as memory:
+        memory.sync()
+        assert contents(memory) == ours
+
+
+def small_disk(folder: Path, megabytes: int) -> tuple[str, ...]:
+    """A command prefix under which a folder is a file system of that size, if that can be had."""
+    mount = f'mount -t tmpfs -o size={megabytes}m tmpfs "{folder}" && exec "$@"'
+    prefix = ("unshare", "-rm", "sh", "-c", mount, "sh")
+    if not shutil.which("unshare"):
+        return ()
+    tried = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    return prefix if tried.returncode == 0 else ()
+
+
+FULL = """
+import json, os, subprocess, sys, time
+from pathlib import Path
+from kinen import Memory
+from kinen.daemon import control
+home, root = sys.argv[1], Path(sys.argv[2])
+os.environ["KINEN_HOME"] = home
+with Memory.open(root) as memory:
+    memory.sync(embed=False)
+line = [sys.executable, "-m", "kinen", "daemon", "run"]
+daemon = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def until(holds):
+    end = time.monotonic() + 60
+    while not holds(state := control.look(home).state):
+        assert time.monotonic() < end, state
+        time.sleep(0.05)
+    return state
+until(lambda state: state.get("spaces") and state["spaces"][0]["state"] == "idle")
+ballast = os.path.join(home, "ballast")
+file = os.open(ballast, os.O_WRONLY | os.O_CREAT)
+try:
+    while True:
+        os.write(file, b"x" * 4096)
+except OSError:
+    os.close(file)
+for n in range(300):
+    (root / f"more-{n}.md").write_text("# More\\n\\n" + f"word{n} " * 400)
+state = until(lambda state: state["spaces"][0]["error"])
+line = [sys.executable, "-m", "kinen", "daemon", "status"]
+said = subprocess.run(line, capture_output=True, text=True)
+os.unlink(ballast)
+(root / "last.md").write_text("# Last\\n\\nlastword\\n")
+until(lambda state: not state["spaces"][0]["error"])
+with Memory.open(root) as memory:
+    found = memory.search("lastword")[0].record.path, memory.status().counts.documents
+control.stop(home)
+print(json.dumps([state["spaces"][0]["error"], said.stdout, found, daemon.wait()]))
+"""
+
+
+def test_a_full_disk_is_said_and_got_over(space: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    prefix = small_disk(disk, 24)
+    if not prefix:
+        pytest.skip("no file system of one's own can be made here")
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    env = {**os.environ, "TMPDIR": str(disk), "KINEN_DAEMON_WATCH_DEBOUNCE_MS": "500"}
+    line = [*prefix, sys.executable, "-c", FULL, str(disk / "kinen"), str(space)]
+    run = subprocess.run(line, capture_output=True, text=True, env=env, check=False, timeout=200)
+    assert run.returncode == 0, run.stderr
+    error, status, found, code = json.loads(run.stdout)
+    assert "disk is full" in error and "disk is full" in status
+    assert found == ["last.md", 302]
+    assert code == 0
+
+
+def test_signals_during_a_long_sync_end_it_soon(space: Path, daemon: Running) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+    for n in range(3000):
+        (space / f"note-{n}.md").write_text(f"# Note {n}\n\n{'word ' * 200}{n}\n")
+    daemon.start()
+    daemon.until(lambda _: daemon.space(space)["state"] in ("syncing", "embedding"))
+    began = time.monotonic()
+    daemon.kill(signal.SIGTERM)
+    assert time.monotonic() - began < 15
+    assert (daemon.home / "daemon.json").read_text().count("SIGTERM") == 1
