@@ -160,6 +160,7 @@ def storm_rows(bench: Bench, count: int) -> tuple[list[Row], dict[str, Any]]:
     while not bench.knows(f"storm{count - 1}word"):
         time.sleep(0.05)
     known = time.perf_counter() - began - written
+    bench.rest()
     log = (bench.home / "daemon.log").read_text()
     bench.stop()
     syncs = [line.partition(": ")[2] for line in log.splitlines() if f"{count:,} added" in line]

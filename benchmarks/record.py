@@ -39,6 +39,7 @@ def _git(*words: str) -> str:
 
 # What a process takes by itself is measured; benchmarks/daemon.py starts its own.
 os.environ["KINEN_DAEMON_AUTO_START"] = "false"
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 # As of the start: the code that is measured, whatever is committed meanwhile.
 MEASURED = (
     _git("rev-parse", "--short=10", "HEAD") or "unknown",

@@ -13,6 +13,7 @@ import argparse
 import ast
 import hashlib
 import json
+import os
 import struct
 import sys
 import time
@@ -21,6 +22,8 @@ from typing import Any
 
 import numpy as np
 import onnx
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer

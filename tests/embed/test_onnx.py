@@ -351,3 +351,32 @@ def test_an_unknown_provider_names_the_choices() -> None:
     with pytest.raises(ConfigError, match="cohere") as caught:
         load("cohere")
     assert all(name in caught.value.hint for name in ("onnx", "ollama", "openai", "none"))
+
+
+QUIET = """
+import os, time
+from kinen.embed.onnx import OnnxEmbedder
+
+def woken():
+    found = 0
+    for task in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{task}/status") as status:
+            found += sum(int(line.split()[1]) for line in status if "voluntary_ctxt" in line)
+    return found
+
+OnnxEmbedder(threads=1).embed(["a text"])
+time.sleep(1)
+before = woken()
+time.sleep(17)
+print(woken() - before, os.environ["ORT_DISABLE_TELEMETRY"])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts as Linux does")
+def test_the_runtime_reports_to_nobody(home: Path) -> None:
+    """Its uploader wakes every fifteen seconds, and keeps a name for the device."""
+    run = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True)
+    wakes, told = run.stdout.split()
+    assert told == "1"
+    assert int(wakes) <= 2  # our own sleep
+    assert not [*home.rglob("*")]

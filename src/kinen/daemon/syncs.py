@@ -215,7 +215,7 @@ class Syncs:
                 self.watch.watch(memory.watched())
             report = memory.sync(embed=False, progress=self._step, wait=BUSY)
         one.synced, one.done, one.embed = iso(now()), _told(report), True
-        one.state = "idle"
+        one.state = "embedding"
         log.info("%s: %s (%.2f s)", one.name, one.done, report.seconds)
         if any(report[:4]):
             counts = dict(zip(report._fields[:4], report[:4], strict=True))

@@ -181,8 +181,11 @@ class OnnxEmbedder:
         return tokenizer
 
     def _open_session(self) -> Any:
+        # Its releases report to their maker unless told not to, before they are loaded.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime
 
+        onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
