@@ -1,21 +1,16 @@
 """The JSON tables in kinen's home: written so that nothing is lost; spaces by id, name and root."""
 
-from __future__ import annotations
-
+# Annotations are evaluated, as in `kinen.model`: named tuples would compile each of them.
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 from kinen.errors import SpaceError, StoreError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    T = TypeVar("T")
-    Table = dict[str, Any]
-
+T = TypeVar("T")
+Table = dict[str, Any]
 VERSION = 1
 
 

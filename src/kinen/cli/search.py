@@ -105,11 +105,16 @@ def _found(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
 
 def ask(text: str, options: dict[str, Any]) -> Hits:
     from kinen.cli.warm import started
-    from kinen.memory import Memory, search_spaces
 
     spaces = options["spaces"]
     if len(spaces) > 1 or "all" in spaces:
+        from kinen.memory import search_spaces
+
         return search_spaces(spaces, lambda memory: query_of(text, options, memory))
+    if options["near"]:
+        from kinen.memory.tracing import Tracing as Memory
+    else:  # as much of a memory as it takes
+        from kinen.memory.asking import Asking as Memory  # type: ignore[assignment]
     with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
         return memory.search(query_of(text, options, memory))
 

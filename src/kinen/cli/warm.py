@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from kinen.memory import Memory
+    from kinen.memory.asking import Asking
 
 
 def answered(
@@ -38,7 +38,7 @@ def answered(
 class started:  # noqa: N801
     """What is done in it starts the daemon, for the next time."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Asking) -> None:
         self._memory = memory
 
     def __enter__(self) -> None:

@@ -1,32 +1,21 @@
-"""Memory: the façade that every surface uses, and the only place that wires parts together."""
+"""Memory: the façade that every surface uses, and the only place that wires parts together.
+
+It is built in layers, each a module. What is named here is loaded when it is asked for: a search
+needs the lowest of them (docs/decisions/0002-cold-start.md).
+"""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
-from kinen import config as configuration
-from kinen import space as spaces
-from kinen.memory.importing import Importing
-from kinen.memory.recalling import recall_spaces as recall_spaces
-from kinen.model import Hits, Query
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from kinen.memory.whole import Memory, recall_spaces, search_spaces
+
+__all__ = ["Memory", "recall_spaces", "search_spaces"]
 
 
-class Memory(Importing):
-    """The memory of one space. Use it as a context manager, or close it."""
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kinen.memory import whole
 
-
-def search_spaces(names: Sequence[str], ask: Callable[[Memory], Query]) -> Hits:
-    """Search several spaces and merge by score: scores lie in 0..1 and compare between them."""
-    found, notes, query = [], [], Query("")
-    for space in spaces.resolve_names(configuration.default_home(os.environ), names):
-        with Memory(space, configuration.load(space.home, space.root)) as memory:
-            query = ask(memory)
-            hits = memory.search(query)
-            found += [hit._replace(space=space.name) for hit in hits]
-            notes += [f"{space.name}: {note}" for note in hits.notes]
-    found.sort(key=lambda hit: (-hit.score, hit.space, hit.record.ref, hit.chunk.n))
-    return Hits(tuple(found[: query.limit]), query, query.mode, tuple(notes))
+    return getattr(whole, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen.errors import NotFound, QueryError
@@ -253,6 +252,8 @@ class Keeping(Asking):
 
         What was said beside it goes too: earlier states of its segment, the summary made of it.
         """
+        import shutil
+
         from kinen.index import snapshots
         from kinen.index.writer import Writer
         from kinen.recall.distill import expire
