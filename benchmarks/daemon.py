@@ -11,6 +11,7 @@ the debounce; a storm of files until the last of them is searchable.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sqlite3
 import statistics
@@ -40,6 +41,8 @@ class Bench:
         self.home = folder / "kinen"
         os.environ.update(KINEN_HOME=str(self.home), HOME=str(folder))
         os.environ["KINEN_DAEMON_AUTO_START"] = "false"
+        (self.space / ".kinen").mkdir(exist_ok=True)
+        (self.space / ".kinen" / "config.yml").write_text("hooks:\n  inject_on_prompt: true\n")
         with Memory.open(self.space) as memory:
             memory.sync()
             self.index = memory._file("index.db")
@@ -73,8 +76,12 @@ def warm_rows(bench: Bench, times: int) -> list[Row]:
     curl = ["curl", "-s", "--unix-socket", str(bench.home / "daemon.sock"), address]
     curl += ["-H", "Accept: text/plain", "-H", f"X-Kinen-Space: {bench.space}"]
     alone = {**os.environ, "KINEN_SEARCH_CONTEXT_CHUNKS": "0", "KINEN_HOME": str(bench.home)}
+    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(bench.space)}
+    payload = json.dumps({**said, "prompt": QUESTION}).encode()
+    hook = [KINEN, "hook", "claude-code"]
     bench.start()
     calls = {
+        "hook": lambda: process(hook, cwd=bench.space, input=payload),
         "warm": lambda: process(search, cwd=bench.space),
         "curl": lambda: process(curl),
         "python": lambda: process([sys.executable, "-c", ""]),
@@ -83,15 +90,26 @@ def warm_rows(bench: Bench, times: int) -> list[Row]:
         call()
     taken = alternated(calls, times)
     answered = control.look(str(bench.home)).state["answered"]
-    assert answered == 2 * (times + 1), f"the daemon answered {answered} of {2 * (times + 1)}"
+    assert answered == 3 * (times + 1), f"the daemon answered {answered} of {3 * (times + 1)}"
     bench.stop()
-    cold = alternated({"cold": lambda: process(search, cwd=bench.space, env=alone)}, times)
+    calls = {
+        "cold": lambda: process(search, cwd=bench.space, env=alone),
+        "hook alone": lambda: process(hook, cwd=bench.space, input=payload),
+    }
+    cold = alternated(calls, times)
     middle = {name: statistics.median(all_) for name, all_ in (taken | cold).items()}
     name = f"warm kinen search, hybrid, {bench.documents:,} documents"
     return [
         Row(name, middle["warm"], middle["cold"], 1.0, "the same without a daemon"),
         Row(name, middle["warm"], middle["curl"], NO_LIMIT, "curl on the socket"),
         Row(name, middle["warm"], middle["python"], NO_LIMIT, "a bare interpreter"),
+        Row(
+            "a prompt, told what belongs to it",
+            middle["hook"],
+            middle["hook alone"],
+            1.0,
+            "the same without a daemon",
+        ),
     ]
 
 

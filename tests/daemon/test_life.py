@@ -255,10 +255,15 @@ def test_its_log_is_kept_small_and_followed(daemon: Running, tmp_path: Path) -> 
     daemon.until(lambda _: (daemon.home / "daemon.log.1").exists())
     assert (daemon.home / "daemon.log").stat().st_size < 10_000
     line = [sys.executable, "-m", "kinen", "daemon", "logs", "-n", "1", "-f"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as following:
-        assert following.stdout is not None
+    following = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+    assert following.stdout is not None
+    try:
         assert following.stdout.readline()
         daemon.end()
-        assert "ends: it was told to" in following.stdout.readline()
+        time.sleep(1.5)
         following.send_signal(signal.SIGINT)
-        assert following.wait(10) == 130
+        assert "ends: it was told to" in following.communicate(timeout=20)[0]
+        assert following.returncode == 130
+    finally:
+        following.kill()
+        following.communicate()

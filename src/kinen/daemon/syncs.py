@@ -91,7 +91,7 @@ class Syncs:
     def tend(self, spaces: Iterable[Space]) -> None:
         """Watch these spaces and no others; new ones are brought up to date."""
         wanted = {space.data: space for space in spaces}
-        known = {one.data: one.root for one in self._tended.values()}
+        known = {one.data: one.root for one in [*self._tended.values()]}
         for data in known.keys() - wanted.keys():
             self._leave(known[data])
         for data in wanted.keys() - known.keys():
@@ -104,7 +104,7 @@ class Syncs:
         """
         if space.root in self._tended:
             return
-        for other in [one.root for one in self._tended.values() if one.data == space.data]:
+        for other in [one.root for one in [*self._tended.values()] if one.data == space.data]:
             self._leave(other)
         with self._wake:
             one = self._tended[space.root] = Tended(space.root, space.name, space.data)
@@ -157,7 +157,7 @@ class Syncs:
         return (wanting[0] if wanting else None), bool(wanting)
 
     def _dirty(self) -> list[Tended]:
-        return [one for one in self._tended.values() if one.last]
+        return [one for one in [*self._tended.values()] if one.last]
 
     def _until_next(self) -> float | None:
         """Seconds until there is something to do; None when nothing is."""
@@ -245,7 +245,7 @@ class Syncs:
     def state(self) -> list[dict[str, Any]]:
         """Each space: how it is watched, what it waits for, what was done last."""
         found = []
-        for one in sorted(self._tended.values(), key=lambda one: (one.name, one.root)):
+        for one in sorted([*self._tended.values()], key=lambda one: (one.name, one.root)):
             mode, why = self.watch.mode(one.root)
             dirty = one.last and one.state in ("idle", "embedding")
             said = {"name": one.name, "root": one.root, "state": "waiting" if dirty else one.state}
