@@ -154,6 +154,7 @@ def test_status_and_doctor_show_it(daemon: Running, noted: Path, kinen: Any) -> 
     daemon.settled(noted)
     said = kinen("status")
     assert f"pid {pid}" in said.out and "nothing waits" in said.out and " MB" in said.out
+    assert f"{noted.name}  idle, inotify, 20" in said.out and "nothing changed" in said.out
     told = json.loads(kinen("status", "--json").out)["daemon"]
     assert told["spaces"][0]["watch"] in ("inotify", "polling", "watchfiles")
     assert told["spaces"][0]["synced"] and told["queue"] == []

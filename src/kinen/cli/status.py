@@ -30,6 +30,6 @@ def status(space: str | None, as_json: bool) -> int:
     else:
         style = colours()
         print(render.status_text(state, style))
-        told = daemon_text(seen.state, seen.last, held=seen.held, style=style)
+        told = daemon_text(seen.state, seen.last, held=seen.held, style=style, root=state.root)
         print(f"{style('dim', 'daemon    ')} {told}")
     return 0

@@ -21,8 +21,9 @@ def daemon_text(
     held: bool = False,
     style: Style = PLAIN,
     whole: bool = False,
+    root: str = "",
 ) -> str:
-    """How the daemon is: on one line, or with each space and what happened."""
+    """How the daemon is: in short, with one space of it, or with all and what happened."""
     if not state:
         said = _absent(last, held=held)
         return "\n".join([said, *_happened(last, style)]) if whole else said
@@ -33,7 +34,9 @@ def daemon_text(
         words.append(f"port {state['port']}")
     line = ", ".join(words)
     if not whole:
-        return "\n".join([line, *(_trouble(one, style) for one in state["spaces"] if _bad(one))])
+        here = [_space(one, style) for one in state["spaces"] if one["root"] == root]
+        others = [one for one in state["spaces"] if one["root"] != root and _bad(one)]
+        return "\n".join([line, *here, *(_trouble(one, style) for one in others)])
     left = state["idle_seconds_left"]
     ends = "stays" if left is None else f"ends in {left / 60:.0f} min if nobody asks"
     rows = [f"{style('bold', 'running')}, {line}, {ends}"]
