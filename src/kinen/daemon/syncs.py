@@ -25,6 +25,8 @@ AGAIN, LATEST, SOON = 60.0, 3600.0, 3.0
 """Seconds after which a sync that failed is tried again, doubled each time up to the latter; with a
 change, soon.
 """
+GAP = 0.3
+"""How often folders are looked at while they come and go, in intervals of the debounce."""
 AT_ONCE = float("-inf")
 """A time that has long come."""
 BUSY = 1.0
@@ -45,6 +47,8 @@ class Tended:
         """When the first and the last change came that are not indexed yet; 0 if there is none."""
         self.refold, self.embed = True, False
         """Folders may have come or gone; chunks may want vectors."""
+        self.refolded = AT_ONCE
+        """When its folders were last looked at."""
         self.state, self.error, self.synced = "waiting", "", ""
         self.done = ""
         self.tries, self.not_before = 0, 0.0
@@ -134,27 +138,33 @@ class Syncs:
         _go_easy()
         while True:
             with self._wake:
-                one, embed = self._next()
+                one, work = self._next()
                 while one is None and not self._halted:
                     self._wake.wait(self._until_next())
-                    one, embed = self._next()
+                    one, work = self._next()
                 if self._halted or one is None:
                     return
-                if not embed:  # what comes from now on counts for the next time
+                if work == self._sync:  # what comes from now on counts for the next time
                     one.first = one.last = 0.0
             try:
-                self._tried(one, self._embed if embed else self._sync)
+                self._tried(one, work)
             except Halted:
                 return
 
-    def _next(self) -> tuple[Tended | None, bool]:
-        """A space whose time has come: to be read, else to be embedded."""
+    def _next(self) -> tuple[Tended | None, Callable[[Tended], None]]:
+        """A space whose time has come: its folders to be watched, to be read, to be embedded."""
         at = time.monotonic()
+        for one in self._dirty():
+            if one.refold and self._refolds(one) <= at:
+                return one, self._refold
         dirty = sorted((one.due(self._debounce), one.root) for one in self._dirty())
         if dirty and dirty[0][0] <= at:
-            return self._tended[dirty[0][1]], False
+            return self._tended[dirty[0][1]], self._sync
         wanting = [one for one in self._tended.values() if one.embed and one.not_before <= at]
-        return (wanting[0] if wanting else None), bool(wanting)
+        return (wanting[0] if wanting else None), self._embed
+
+    def _refolds(self, one: Tended) -> float:
+        return max(one.refolded + GAP * self._debounce, one.not_before)
 
     def _dirty(self) -> list[Tended]:
         return [one for one in [*self._tended.values()] if one.last]
@@ -162,6 +172,7 @@ class Syncs:
     def _until_next(self) -> float | None:
         """Seconds until there is something to do; None when nothing is."""
         times = [one.due(self._debounce) for one in self._dirty()]
+        times += [self._refolds(one) for one in self._dirty() if one.refold]
         times += [one.not_before for one in self._tended.values() if one.embed]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
@@ -182,6 +193,8 @@ class Syncs:
             log.exception("%s", one.root)
             self._failed(one, f"unexpected {type(error).__name__}: {error}")
         else:
+            if work == self._refold:
+                return
             if one.error:
                 self._tell(f"{one.name}: all is well again")
             one.error, one.tries, one.not_before = "", 0, 0.0
@@ -206,13 +219,22 @@ class Syncs:
                 one.last = time.monotonic()
                 one.first = one.first or one.last
 
+    def _refold(self, one: Tended) -> None:
+        """Watch folders as they come: what happens in them shows that a storm goes on."""
+        one.refolded = time.monotonic()
+        if os.path.isdir(one.root):
+            with self._open(one.root) as memory:
+                self._watch(one, memory)
+
+    def _watch(self, one: Tended, memory: Memory) -> None:
+        if one.refold:
+            one.refold = False
+            self.watch.watch(memory.watched())
+
     def _sync(self, one: Tended) -> None:
         one.state = "syncing"
         with self._open(one.root) as memory:
-            if one.refold:
-                # Watched before it is read: what changes in between is not missed.
-                one.refold = False
-                self.watch.watch(memory.watched())
+            self._watch(one, memory)  # before it is read: what changes in between is not missed
             report = memory.sync(embed=False, progress=self._step, wait=BUSY)
         one.synced, one.done, one.embed = iso(now()), _told(report), True
         one.state = "embedding"
