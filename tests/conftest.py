@@ -19,6 +19,7 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
         del os.environ[_name]
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
+os.environ["KINEN_DAEMON_AUTO_START"] = "false"  # a test that wants a daemon says so
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,6 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("USERPROFILE", str(folder))
     monkeypatch.setenv("KINEN_HOME", str(folder / "kinen"))
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("KINEN_DAEMON_AUTO_START", "false")
     return folder
 
 
