@@ -180,23 +180,13 @@ def text(told: str, kind: str, headers: dict[str, str] | None = None) -> Respons
 # Names and places
 
 
-def inside(memory: Memory, path: str) -> str:
-    """A path in full, as the space has it; one that leads outside is refused."""
-    named = path.removeprefix("file:")
-    if not named or ".." in re.split(r"[/\\]", named):
-        raise QueryError(f"no path of this space: {path!r}", "give it from the space's root")
-    full = os.path.join(memory.space.root, named)
-    memory.relative(full)  # refuses what is elsewhere
-    return full
-
-
 def known(memory: Memory, name: str) -> str:
     """A ref, or a path in full."""
     if ".." in re.split(r"[/\\:]", name) or "\0" in name:
         raise QueryError(f"nothing of this space: {name!r}", "give a ref, or a path from its root")
     if name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
         return name
-    return inside(memory, name)
+    return memory.inside(name)
 
 
 # Times and pages

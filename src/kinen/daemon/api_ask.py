@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from kinen import __version__, render
 from kinen.daemon import api_forms as forms
 from kinen.daemon import models
-from kinen.daemon.api import Asking, Routes, answer, cursor, inside, key_of, known, moment, text
+from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, moment, text
 from kinen.daemon.guard import Refused
 from kinen.errors import QueryError
 from kinen.memory import Memory
@@ -49,7 +49,7 @@ def search(memory: Memory, asked: models.Search, accept: Accept = "") -> Any:
         **{name: getattr(asked, name) for name in (*names, "limit", "context", "min_score")},
         since=moment(asked.since),
         until=moment(asked.until, end=True),
-        near=[memory.current_name(inside(memory, one)) for one in asked.near],
+        near=[memory.current_name(memory.inside(one)) for one in asked.near],
     )
     hits = memory.search(query)
     headers = _told(bool(hits), hits.notes)
@@ -165,7 +165,7 @@ def links(
 @router.on("GET", "/history", forms.History)
 def history(memory: Memory, path: File) -> Any:
     """What commits did to a file, oldest first, through renames, with its tags."""
-    full = inside(memory, path)
+    full = memory.inside(path)
     told = [shown.revision_json(one) for one in memory.history(full)]
     return {"path": path, "revisions": told, "by_hand": memory.tagged_by_hand(full)}
 
@@ -177,7 +177,7 @@ def cochange(
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
 ) -> Any:
     """Files that usually change together with these, and why."""
-    found = memory.cochanged([inside(memory, one) for one in path], limit)
+    found = memory.cochanged([memory.inside(one) for one in path], limit)
     return {"paths": path, "files": [shown.companion_json(one) for one in found]}
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from kinen.daemon import api_forms as forms
 from kinen.daemon import models
-from kinen.daemon.api import Asking, Routes, answer, cursor, inside, key_of, known, milliseconds
+from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, milliseconds
 from kinen.daemon.guard import Refused
 from kinen.entries import Scope
 from kinen.errors import Busy, QueryError, StoreError
@@ -48,7 +48,7 @@ def observe(memory: Memory, asked: models.Observe) -> Any:
         without_injected(asked.content),
         kind=asked.kind,
         scope=_scope(asked.scope),
-        files=[inside(memory, file) for file in asked.files],
+        files=[memory.inside(file) for file in asked.files],
         capsule=asked.capsule,
         provenance=asked.provenance,
         at=milliseconds(asked.at),

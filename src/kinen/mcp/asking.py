@@ -19,7 +19,6 @@ from kinen.mcp.tool import (
     Offset,
     Texts,
     Tool,
-    inside,
     page,
     place,
 )
@@ -229,7 +228,7 @@ class Context(Tool):
 
     def answer(self, memory: Memory) -> Answer:
         if self.file:
-            inside(memory, self.file)
+            memory.inside(self.file)
         given = memory.context(
             session=self.session, file=self.file, depth=self.depth, budget=self.budget
         )

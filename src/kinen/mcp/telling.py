@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field
 from kinen import entries
 from kinen.errors import NotFound, QueryError
 from kinen.mcp import models
-from kinen.mcp.tool import Answer, Names, Texts, Tool, inside, marked, place
+from kinen.mcp.tool import Answer, Names, Texts, Tool, marked, place
 from kinen.memory import Memory
 from kinen.render.entries import checkpoint_json, entry_json, plan_json
 from kinen.text import estimate, now, parse_time
@@ -151,7 +151,7 @@ class Observe(Tool):
         kept = memory.observe(
             without_injected(self.content),
             kind=self.kind,
-            files=[inside(memory, file) for file in self.files],
+            files=[memory.inside(file) for file in self.files],
             scope={"session": self.session, "agent": self.agent or self._client},
             capsule=self.capsule,
         )

@@ -1,14 +1,12 @@
 """What a tool is: a question whose fields are its parameters, and the answer to it."""
 
 import json
-import os
 import re
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from kinen import question
-from kinen.errors import QueryError
 from kinen.mcp.models import Value
 from kinen.memory import Memory
 from kinen.model import KINDS
@@ -63,22 +61,12 @@ def marked(text: str) -> str:
     return f"{MEMORY_OPEN}\n{inert}\n{MEMORY_CLOSE}"
 
 
-def inside(memory: Memory, path: str) -> str:
-    """A path in full, as the space has it; one that leads outside is refused."""
-    named = path.removeprefix("file:")
-    if not named or ".." in re.split(r"[/\\]", named):
-        raise QueryError(f"no path of this space: {path!r}", "give it from the space's root")
-    full = os.path.join(memory.space.root, named)
-    memory.relative(full)  # refuses what is elsewhere
-    return full
-
-
 def place(memory: Memory, name: str) -> tuple[str, int, int]:
     """A ref or path as memory takes it, with the line and the number of a chunk, -1 for none."""
     name, line, n = question.place(name)
     if n >= 0 or name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
         return name, line, n
-    return inside(memory, name), line, n
+    return memory.inside(name), line, n
 
 
 def page(total: int, offset: int, limit: int) -> dict[str, int]:

@@ -7,7 +7,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from kinen.errors import KinenError, QueryError
 from kinen.mcp import models
-from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool, inside, page, place
+from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool, page, place
 from kinen.memory import Memory
 from kinen.memory.recalling import cut
 from kinen.model import FILE_KINDS, KINDS, Chunk, Record, Revision
@@ -106,7 +106,7 @@ class GetArtifact(Tool):
         commits: list[Revision] = []
         if record.path and not self.offset:
             with contextlib.suppress(KinenError):  # no commit knows it, or there is no repository
-                commits = memory.history(inside(memory, record.path))[-LATEST:]
+                commits = memory.history(memory.inside(record.path))[-LATEST:]
         lines = text.splitlines()
         content, end = within(lines, self.offset, self.budget)
         value = models.Artifact(
@@ -130,13 +130,13 @@ class GetArtifact(Tool):
         kind, _, key = self.path.partition(":")
         if self.ref:
             path = key if kind in FILE_KINDS else self.path.removeprefix("file:")
-            full = inside(memory, path)
+            full = memory.inside(path)
             path = memory.relative(full)
             return Record(f"file:{path}", "file", path, path), memory.read(full, self.ref)
         name, line, n = place(memory, self.path)
         record, chunks = memory.show(name, -1 if kind == "file" else line, n)
         if record.kind == "file":
-            return record, memory.read(inside(memory, record.path))
+            return record, memory.read(memory.inside(record.path))
         return record, joined(chunks)
 
 
@@ -176,7 +176,7 @@ class GetProvenance(Tool):
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        full = inside(memory, self.path)
+        full = memory.inside(self.path)
         found = memory.history(full)
         part = found[self.offset : self.offset + self.limit]
         value = models.Provenance(
@@ -229,7 +229,7 @@ class GetCochange(Tool):
         paths = [*filter(None, [self.path]), *self.paths]
         if not paths:
             raise QueryError("no file is named", "give path, or paths")
-        found = memory.cochanged([inside(memory, one) for one in paths], self.limit)
+        found = memory.cochanged([memory.inside(one) for one in paths], self.limit)
         value = models.Companions(
             paths=paths,
             files=[models.Companion(**shown.companion_json(one)) for one in found],

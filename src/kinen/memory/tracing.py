@@ -231,6 +231,15 @@ class Tracing(Keeping):
             iter(there or [one for one in able if past.file_at(self._reader.db, one)]), able[-1]
         )
 
+    def inside(self, path: str) -> str:
+        """A path from the space's root in full; one that leads outside is refused."""
+        named = path.removeprefix("file:")
+        if not named or ".." in named.replace("\\", "/").split("/"):
+            raise QueryError(f"no path of this space: {path!r}", "give it from the space's root")
+        full = os.path.join(self.space.root, named)
+        self.relative(full)  # refuses what is elsewhere
+        return full
+
     @property
     def _worktree(self) -> str:
         """The top of another worktree of the same repository, if this folder is in one."""
