@@ -169,9 +169,10 @@ def _scp(url: str) -> tuple[str, str, str]:
 
 def _local(path: str, base: str) -> str:
     path = path[1:] if path[2:3] == ":" and os.name == "nt" else path
-    full = os.path.realpath(os.path.join(base, path)).replace(os.sep, "/")
-    while full != (full := full.rstrip().removesuffix("/.git")):
+    full = os.path.realpath(os.path.join(base, path))
+    while full != (full := os.path.realpath(full.rstrip().removesuffix("/.git") or os.sep)):
         pass
+    full = full.replace(os.sep, "/")
     return f"file:///{full.lstrip('/')}"
 
 
