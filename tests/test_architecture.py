@@ -16,7 +16,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 BASE = {
     *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
     "configkeys",
-    *("gitdir", "registry", "space", "route", "vocabulary"),
+    *("gitdir", "registry", "space", "route", "vocabulary", "characters", "gitcommand"),
+    "storage",
     *("secret_shapes", "lineage", "answers", "question", "wire", "brief", "loopback"),
 }
 ALLOWED = {
