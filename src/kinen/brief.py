@@ -5,9 +5,9 @@ Marked as data, so that nobody takes it for an order, and that it is never kept 
 
 from __future__ import annotations
 
-import os
 from datetime import date
 
+from kinen.storage import inside
 from kinen.text import estimate, excerpt, iso
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 
@@ -31,6 +31,8 @@ SHORT = len("memory:") + 8
 """As much of a memory's ref as tells it apart."""
 HALF_LIFE = 90 * 86_400_000
 """Milliseconds in which a memory counts half as much."""
+LONGEST = 200_000
+"""Bytes of a plan that are read."""
 STALE = 7
 """Days without a checkpoint after which a plan is asked about and no longer shown."""
 MARKS = ((".active-plan", "plans"), (".active-brief", "briefs"))
@@ -133,23 +135,23 @@ def ranked(memories: Iterable[Learned], touched: str) -> list[Learned]:
 
 def plan_of(root: str, now: float) -> list[str]:
     """The lines of the active plan: its title and what is to do; or that nobody touches it."""
-    folder = os.path.join(root, ".memories")
     for mark, kind in MARKS:
-        name = _read(os.path.join(folder, mark)).strip("\ufeff \r\n")
+        name = inside.text(root, f".memories/{mark}", LONGEST).strip("\ufeff \r\n")
         if name and not set(name) & set("/\\:\0") and name[0] != ".":
-            text = _read(os.path.join(folder, kind, f"{name}.md"))
-            found = _plan(text, name, f"plan:.memories/{kind}/{name}.md", folder, now)
+            path = f".memories/{kind}/{name}.md"
+            text = inside.text(root, path, LONGEST)
+            found = _plan(text, name, f"plan:{path}", root, now)
             if found:
                 return found
     return []
 
 
-def _plan(text: str, name: str, ref: str, folder: str, now: float) -> list[str]:
+def _plan(text: str, name: str, ref: str, root: str, now: float) -> list[str]:
     about, body = _front(text)
     if not about or about.get("status", "active") != "active":
         return []
     title = about.get("title") or name
-    idle = _days_since(max(about.get("updated", ""), about.get("created", ""), _last(folder)), now)
+    idle = _days_since(max(about.get("updated", ""), about.get("created", ""), _last(root)), now)
     if idle >= STALE:
         return [f"- {title}: not touched for {idle} days; go on with it, or complete it [{ref}]"]
     lines = [line for line in body.splitlines() if line.strip()]
@@ -175,13 +177,15 @@ def _front(text: str) -> tuple[dict[str, str], str]:
     return {}, text
 
 
-def _last(folder: str) -> str:
+def _last(root: str) -> str:
     """The day of the last checkpoint."""
+    from kinen.errors import UnsafeFile
+
     try:
-        names = os.listdir(folder)
-    except OSError:
+        names = inside.folders(root, ".memories")
+    except (OSError, UnsafeFile):
         return ""
-    return max((one for one in names if one[:2] == "20" and len(one) == 10), default="")
+    return max((name for name in names if name[:2] == "20" and len(name) == 10), default="")
 
 
 def _days_since(at: str, now: float) -> int:
@@ -190,11 +194,3 @@ def _days_since(at: str, now: float) -> int:
         return max(0, (date.fromisoformat(iso(now)[:10]) - date.fromisoformat(at[:10])).days)
     except (ValueError, OverflowError):
         return 0
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(200_000)
-    except OSError:
-        return ""

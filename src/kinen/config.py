@@ -289,7 +289,7 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
         raise ConfigError(f"cannot set {dotted} in {file}", "that file needs an edit by hand")
     merged = {key: _parse(ROWS[key], raw, f"{file}:{at}") for key, (raw, at) in before.items()}
     _build({**merged, dotted: value}, (), {dotted: file, "index.chunk_size": file})
-    write_atomic(file, new)
+    configfile.write(file, new)
     return value
 
 

@@ -11,7 +11,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen import registry
-from kinen.errors import ConfigError
+from kinen.errors import ConfigError, UnsafeFile
+from kinen.route import user_file
+from kinen.storage import inside, regular
 
 if TYPE_CHECKING:
     Path = str | os.PathLike[str]
@@ -78,16 +80,37 @@ def _store(path: str, cache: dict[str, Any]) -> None:
         registry.write_atomic(path, json.dumps(cache))
 
 
-def _bytes(file: Path) -> bytes:
+def _bytes(file: Path, root: str = "") -> bytes:
+    file = os.fspath(file)
+    root = root or _root(file)
     try:
-        with open(file, "rb") as stream:
-            data = stream.read(LARGEST + 1)
+        if root:
+            return inside.read(root, os.path.relpath(file, root), LARGEST)
+        if os.path.realpath(file) == os.devnull:
+            return b""  # a usual way to say that there is none
+        return regular.read(file, LARGEST)
+    except UnsafeFile as error:
+        raise ConfigError(f"cannot read {file}: {error.message}", error.hint) from None
     except OSError as error:
-        fact = f"cannot read {os.fspath(file)}: {error.strerror}"
+        fact = f"cannot read {file}: {error.strerror}"
         raise ConfigError(fact, "check that it is a file, and who owns it") from None
-    if len(data) > LARGEST:
-        raise ConfigError(f"{os.fspath(file)} is too large for a config file")
-    return data
+
+
+def _root(file: str) -> str:
+    """The space whose config file this is; empty for the user's own, which may be any link."""
+    folder, name = os.path.split(file)
+    of_space = (os.path.basename(folder), name) == (".kinen", "config.yml")
+    return os.path.dirname(folder) if of_space and file != user_file() else ""
+
+
+def write(file: Path, text: str) -> None:
+    """Replace a config file as a whole; one of a space is never written outside of it."""
+    file = os.fspath(file)
+    root = _root(file)
+    if root:
+        inside.replace(root, os.path.relpath(file, root), text.encode())
+    else:
+        registry.write_atomic(file, text)
 
 
 def _digest(data: bytes) -> str:
@@ -116,12 +139,12 @@ def trusts(home: Path, file: Path, digest: str) -> bool:
     return bool(registry.read(os.fspath(home), "trust").get(os.path.realpath(file)) == digest)
 
 
-def source_text(file: Path) -> str:
-    """The file as text to edit, empty when there is none."""
-    if not os.path.exists(file):
+def source_text(file: Path, root: str = "") -> str:
+    """The file as text to edit, empty when there is none; it may not lead out of the root."""
+    if not os.path.lexists(file):
         return ""
     try:
-        return _bytes(file).decode("utf-8-sig")
+        return _bytes(file, root).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"{os.fspath(file)} is not UTF-8 text", "save it as UTF-8") from None
 

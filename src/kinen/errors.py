@@ -4,6 +4,7 @@ KinenError                 base: a fact (the message) and what to do about it (t
 ├── SpaceError             no space here, a folder that cannot be one, an unknown name
 ├── ConfigError            a key, value or file of the configuration is wrong
 ├── Unreadable             one file cannot be turned into text; indexing goes on without it
+│   └── UnsafeFile         it leads out of the space, is no regular file, or is too large
 ├── GitError               git could not do it; the message is its own
 ├── EmbedError             the embedding provider failed or answered nonsense
 ├── StoreError             a database is from the future, corrupt, or the disk is full
@@ -38,6 +39,10 @@ class ConfigError(KinenError):
 
 class Unreadable(KinenError):
     """One file cannot be turned into text."""
+
+
+class UnsafeFile(Unreadable):
+    """A file that leads out of the space, is no regular file, or is too large."""
 
 
 class GitError(KinenError):

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from kinen.route import LONGEST_REF, PACKED_REFS
+from kinen.storage import regular
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+SETTINGS = 4 << 20
+"""Bytes of a git config."""
 PORTS = ("", "22", "80", "443", "9418")
 """The ports of ssh, http, https and git, which need not be said."""
 
@@ -50,17 +55,13 @@ class Git(NamedTuple):
         return (
             branch == head
             or os.path.exists(os.path.join(self.common, branch))
-            or branch in _text(os.path.join(self.common, "packed-refs"))
+            or branch in _text(os.path.join(self.common, "packed-refs"), PACKED_REFS)
             or os.path.isdir(os.path.join(self.common, "reftable"))
         )
 
 
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except OSError:
-        return ""
+def _text(path: str, limit: int = LONGEST_REF) -> str:
+    return regular.text(path, limit, "surrogateescape")
 
 
 def git_above(start: str) -> Git | None:
@@ -72,7 +73,9 @@ def git_above(start: str) -> Git | None:
         if os.path.isfile(os.path.join(path, "HEAD")):
             shared = _text(os.path.join(path, "commondir")).strip()
             common = os.path.realpath(os.path.join(path, shared)) if shared else path
-            return Git(top, path, common, _git_settings(_text(os.path.join(common, "config"))))
+            return Git(
+                top, path, common, _git_settings(_text(os.path.join(common, "config"), SETTINGS))
+            )
         if link:
             return Git(top, "", "", {})
     return None

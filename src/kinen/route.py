@@ -10,12 +10,18 @@ from __future__ import annotations
 import os
 import sys
 
+from kinen.storage import regular
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks")
 _VERSION, _END = "route 4", "end"
+LONGEST_REF = 65_536
+"""Bytes of HEAD, of a ref, or of a file that only names a folder."""
+PACKED_REFS = 64 << 20
+"""Bytes of packed-refs; a million refs fit."""
 
 
 def user_folder(env: Mapping[str, str]) -> str:
@@ -197,26 +203,26 @@ def _env(start: str | None) -> str:
 
 def head(git: str, common: str) -> tuple[str, str]:
     """The branch and commit that are checked out, read without git; empty where it cannot be."""
-    said = _text(os.path.join(git, "HEAD")) if git else ""
-    if not said.startswith("ref: "):
-        return "", said
-    ref = said[5:]
-    if ref == "refs/heads/.invalid":  # what HEAD says where refs are kept in a table
+    content = regular.text(os.path.join(git, "HEAD"), LONGEST_REF).strip() if git else ""
+    if not content.startswith("ref: "):
+        return "", _commit(content)
+    ref = content[5:]
+    # Refs that are kept in a table have `.invalid`; no other name leads out of the folder.
+    if ref == "refs/heads/.invalid" or not ref.startswith("refs/") or ".." in ref or "\0" in ref:
         return "", ""
-    commit = _text(os.path.join(common, ref))
+    commit = regular.text(os.path.join(common, ref), LONGEST_REF).strip()
     if not commit:
-        for line in _text(os.path.join(common, "packed-refs")).split("\n"):
+        packed = regular.text(os.path.join(common, "packed-refs"), PACKED_REFS)
+        for line in packed.splitlines():
             if line.endswith(" " + ref):
                 commit = line.split(" ", 1)[0]
-    return ref.removeprefix("refs/heads/"), commit
+    return ref.removeprefix("refs/heads/"), _commit(commit)
 
 
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+def _commit(text: str) -> str:
+    """The text if it is the id of a commit: another file may stand in a ref's place."""
+    hexadecimal = not text.strip("0123456789abcdef")
+    return text if hexadecimal and len(text) in (40, 64) else ""
 
 
 def inside(path: str, *roots: str) -> str:

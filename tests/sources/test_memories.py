@@ -166,7 +166,7 @@ def test_two_writers_in_the_same_second_both_stay(space: Path) -> None:
 def test_a_disk_without_links_overwrites_nothing_either(
     memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: str) -> None:
+    def refuse(*_: str, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)

@@ -6,8 +6,9 @@ import contextlib
 import os
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from kinen.errors import EmbedError, NotFound, QueryError, StoreError
+from kinen.errors import EmbedError, NotFound, QueryError, StoreError, UnsafeFile
 from kinen.memory.working import Working
+from kinen.storage import inside
 from kinen.text import iso, now
 
 if TYPE_CHECKING:
@@ -99,10 +100,13 @@ class Learning(Working):
 
         paths = [*its.rounds, *its.artifacts, *filter(None, [its.summary])]
         for path in paths:
-            with contextlib.suppress(OSError):
-                full = os.path.join(self.space.root, path)
-                with open(full, encoding="utf-8", errors="replace") as file:
-                    yield from from_round(self._ref(path), file.read(), self._at(path))
+            with contextlib.suppress(OSError, UnsafeFile):
+                yield from from_round(self._ref(path), self._text(path), self._at(path))
+
+    def _text(self, path: str) -> str:
+        """The text of a file of the space."""
+        limit = self.config.index.max_file_mb << 20
+        return inside.read(self.space.root, path, limit).decode("utf-8", "replace")
 
     def _ref(self, path: str) -> str:
         from kinen.sources.layout import kind_of
@@ -127,12 +131,11 @@ class Learning(Working):
 
         self._first_sync()
         for record in self._reader.records(("round", "artifact")):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, UnsafeFile):
                 full = os.path.join(self.space.root, record.path)
                 # A round is dated by its first day, and answered on later ones.
                 if max(record.at, iso(os.stat(full).st_mtime)) >= since:
-                    with open(full, encoding="utf-8", errors="replace") as file:
-                        yield from from_round(record.ref, file.read(), record.at)
+                    yield from from_round(record.ref, self._text(record.path), record.at)
         for one in self.checkpoints(since):
             yield from from_checkpoint(one, one.ref)
         yield from self._findings_in_commits(since)

@@ -9,6 +9,7 @@ from kinen import route
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory.keeping import Keeping
 from kinen.model import Companion
+from kinen.storage import regular
 from kinen.text import now, spelled
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from kinen.sources.contents import Contents
     from kinen.sources.git import Log
 
+MESSAGE = 4 << 20
+"""Bytes of a commit message."""
 EVIDENCE = 3
 """Commits shown as the reason why files belong together."""
 
@@ -148,11 +151,11 @@ class Tracing(Keeping):
         from kinen.sources.commits import with_tags
 
         past = self._past()
-        with open(message, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            text = file.read()
+        data = regular.read(os.fspath(message), MESSAGE)
+        text = data.decode("utf-8", "surrogateescape")
         told = with_tags(text, line, past[0].comment_sign() if past else "#")
         if told != text:
-            write_atomic(os.fspath(message), told)
+            write_atomic(os.fspath(message), told.encode("utf-8", "surrogateescape"))
 
     def tag(self, path: str | os.PathLike[str], ops: Sequence[str]) -> tuple[str, ...]:
         """Tag a file by hand, `+a` or `-b`; all of its tags afterwards. It survives a rebuild."""

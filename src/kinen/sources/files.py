@@ -22,6 +22,7 @@ from kinen.sources.layout import (
     wanted,
 )
 from kinen.sources.manifest import Manifest
+from kinen.storage import inside, regular
 from kinen.text import digest, estimate, excerpt, iso, spelled
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Files:
         if path in self._odd:
             return Change(path, State(self._odd[path], "", "its name is no UTF-8: rename it"))
         try:
-            stamp, data = read_steadily(full, path, self._max)
+            stamp, data = read_steadily(self.root, path, self._max)
             content = digest(data)
             if self._hidden(path):
                 return Change(path, State(stamp, content, SUPPRESSED))
@@ -266,16 +267,23 @@ def walk(root: str, ignore: Ignore, known: Container[str] = ()) -> tuple[dict[st
     return found, others
 
 
-def read_steadily(full: str, path: str, limit: int) -> tuple[str, bytes]:
-    """The bytes of a file with their stamp; a file that changes meanwhile is read again."""
+def read_steadily(root: str, path: str, limit: int) -> tuple[str, bytes]:
+    """The bytes of a file with their stamp; a file that changes meanwhile is read again.
+
+    Of data only the beginning is read, whatever its size.
+    """
     for _ in range(4):
-        before = os.stat(full)
-        if before.st_size > limit and not is_data(path):
-            size = f"{before.st_size / 1e6:,.0f} MB"
-            raise Unreadable(f"too large ({size}; index.max_file_mb is {limit >> 20})")
-        with open(full, "rb") as file:
-            data = file.read(HEAD if is_data(path) else -1)
-        after = os.stat(full)
+        file = inside.open_file(root, path)
+        try:
+            before = os.fstat(file)
+            if before.st_size > limit and not is_data(path):
+                size = f"{before.st_size / 1e6:,.0f} MB"
+                raise Unreadable(f"too large ({size}; index.max_file_mb is {limit >> 20})")
+            most = HEAD if is_data(path) else before.st_size
+            data = regular.read_open(file, path, most, cut=True)
+            after = os.fstat(file)
+        finally:
+            os.close(file)
         if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size):
             return f"{after.st_mtime_ns}:{after.st_size}", data
     raise Unreadable("it kept changing while it was read")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.errors import NotFound, QueryError, SpaceError
-from kinen.registry import write_atomic
+from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
 from kinen.sources.frontmatter import read_frontmatter, text_of
 from kinen.sources.memories import slug_of
+from kinen.storage import inside
 from kinen.text import iso
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ _NAME = re.compile(r"(\d{8})-(\d{2})-.+")
 _ROUND = re.compile(r"(\d{2,})-.+\.md")
 GOING, COMPLETE = "in-progress", "complete"
 ENDED = (COMPLETE, "completed", "done", "closed", "archived")
+LARGEST = 1 << 20
+"""Bytes of the first file of a session."""
 MOST = 99
 """Sessions of a day, rounds of a session."""
 
@@ -54,10 +55,10 @@ def sessions(root: str) -> list[Session]:
 
 def _names(root: str) -> list[str]:
     try:
-        entries = list(os.scandir(os.path.join(root, FOLDER)))
+        names = inside.folders(root, FOLDER)
     except OSError:
         return []
-    return [one.name for one in entries if one.is_dir() and _NAME.fullmatch(one.name)]
+    return [name for name in names if _NAME.fullmatch(name)]
 
 
 def session(root: str, name: str = "") -> Session:
@@ -79,8 +80,7 @@ def session(root: str, name: str = "") -> Session:
 
 
 def _session(root: str, name: str) -> Session:
-    folder = os.path.join(root, FOLDER, name)
-    values, title = _read(os.path.join(folder, "init.md"))
+    values, title = _read(root, f"{FOLDER}/{name}/init.md")
     day = f"{name[:4]}-{name[4:6]}-{name[6:8]}"
     started = text_of(values.get("started_at")) or text_of(values.get("date")) or day
     status = text_of(values.get("status")) or text_of(values.get("kinen_status")) or GOING
@@ -92,25 +92,21 @@ def _session(root: str, name: str) -> Session:
         started,
         _files(root, name, "rounds"),
         _files(root, name, "artifacts"),
-        summary if os.path.exists(os.path.join(root, summary)) else "",
+        summary if inside.is_file(root, summary) else "",
     )
 
 
 def _files(root: str, name: str, part: str) -> tuple[str, ...]:
-    found = []
-    for folder, _, names in os.walk(os.path.join(root, FOLDER, name, part)):
-        below = os.path.relpath(folder, root).replace(os.sep, "/")
-        found += [f"{below}/{one}" for one in names if one.endswith(".md")]
-    return tuple(sorted(found))
-
-
-def _read(path: str) -> tuple[dict[str, object], str]:
-    """The frontmatter and the first heading of a file."""
     try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            lines = file.read(1 << 20).splitlines()
-    except OSError:
-        return {}, ""
+        paths = inside.files_below(root, f"{FOLDER}/{name}/{part}")
+    except (OSError, UnsafeFile):
+        return ()
+    return tuple(sorted(path for path in paths if path.endswith(".md")))
+
+
+def _read(root: str, path: str) -> tuple[dict[str, object], str]:
+    """The frontmatter and the first heading of a file."""
+    lines = inside.text(root, path, LARGEST).removeprefix("\ufeff").splitlines()
     front = read_frontmatter(lines)
     title = next((line[2:].strip() for line in lines[front.end :] if line.startswith("# ")), "")
     return front.values, text_of(front.values.get("title")) or title
@@ -120,20 +116,20 @@ def new_session(root: str, title: str, now: float) -> str:
     """Make the folder and the first file of a session; its path."""
     title, moment = _titled(title), iso(now)
     day = moment[:10].replace("-", "")
-    os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
+    inside.make_folder(root, FOLDER)
 
     def taken() -> list[int]:
         return [int(name[9:11]) for name in _names(root) if name.startswith(day)]
 
-    with _numbered(os.path.join(root, FOLDER, f".{day}"), taken) as number:
+    with _numbered(root, f"{FOLDER}/.{day}", taken) as number:
         name = f"{day}-{number:02}-{slug_of(title)}"
-        folder = os.path.join(root, FOLDER, name)
-        os.mkdir(folder)
+        folder = f"{FOLDER}/{name}"
+        inside.make_folder(root, folder, new=True)
     front = _front(moment, artifact_type="init", kinen_session=name)
-    write_atomic(os.path.join(folder, "init.md"), f"{front}\n# {title}\n")
+    inside.create(root, f"{folder}/init.md", f"{front}\n# {title}\n".encode())
     for part in ("rounds", "artifacts", "resources"):
-        os.mkdir(os.path.join(folder, part))
-    return f"{FOLDER}/{name}"
+        inside.make_folder(root, f"{folder}/{part}")
+    return folder
 
 
 def new_round(root: str, title: str, now: float, name: str = "") -> str:
@@ -141,27 +137,29 @@ def new_round(root: str, title: str, now: float, name: str = "") -> str:
     title, its = _titled(title), session(root, name)
     if its.ended:
         raise QueryError(f"{its.name} is {its.status}", "begin another: `kinen session new TITLE`")
-    folder = os.path.join(root, its.path, "rounds")
-    os.makedirs(folder, exist_ok=True)
+    folder = f"{its.path}/rounds"
+    inside.make_folder(root, folder)
 
     def taken() -> list[int]:
-        return [int(found[1]) for one in os.listdir(folder) if (found := _ROUND.fullmatch(one))]
+        matches = map(_ROUND.fullmatch, inside.files(root, folder))
+        return [int(match[1]) for match in matches if match]
 
-    with _numbered(os.path.join(folder, "."), taken) as number:
+    with _numbered(root, f"{folder}/.", taken) as number:
         about = {"artifact_type": "round", "kinen_session": its.name, "kinen_round": number}
         front, asked = _front(iso(now), **about), f"### Q{number}.1: \n\n> [!note] Answer\n> \n"
-        path = f"{its.path}/rounds/{number:02}-{slug_of(title)}.md"
-        write_atomic(os.path.join(root, path), f"{front}\n# Round {number}: {title}\n\n{asked}")
+        path = f"{folder}/{number:02}-{slug_of(title)}.md"
+        text = f"{front}\n# Round {number}: {title}\n\n{asked}"
+        inside.replace(root, path, text.encode())
     return path
 
 
 @contextlib.contextmanager
-def _numbered(beginning: str, taken: Callable[[], list[int]]) -> Iterator[int]:
+def _numbered(root: str, beginning: str, taken: Callable[[], list[int]]) -> Iterator[int]:
     """The next number, which nobody else gets meanwhile."""
     for number in range(max(taken(), default=0) + 1, MOST + 1):
         mark = f"{beginning}-{number:02}"
         try:
-            os.mkdir(mark)
+            inside.make_folder(root, mark, new=True)
         except FileExistsError:
             continue
         try:
@@ -169,24 +167,23 @@ def _numbered(beginning: str, taken: Callable[[], list[int]]) -> Iterator[int]:
                 yield number
                 return
         finally:
-            os.rmdir(mark)
+            inside.remove_folder(root, mark)
     raise SpaceError(f"there are {MOST} of them already", "go on with one of them")
 
 
 def close_session(root: str, its: Session, summary: str, now: float) -> None:
     """Say that a session is complete, and write its summary unless somebody wrote one."""
-    init = os.path.join(root, its.path, "init.md")
+    init = f"{its.path}/init.md"
     text = ""
-    if os.path.exists(init):
-        with open(init, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            text = file.read()
+    with contextlib.suppress(FileNotFoundError):
+        text = inside.read(root, init, LARGEST).decode("utf-8", "surrogateescape")
     ended = _ended(text or f"# {its.title}\n", iso(now))
-    write_atomic(init, ended.encode("utf-8", "surrogateescape"))
+    inside.replace(root, init, ended.encode("utf-8", "surrogateescape"))
     if summary and not its.summary:
         about = {"artifact_type": "session_summary", "kinen_session": its.name}
         front = _front(iso(now), status=COMPLETE, **about)
-        path = os.path.join(root, its.path, "session-summary.md")
-        write_atomic(path, f"{front}\n# {its.title}\n\n{summary.strip()}\n")
+        text = f"{front}\n# {its.title}\n\n{summary.strip()}\n"
+        inside.create(root, f"{its.path}/session-summary.md", text.encode())
 
 
 def _ended(text: str, at: str) -> str:

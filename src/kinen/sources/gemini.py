@@ -18,6 +18,7 @@ from kinen.sources.past import (
     milliseconds,
     text,
 )
+from kinen.storage import regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,11 +49,7 @@ def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Itera
 def _folder(path: str) -> str:
     """The folder of a project, which newer versions note beside its chats."""
     note = os.path.join(os.path.dirname(os.path.dirname(path)), ".project_root")
-    try:
-        with open(note, encoding="utf-8", errors="replace") as file:
-            return text(file.read(4096)).strip()
-    except OSError:
-        return ""
+    return regular.text(note, 4096).strip()
 
 
 def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Iterator[Event]:

@@ -16,13 +16,14 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen import route
-from kinen.errors import GitError
+from kinen.errors import GitError, UnsafeFile
 from kinen.gitdir import environment, git_above
 from kinen.model import Commit, Part
 from kinen.sources.chunks import chunk_parts
 from kinen.sources.commits import read_message
 from kinen.sources.gitstep import Steps
 from kinen.sources.gitstream import Raw, absent, ahead, complaint, parse, plainly, split, started
+from kinen.storage import regular
 from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ class Log:
         maps = [os.path.join(self._git.top, ".mailmap"), os.path.join(self._git.common, "shallow")]
         named = self._git.settings.get("mailmap.file", "")
         for path in (*maps, *([os.path.join(self._git.top, named)] if named else ())):
-            with contextlib.suppress(OSError), open(os.path.expanduser(path), "rb") as file:
-                yield digest(file.read(1 << 22))
+            with contextlib.suppress(OSError, UnsafeFile):
+                yield digest(regular.read(os.path.expanduser(path), 1 << 22, cut=True))
 
     @property
     def inside(self) -> bool:

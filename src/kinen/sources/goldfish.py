@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kinen.entries import Checkpoint
-from kinen.errors import Unreadable
+from kinen.errors import Unreadable, UnsafeFile
 from kinen.extract import decode
 from kinen.sources.checkpoints import (
     checkpoint_id,
@@ -23,6 +23,7 @@ from kinen.sources.checkpoints import (
     summary_of,
 )
 from kinen.sources.frontmatter import load_yaml
+from kinen.storage import inside, regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,11 +65,16 @@ def older(path: str, warnings: list[str] | None = None) -> Iterator[Checkpoint]:
     What cannot be read is told in `warnings`.
     """
     told = warnings if warnings is not None else []
-    for file in _files(path):
+    named = os.path.isfile(path)
+    for file in [path] if named else _files(path):
         try:
-            with open(file, "rb") as opened:
-                data = opened.read(LARGEST)
+            if named:
+                data = regular.read(file, LARGEST, cut=True)
+            else:
+                data = inside.read(path, os.path.relpath(file, path), LARGEST, cut=True)
             yield from _reader(file)(data, file, told)
+        except UnsafeFile as error:
+            told.append(error.message)
         except Unreadable as error:
             told.append(f"{file}: {error.message}")
         except OSError as error:
@@ -76,27 +82,26 @@ def older(path: str, warnings: list[str] | None = None) -> Iterator[Checkpoint]:
 
 
 def _files(path: str) -> Iterator[str]:
-    if os.path.isfile(path):
-        yield path
-        return
-    inside = [(".memories",), (".goldfish", "memories"), ("checkpoints",)]
-    folders = [os.path.join(path, *names) for names in inside]
-    for folder in [one for one in folders if os.path.isdir(one)] or [path]:
+    """The files in a folder that may be checkpoints; nothing is followed out of the folder."""
+    known = (".memories", ".goldfish/memories", "checkpoints")
+    for folder in [name for name in known if inside.is_folder(path, name)] or ["."]:
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            names = [*inside.files(path, folder), *inside.folders(path, folder)]
+            days = {name for name in inside.folders(path, folder) if _DATE.fullmatch(name)}
         except OSError:
             continue
-        for entry in entries:
-            if entry.is_dir() and _DATE.fullmatch(entry.name):
-                names = sorted(os.listdir(entry.path))
-                yield from (os.path.join(entry.path, name) for name in names if _ours(name, entry))
-            elif entry.is_file() and _ours(entry.name):
-                yield entry.path
+        for name in sorted(names):
+            below = os.path.normpath(os.path.join(path, folder, name))
+            if name in days:
+                inner = inside.files(path, f"{folder}/{name}")
+                yield from (os.path.join(below, file) for file in inner if _ours(file, dated=True))
+            elif _ours(name):
+                yield below
 
 
-def _ours(name: str, day: object = None) -> bool:
+def _ours(name: str, *, dated: bool = False) -> bool:
     stem, suffix = os.path.splitext(name)
-    dated = day is not None or _DATE.fullmatch(stem)
+    dated = dated or bool(_DATE.fullmatch(stem))
     return suffix in (".json", ".jsonl") or name == "memory.yaml" or bool(suffix == ".md" and dated)
 
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kinen.errors import UnsafeFile
+from kinen.route import LONGEST_REF
+from kinen.storage import inside, regular
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 STORES = frozenset((".git", ".hg", ".svn", ".jj", ".kinen"))
 """Inner works of version control and of kinen: no rule brings them back."""
@@ -30,6 +35,8 @@ TOOLS = frozenset(
 KEPT = frozenset((".memories", "sessions", "resources", "artifacts"))
 """Folders at the root that are memory even where they are kept out of git."""
 
+LARGEST = 16 << 20
+"""Bytes of a file of rules; a larger one is left out."""
 MAX_RULE = 4096
 """No path is longer, so no line that is longer is a rule."""
 
@@ -60,7 +67,8 @@ class Ignore:
         self._root = root
         self._prefix = os.fspath(root) + os.sep
         self._read: dict[str, bytes] = {}
-        exclude = self._rules(_exclude_file(root), ".git/info/exclude")
+        file = os.fspath(_exclude_file(root))
+        exclude = self._rules(file, ".git/info/exclude", partial(regular.read, file, LARGEST))
         own, git = self._files("")
         self._levels = {"": _Level(False, own, git + ([(0, exclude)] if exclude else []))}
 
@@ -119,17 +127,22 @@ class Ignore:
     def _files(self, folder: str) -> tuple[list[tuple[int, Patterns]], list[tuple[int, Patterns]]]:
         base = len(folder) + 1 if folder else 0
         path = folder + "/" if folder else ""
-        own = self._rules(f"{self._prefix}{path}.kinenignore", f"{path}.kinenignore")
-        git = self._rules(f"{self._prefix}{path}.gitignore", f"{path}.gitignore")
+        own = self._rules_of(f"{path}.kinenignore")
+        git = self._rules_of(f"{path}.gitignore")
         return [(base, own)] if own else [], [(base, git)] if git else []
 
-    def _rules(self, file: str | Path, name: str) -> Patterns | None:
+    def _rules_of(self, path: str) -> Patterns | None:
+        """The rules of a file of the space."""
+        read = partial(inside.read, os.fspath(self._root), path, LARGEST)
+        return self._rules(self._prefix + path, path, read)
+
+    def _rules(self, file: str, name: str, read: Callable[[], bytes]) -> Patterns | None:
         # Nearly every folder has no such file, and this is the cheapest way to learn that.
         if not os.access(file, os.R_OK):
             return None
         try:
-            data = Path(file).read_bytes() if Path(file).is_file() else b""
-        except OSError:
+            data = read()
+        except (OSError, UnsafeFile):
             return None
         self._read[name] = data
         rules = Patterns(data)
@@ -229,14 +242,16 @@ def _exclude_file(root: Path) -> Path:
     git = root / ".git"
     try:
         if git.is_file():
-            text = git.read_text("utf-8", "surrogateescape")
-            git = root / text.removeprefix("gitdir:").strip()
-            common = git / "commondir"
-            if common.is_file():
-                git = git / common.read_text("utf-8", "surrogateescape").strip()
-    except (OSError, ValueError):
+            git = root / _named_folder(git).removeprefix("gitdir:").strip()
+            if (git / "commondir").is_file():
+                git = git / _named_folder(git / "commondir").strip()
+    except ValueError:
         pass
     return git / "info" / "exclude"
+
+
+def _named_folder(file: Path) -> str:
+    return regular.text(os.fspath(file), LONGEST_REF, "surrogateescape")
 
 
 def _patterns(data: bytes) -> Iterator[str]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.config import write_atomic
-from kinen.errors import ConfigError
+from kinen.errors import ConfigError, UnsafeFile
 from kinen.sources.frontmatter import load_yaml
 from kinen.sources.layout import MANIFEST
+from kinen.storage import inside, regular
 from kinen.text import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     Entry = tuple[tuple[str, ...], str]
+
+LARGEST = 4 << 20
+"""Bytes of a manifest."""
 
 
 class Manifest(NamedTuple):
@@ -29,10 +33,11 @@ class Manifest(NamedTuple):
     def read(cls, root: str) -> Manifest:
         """The manifest of a space; one that cannot be read is a problem to show, never an error."""
         try:
-            with open(os.path.join(root, MANIFEST), "rb") as file:
-                data = file.read(4 << 20)
+            data = inside.read(root, MANIFEST, LARGEST)
         except OSError:
             return cls()
+        except UnsafeFile as error:
+            return cls({}, digest(error.message), error.message)
         try:
             entries = parse(data.decode("utf-8-sig"))
         except (ValueError, UnicodeDecodeError) as error:
@@ -100,38 +105,51 @@ def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> str:
     target = os.path.normpath(os.path.join("resources", folder, name)).replace(os.sep, "/")
     if not target.startswith("resources/"):
         raise ConfigError(f"--to {to} leads out of resources/", "name a folder below it")
-    full = os.path.join(root, target)
-    if not (os.path.exists(full) and os.path.samefile(full, file)):
-        _copy(file, full, target)
-    if tags or note:
-        manifest = os.path.join(root, MANIFEST)
-        text = ""
-        if os.path.exists(manifest):
-            with open(manifest, encoding="utf-8-sig") as opened:
-                text = opened.read()
-        tags = tuple(tag.lstrip("#") for tag in tags)
-        if _entries(text).get(target) != (tags, note):
-            write_atomic(manifest, with_entry(text, target, tags, note))
+    tags = tuple(tag.lstrip("#") for tag in tags)
+    text = _manifest_text(root) if tags or note else ""
+    noted = not (tags or note) or _entries(text).get(target) == (tags, note)
+    changed = "" if noted else with_entry(text, target, tags, note)
+    _copy(root, file, target)
+    if changed:
+        inside.replace(root, MANIFEST, changed.encode())
     return target
 
 
-def _copy(file: str, full: str, target: str) -> None:
-    import shutil
-
-    if os.path.exists(full):
-        import filecmp
-
-        if filecmp.cmp(file, full, shallow=False):
-            return
-        raise ConfigError(f"{target} is there already, with other content", "rename one of them")
-    os.makedirs(os.path.dirname(full), exist_ok=True)
-    temporary = f"{full}.{os.getpid()}.tmp"
+def _manifest_text(root: str) -> str:
     try:
-        shutil.copy2(file, temporary)
-        os.replace(temporary, full)
+        return inside.read(root, MANIFEST, LARGEST).decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError:
+        raise ConfigError(f"{MANIFEST} is not UTF-8 text", "save it as UTF-8") from None
+
+
+def _copy(root: str, file: str, target: str) -> None:
+    """Copy a file of any place to a new one of the space; equal content may be there already."""
+    source = regular.open_file(file)
+    try:
+        if inside.create(root, target, _pieces(source), os.fstat(source)):
+            return
+        os.lseek(source, 0, os.SEEK_SET)
+        equal = _same_content(root, target, source)
     finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        os.close(source)
+    if not equal:
+        raise ConfigError(f"{target} is there already, with other content", "rename one of them")
+
+
+def _same_content(root: str, target: str, source: int) -> bool:
+    other = inside.open_file(root, target)
+    try:
+        pairs = zip_longest(_pieces(source), _pieces(other))
+        return all(ours == theirs for ours, theirs in pairs)
+    finally:
+        os.close(other)
+
+
+def _pieces(file: int) -> Iterator[bytes]:
+    while piece := os.read(file, regular.PIECE):
+        yield piece
 
 
 def _entries(text: str) -> dict[str, Entry]:

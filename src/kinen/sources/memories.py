@@ -97,11 +97,8 @@ class Memories(Plans):
     def checkpoints(self, since: str = "", until: str = "") -> Iterator[Checkpoint]:
         """The checkpoints of a time, newest first; a bare date means all of that day in UTC."""
         self.warnings = []
-        try:
-            names = os.listdir(os.path.join(self.root, FOLDER))
-        except OSError:
-            return
-        for day in sorted(filter(_DATE.fullmatch, names), reverse=True):
+        days = filter(_DATE.fullmatch, self._folders(FOLDER))
+        for day in sorted(days, reverse=True):
             if day >= since[:10] and (not until or day <= until[:10]):
                 for one in self._day(day):
                     if one.at >= since and (not until or one.at[: len(until)] <= until):

@@ -7,8 +7,10 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kinen.errors import UnsafeFile
 from kinen.sources.deeds import Use, deed, message
 from kinen.sources.past import Event, Past, Ready, count, fields, joined, milliseconds, text
+from kinen.storage import regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,9 +94,8 @@ def _names(folder: str) -> list[str]:
 
 def _read(path: str, broken: Counts) -> Entry:
     try:
-        with open(path, "rb") as file:
-            found = fields(json.loads(file.read(LONGEST)))
-    except (OSError, ValueError, RecursionError):
+        found = fields(json.loads(regular.read(path, LONGEST)))
+    except (OSError, ValueError, RecursionError, UnsafeFile):
         found = {}
     if not found:
         broken[path] = 1

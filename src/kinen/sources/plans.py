@@ -12,6 +12,7 @@ from kinen.errors import NotFound, QueryError, Unreadable
 from kinen.extract import decode
 from kinen.sources import checkpoints as files
 from kinen.sources.writing import Folder, tidied
+from kinen.storage import inside
 from kinen.text import digest, iso
 from kinen.text import now as clock
 
@@ -77,9 +78,10 @@ class Plans(Folder):
         if not _NAME.fullmatch(id_):
             raise QueryError(f"no id of a plan: {id_!r}", "list the plans to see their ids")
         for folder in (first, *MARKS):
-            full = os.path.join(self.root, folder, f"{id_}.md")
-            if os.path.isfile(full) and not os.path.islink(full):
-                return f"{folder}/{id_}.md"
+            path = f"{folder}/{id_}.md"
+            linked = os.path.islink(os.path.join(self.root, path))
+            if not linked and inside.is_file(self.root, path):
+                return path
         return ""
 
     def save_plan(

@@ -54,7 +54,8 @@ def _read(root: str, name: str, notes: list[str]) -> dict[str, Any]:
     """What a file sets, with the lines; it came with the repository, so it is never an error."""
     file = os.path.join(root, name)
     try:
-        return configfile.parse(configfile.source_text(file), name) if os.path.exists(file) else {}
+        text = configfile.source_text(file, root)
+        return configfile.parse(text, name) if text else {}  # YAML takes long to load
     except ConfigError as error:
         notes.append(f"{error.message}; it is ignored")
     return {}

@@ -7,10 +7,11 @@ import os
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
-from kinen.errors import StoreError
+from kinen.errors import StoreError, UnsafeFile
 from kinen.journal import stream
 from kinen.route import user_folder
 from kinen.sources import claude, codex, gemini, opencode
+from kinen.storage import regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +73,9 @@ def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
     tally = tally or Tally()
     for file in _files(path):
         try:
-            yield from _sessions(file, tally)
+            yield from _sessions(file, tally, named=file == path)
+        except UnsafeFile as error:
+            tally.strange[file] = error.message
         except OSError as error:
             tally.strange[file] = error.strerror or str(error)
 
@@ -89,11 +92,16 @@ def _files(path: str) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
-def _sessions(path: str, tally: Tally) -> Iterator[Past]:
+def _opened(path: str, *, named: bool) -> IO[bytes]:
+    """A transcript; one that the user named may be a pipe, as in `<(zcat old.jsonl.gz)`."""
+    return open(path, "rb") if named else os.fdopen(regular.open_file(path), "rb")
+
+
+def _sessions(path: str, tally: Tally, *, named: bool) -> Iterator[Past]:
     if opencode.is_session(path):
         yield from opencode.sessions(path, tally.unknown, tally.broken)
         return
-    with open(path, "rb") as file:
+    with _opened(path, named=named) as file:
         read = _document if path.endswith(".json") else _lines
         lines = read(file, path, tally)
         head = list(islice(lines, _HEAD))

@@ -7,11 +7,11 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from kinen.errors import SpaceError, StoreError, Unreadable
+from kinen.errors import SpaceError, StoreError, Unreadable, UnsafeFile
 from kinen.masking import mask_values
-from kinen.registry import write_atomic
 from kinen.route import user_folder
-from kinen.text import digest, spelled
+from kinen.storage import inside
+from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,28 +33,32 @@ class Folder:
 
     def _names(self, folder: str, suffixes: tuple[str, ...]) -> list[str]:
         """The files of a folder, as paths in the space."""
-        try:
-            entries = list(os.scandir(os.path.join(self.root, folder)))
-        except OSError:
-            return []
-        names = [one.name for one in entries if one.is_file(follow_symlinks=False)]
-        return [f"{folder}/{one}" for one in sorted(names) if one.endswith(suffixes)]
+        with self._warned(folder):
+            names = inside.files(self.root, folder)
+            return [f"{folder}/{name}" for name in names if name.endswith(suffixes)]
+        return []
+
+    def _folders(self, folder: str) -> list[str]:
+        """The names of the folders in a folder."""
+        with self._warned(folder):
+            return inside.folders(self.root, folder)
+        return []
 
     @contextlib.contextmanager
     def _warned(self, path: str) -> Iterator[None]:
         try:
             yield
+        except FileNotFoundError:
+            return
+        except UnsafeFile as error:
+            self.warnings.append(error.message)
         except Unreadable as error:
             self.warnings.append(f"{spelled(path)}: {error.message}")
         except OSError as error:
             self.warnings.append(f"{spelled(path)}: {error.strerror}")
 
     def _bytes(self, path: str) -> bytes:
-        with open(os.path.join(self.root, path), "rb") as file:
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise Unreadable("too large")
-        return data
+        return inside.read(self.root, path, LARGEST)
 
     def _writable(self) -> None:
         real = os.path.realpath(self.root)
@@ -63,35 +67,16 @@ class Folder:
 
     def _create(self, path: str, text: str) -> bool:
         """Write a new file as a whole, never over another; whether its name was free."""
-        full = os.path.join(self.root, path)
-        folder = os.path.dirname(full)
-        draft = os.path.join(folder, f".{digest(os.urandom(16))}.tmp")
         with _written(path):
-            os.makedirs(folder, exist_ok=True)
-            try:
-                with open(draft, "xb") as file:
-                    file.write(text.encode())
-                    file.flush()
-                    os.fsync(file.fileno())
-                _name(draft, full)
-            except FileExistsError:
-                return False
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(draft)
-            _settle(folder, os.path.dirname(folder))
-        return True
+            return inside.create(self.root, path, text.encode())
 
     def _replace(self, path: str, text: str) -> None:
-        full = os.path.join(self.root, path)
         with _written(path):
-            if os.path.islink(full):  # it could lead anywhere, and came with a clone
-                os.unlink(full)
-            write_atomic(full, text)
+            inside.replace(self.root, path, text.encode())
 
     def _remove(self, path: str) -> None:
-        with _written(path), contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.root, path))
+        with _written(path):
+            inside.remove(self.root, path)
 
 
 def tidied(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,25 +106,3 @@ def _written(path: str) -> Iterator[None]:
     except OSError as error:
         remedy = "check the disk, and who owns the folder"
         raise StoreError(f"cannot write {path}: {error.strerror}", remedy) from None
-
-
-def _name(draft: str, full: str) -> None:
-    """Give a finished file its name, unless that is taken."""
-    try:
-        os.link(draft, full)
-    except FileExistsError:
-        raise
-    except OSError:  # a disk without links: the name is taken first, then filled
-        os.close(os.open(full, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        os.replace(draft, full)
-
-
-def _settle(*folders: str) -> None:
-    """Have the names of new files survive a power cut; Windows does so by itself."""
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)

@@ -1,0 +1,1 @@
+"""How kinen reads and writes files that it did not make itself."""

@@ -1,0 +1,311 @@
+"""Read and write files inside a folder, with no way to lead out of it.
+
+Paths are relative to the root, with `/`. The root itself may be reached through a link, and a
+link below it is followed as long as it stays inside. What leads outside raises UnsafeFile.
+
+Each folder on the way is opened relative to the one before without following links, so that a
+path that is swapped between a check and its use ends in an error and not somewhere else. Where the
+system cannot do that (Windows), real paths are compared instead.
+
+Hooks import this module, so it needs nothing but `os` and `stat`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from kinen.storage import regular
+from kinen.storage.folder import Folder, Link, open_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    from kinen.errors import UnsafeFile
+
+    T = TypeVar("T")
+
+
+# Reading
+
+
+def read(root: str, path: str, limit: int, *, cut: bool = False) -> bytes:
+    """The content of a regular file of at most `limit` bytes; with `cut` the beginning of it.
+
+    Raises OSError as `open` does, and UnsafeFile for what leads outside, is no regular file or
+    is larger.
+    """
+    file = open_file(root, path)
+    try:
+        return regular.read_open(file, path, limit, cut=cut)
+    finally:
+        os.close(file)
+
+
+def text(root: str, path: str, limit: int) -> str:
+    """The first `limit` bytes as text; empty where there is nothing that may be read."""
+    from kinen.errors import UnsafeFile
+
+    try:
+        return read(root, path, limit, cut=True).decode("utf-8", "replace")
+    except (OSError, UnsafeFile):
+        return ""
+
+
+def open_file(root: str, path: str) -> int:
+    """A descriptor of a regular file for reading; the caller closes it."""
+
+    def work(parts: list[str]) -> int:
+        with _walk(root, parts[:-1]) as folder:
+            return folder.open_regular(parts[-1], path)
+
+    return _contained(root, path, work)
+
+
+def files(root: str, folder: str) -> list[str]:
+    """The names of the regular files in a folder, sorted; links are left out."""
+
+    def work(parts: list[str]) -> list[str]:
+        with _walk(root, parts, readable=True) as opened, opened.scan() as entries:
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+
+    return _following(root, folder, _parts(folder), work)
+
+
+def folders(root: str, folder: str) -> list[str]:
+    """The names of the folders in a folder, sorted; links among them only if they stay inside."""
+
+    def work(parts: list[str]) -> list[tuple[str, bool]]:
+        with _walk(root, parts, readable=True) as opened, opened.scan() as entries:
+            return [
+                (entry.name, entry.is_symlink())
+                for entry in entries
+                if entry.is_symlink() or entry.is_dir(follow_symlinks=False)
+            ]
+
+    names = _following(root, folder, _parts(folder), work)
+    return sorted(name for name, link in names if not link or is_folder(root, f"{folder}/{name}"))
+
+
+def files_below(root: str, folder: str, deepest: int = 100) -> list[str]:
+    """The paths of all regular files below a folder, from the root; links are left out."""
+    paths = [f"{folder}/{name}" for name in files(root, folder)]
+    if deepest:
+        for name in folders(root, folder):
+            inner = f"{folder}/{name}"
+            if not os.path.islink(os.path.join(root, inner)):
+                paths += files_below(root, inner, deepest - 1)
+    return paths
+
+
+def is_folder(root: str, path: str) -> bool:
+    """Whether there is a folder by this path, and inside."""
+    from kinen.errors import UnsafeFile
+
+    def work(parts: list[str]) -> bool:
+        with _walk(root, parts):
+            return True
+
+    try:
+        return _following(root, path, _parts(path), work)
+    except (OSError, UnsafeFile):
+        return False
+
+
+def is_file(root: str, path: str) -> bool:
+    """Whether there is a regular file by this path, and inside."""
+    from kinen.errors import UnsafeFile
+
+    try:
+        os.close(open_file(root, path))
+    except (OSError, UnsafeFile):
+        return False
+    return True
+
+
+# Writing
+
+
+def create(
+    root: str, path: str, data: bytes | Iterable[bytes], like: os.stat_result | None = None
+) -> bool:
+    """Write a new file as a whole, never over another one; False if the name is taken.
+
+    Folders that are missing are made. A link by that name counts as taken, wherever it leads.
+    With `like`, it gets the mode and the times of another file.
+    """
+
+    def work(parts: list[str]) -> bool:
+        with _walk(root, parts[:-1], make=True, readable=True) as folder:
+            if folder.about(parts[-1]) is not None:
+                return False  # before a large file is copied for nothing
+            draft = folder.draft(data, like and like.st_mode)
+            try:
+                folder.name(draft, parts[-1])
+            except FileExistsError:
+                return False
+            finally:
+                folder.discard(draft)
+            if like is not None:
+                folder.date(parts[-1], like)
+            folder.settle()
+        return True
+
+    return _contained(root, path, work)
+
+
+def replace(root: str, path: str, data: bytes | Iterable[bytes]) -> None:
+    """Write a file as a whole, or leave it as it was; its mode is kept.
+
+    A link that stays inside is kept and its target written. One that leads outside is replaced
+    by the file.
+    """
+
+    def work(parts: list[str]) -> None:
+        with _walk(root, parts[:-1], make=True, readable=True) as folder:
+            about = folder.about(parts[-1])
+            if about is not None and stat.S_ISLNK(about.st_mode):
+                if _is_inside(root, parts):
+                    raise Link
+                about = None
+            elif about is not None and not stat.S_ISREG(about.st_mode):
+                raise regular.irregular(path, about.st_mode)
+            draft = folder.draft(data, None if about is None else about.st_mode)
+            try:
+                folder.rename(draft, parts[-1])
+            finally:
+                folder.discard(draft)
+            folder.settle()
+
+    _contained(root, path, work)
+
+
+def remove(root: str, path: str) -> None:
+    """Remove a file or a link, not what it leads to; nothing happens if there is none."""
+
+    def work(parts: list[str]) -> None:
+        with _walk(root, parts[:-1]) as folder:
+            folder.discard(parts[-1])
+
+    try:
+        _contained(root, path, work)
+    except FileNotFoundError:
+        return
+
+
+def make_folder(root: str, path: str, *, new: bool = False) -> None:
+    """Make a folder and those above it; with `new`, FileExistsError if it is there already."""
+
+    def work(parts: list[str]) -> None:
+        above = parts[:-1] if new else parts
+        with _walk(root, above, make=True) as folder:
+            if new:
+                folder.make(parts[-1])
+
+    _contained(root, path, work)
+
+
+def remove_folder(root: str, path: str) -> None:
+    """Remove an empty folder."""
+
+    def work(parts: list[str]) -> None:
+        with _walk(root, parts[:-1]) as folder:
+            folder.remove_folder(parts[-1])
+
+    _contained(root, path, work)
+
+
+# The way to a file
+
+
+def _contained(root: str, path: str, work: Callable[[list[str]], T]) -> T:
+    """Do the work on a path that has no links; for one with links, on what they lead to."""
+    parts = _parts(path)
+    if not parts:
+        raise regular.irregular(path, stat.S_IFDIR)
+    return _following(root, path, parts, work)
+
+
+def _following(root: str, path: str, parts: list[str], work: Callable[[list[str]], T]) -> T:
+    try:
+        return work(parts)
+    except Link:
+        real = _resolved(root, path, parts)
+    try:
+        return work(real)
+    except Link:
+        raise _unsteady(path) from None
+
+
+def _parts(path: str) -> list[str]:
+    from kinen.errors import UnsafeFile
+
+    parts = [part for part in path.replace(os.sep, "/").split("/") if part not in ("", ".")]
+    odd = ".." in parts or "\0" in path or os.path.isabs(path) or os.path.splitdrive(path)[0]
+    if odd:
+        raise UnsafeFile(
+            f"{path!r} is not a path inside the space", "give it from the space's root"
+        )
+    return parts
+
+
+def _is_inside(root: str, parts: list[str]) -> bool:
+    top = os.path.realpath(root)
+    return os.path.realpath(os.path.join(top, *parts)).startswith(os.path.join(top, ""))
+
+
+def _resolved(root: str, path: str, parts: list[str]) -> list[str]:
+    """The parts of the real path; UnsafeFile if it is not inside the root."""
+    if not _is_inside(root, parts):
+        raise _outside(root, path, parts)
+    top = os.path.join(os.path.realpath(root), "")
+    return os.path.realpath(os.path.join(top, *parts))[len(top) :].split(os.sep)
+
+
+def _walk(root: str, parts: list[str], *, make: bool = False, readable: bool = False) -> Folder:
+    """The open folder at the end of these parts; `make` makes those that are missing.
+
+    Raises Link where a part is one. Only a readable folder can be listed or flushed.
+    """
+    if make:
+        os.makedirs(root, exist_ok=True)
+    folder = open_root(root, readable or make)
+    for part in parts:
+        try:
+            inner = folder.enter(part, readable or make)
+        except FileNotFoundError:
+            if not make:
+                raise
+            folder.make_shared(part)
+            inner = folder.enter(part, True)
+        finally:
+            folder.close()
+        folder = inner
+    return folder
+
+
+# Refusals
+
+
+def _outside(root: str, path: str, parts: list[str]) -> UnsafeFile:
+    from kinen.characters import visible_line
+    from kinen.errors import UnsafeFile
+
+    heads = (parts[: n + 1] for n in range(len(parts)))
+    link = next((head for head in heads if not _is_inside(root, head)), parts)
+    target = os.path.realpath(os.path.join(root, *link))
+    fact = f"{visible_line('/'.join(link))} is a link that leads out of the space, to"
+    if len(link) < len(parts):
+        fact = f"cannot use {visible_line(path)}: {fact}"
+    hint = "put the files themselves into the space in its place: links out of it are not followed"
+    return UnsafeFile(f"{fact} {visible_line(target)}", hint)
+
+
+def _unsteady(path: str) -> UnsafeFile:
+    from kinen.characters import visible_line
+    from kinen.errors import UnsafeFile
+
+    fact = f"{visible_line(path)} is a link that leads nowhere, or that changes while it is read"
+    return UnsafeFile(fact, "remove the link, or run it again")
