@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 from kinen.errors import KinenError
 from kinen.gitdir import git_above
-from kinen.registry import write_atomic
+from kinen.storage import inside, regular
 
 INDEXING = ("post-commit", "post-merge", "post-checkout", "post-rewrite")
 TAGGING = "prepare-commit-msg"
+LARGEST = 64 << 20
+"""Bytes of a hook, which may be a program."""
 BEFORE = ".before-kinen"
 """What the name of a hook ends in that ours took the place of."""
 
@@ -185,8 +187,7 @@ def _file(path: str) -> _File:
     text, mode = b"", 0
     if plain:
         mode = os.stat(path).st_mode & 0o7777
-        with open(path, "rb") as file:
-            text = file.read()
+        text = regular.read(path, LARGEST)
     block = _BLOCK.search(text)
     return _File(os.path.basename(path), path, plain, mode, text, block[0] if block else b"")
 
@@ -232,9 +233,12 @@ def _is_shell(text: bytes) -> bool:
 
 def _put(file: _File, plan: _Plan) -> None:
     """Write a hook as a whole, executable from its first moment on."""
+    folder, name = os.path.split(file.path)
     draft = f"{file.path}.kinen-draft"
     try:
-        write_atomic(draft, plan.text)
+        os.makedirs(folder, exist_ok=True)
+        inside.remove(folder, f"{name}.kinen-draft")
+        inside.create(folder, f"{name}.kinen-draft", plan.text)
         new = os.stat(draft).st_mode
         os.chmod(draft, plan.mode or new | (new & 0o444) >> 2)
         if plan.aside:

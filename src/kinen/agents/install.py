@@ -18,6 +18,7 @@ from kinen.errors import KinenError, QueryError
 from kinen.gitdir import git_above
 from kinen.registry import write_atomic
 from kinen.route import default_home, user_folder
+from kinen.storage import inside, regular
 from kinen.text import digest
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     Keys = tuple[str | int | None, ...]
 
+LARGEST = 16 << 20
+"""Bytes of a file of settings."""
 NAME = "kinen"
 """What our MCP server is called in the settings."""
 TIMEOUT = 10
@@ -36,6 +39,8 @@ class Place(NamedTuple):
 
     file: str
     keys: Keys
+    root: str = ""
+    """The project that the file belongs to and may not lead out of; empty for the user's own."""
 
 
 class Agent(NamedTuple):
@@ -98,6 +103,8 @@ class Done(NamedTuple):
     """Its text; empty where there was no file."""
     after: str
     backup: str = ""
+    root: str = ""
+    """The project that it may not lead out of; empty for the user's own."""
 
 
 def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[Done]:
@@ -114,10 +121,10 @@ def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> lis
     """Take our entries away; a file that was not there before is removed."""
     plans = []
     for place in _places(name, scope, here)[1]:
-        text = _read(place.file)
+        text = _read(place.file, place.root)
         bare = _without(place, text)
         done = "removed" if bare != text else "not installed"
-        plans.append(Done(place.file, done, text, bare, _backup(place.file)))
+        plans.append(Done(place.file, done, text, bare, _backup(place.file), place.root))
     for plan in plans if not dry_run else ():
         if plan.before != plan.after:
             _restore(plan)
@@ -155,7 +162,8 @@ def _places(name: str, scope: str, here: str) -> tuple[Agent, list[Place]]:
     found = []
     for one in agent.scopes[scope]:
         keys = tuple(str(key).format(**names) for key in one.keys)
-        found.append(Place(os.path.normpath(one.file.format(**names)), keys))
+        file = os.path.normpath(one.file.format(**names))
+        found.append(Place(file, keys, names["top"] if one.file.startswith("{top}") else ""))
     return agent, found
 
 
@@ -189,13 +197,13 @@ def command(*, shared: bool = False) -> list[str]:
 
 
 def _planned(place: Place, wanted: dict[Keys, Any]) -> Done:
-    text = _read(place.file)
+    text = _read(place.file, place.root)
     known = _parsed(text, place.file)
     for path in wanted:
         _check(known, path, place.file)
     ours = _ours(place, known)
     if any(path not in ours and _value(known, path) is not None for path in wanted):
-        return Done(place.file, "kept", text, text)  # another one of our name
+        return Done(place.file, "kept", text, text, root=place.root)  # another one of our name
     hooks = place.keys[-1] == "hooks"
     there = [(*path[:-3], None) if hooks else path for path in ours]
     values = [_value(known, path[:-2] if hooks else path) for path in ours]
@@ -204,7 +212,8 @@ def _planned(place: Place, wanted: dict[Keys, Any]) -> Done:
     new = _without(place, text) or "{}\n"
     for path, value in wanted.items():
         new = put(new, path, value)
-    return Done(place.file, "updated" if ours else "installed", text, new, _backup(place.file))
+    done = "updated" if ours else "installed"
+    return Done(place.file, done, text, new, _backup(place.file), place.root)
 
 
 def _ours(place: Place, known: dict[str, Any]) -> list[Keys]:
@@ -277,11 +286,16 @@ def _check(known: Any, path: Keys, file: str) -> None:
 # Files
 
 
-def _read(path: str) -> str:
-    """The text of a file of settings, empty if there is none; refused unless it is an object."""
+def _read(path: str, root: str = "") -> str:
+    """The text of a file of settings, empty if there is none; refused unless it is an object.
+
+    With a root, the file may not lead out of it.
+    """
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            text = file.read()
+        if root:
+            text = inside.read(root, os.path.relpath(path, root), LARGEST).decode()
+        else:
+            text = regular.read(path, LARGEST).decode()
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -322,17 +336,24 @@ def _write(plan: Done) -> None:
             os.makedirs(os.path.dirname(plan.backup), mode=0o700, exist_ok=True)
             write_atomic(plan.backup, plan.before)
             os.chmod(plan.backup, 0o600)
-        write_atomic(plan.path, plan.after)
+        _replace(plan)
         if not plan.before and plan.path.endswith(".claude.json"):
             os.chmod(plan.path, 0o600)  # the client keeps more in it later on
     except OSError as error:
         raise _unwritable(plan.path, error) from None
 
 
+def _replace(plan: Done) -> None:
+    if plan.root:
+        inside.replace(plan.root, os.path.relpath(plan.path, plan.root), plan.after.encode())
+    else:
+        write_atomic(plan.path, plan.after)
+
+
 def _restore(plan: Done) -> None:
     try:
         if plan.after:
-            write_atomic(plan.path, plan.after)
+            _replace(plan)
         else:
             os.unlink(plan.path)
         if os.path.exists(plan.backup) and not _anywhere(_parsed(plan.after, plan.path)):

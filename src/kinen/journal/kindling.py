@@ -35,6 +35,8 @@ _MEMBERS = "capsule_id observation_id seq"
 
 def is_kindling(path: str) -> bool:
     """Whether a file is a database of Kindling."""
+    if not os.path.isfile(path):
+        return False  # opening a pipe to look would take what is in it
     try:
         with _opened(path) as db:
             return _shaped(db)

@@ -312,6 +312,11 @@ class Keeping(Asking):
 
         if not isinstance(out, (str, os.PathLike)):
             return write(out)
+        if os.path.exists(out) and not os.path.isfile(
+            out
+        ):  # a pipe or a device: nothing to replace
+            with open(out, "w", encoding="utf-8", newline="\n", errors="surrogatepass") as file:
+                return write(file)
         draft = f"{os.fspath(out)}.{os.getpid()}.tmp"
         try:
             with open(draft, "x", encoding="utf-8", newline="\n", errors="surrogatepass") as file:

@@ -1,0 +1,82 @@
+"""Which modules may open files by themselves; all others go through `kinen.storage`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "kinen"
+OPENING = {
+    *("open", "os.open", "io.open", "os.fdopen", "os.listdir", "os.scandir", "os.walk"),
+    *("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
+    *("write_atomic", "registry.write_atomic", "config.write_atomic", "filecmp.cmp"),
+}
+METHODS = {
+    *("read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob", "rglob", "walk"),
+    "touch",
+}
+
+HOME = "a file in kinen's own folder, or of the user, that no clone brings"
+ALLOWED = {
+    "storage/folder.py": "the one way to a file inside a space",
+    "storage/regular.py": "the one way to a regular file anywhere",
+    "registry.py": HOME,
+    "loopback.py": HOME,
+    "wire.py": HOME,
+    "answers.py": HOME,
+    "route.py": HOME,
+    "configfile.py": "the cache in kinen's folder, and the user's own config file",
+    "space.py": "the names in the working folder, to see whether there are notes",
+    "journal/append.py": HOME,
+    "journal/spool.py": HOME,
+    "journal/migrate.py": "part of the package",
+    "index/about.py": HOME,
+    "index/snapshots.py": HOME,
+    "index/vectors.py": HOME,
+    "daemon/control.py": HOME,
+    "daemon/diary.py": HOME,
+    "daemon/inotify.py": "/proc",
+    "daemon/run.py": "its port in kinen's folder, and /proc",
+    "daemon/units.py": "units of the user's service manager",
+    "daemon/watch.py": "names and times only, links not followed; limits in /proc",
+    "embed/onnx.py": "the model, which only a trusted config chooses",
+    "recall/clis.py": "settings of the user's own agents, for a run of them",
+    "cli/__init__.py": "/dev/null",
+    "cli/daemon.py": "the daemon's log in kinen's folder",
+    "cli/demo.py": "a temporary folder of its own",
+    "cli/doctor.py": HOME,
+    "agents/install.py": "settings in the user's home, and copies in kinen's folder",
+    "memory/keeping.py": "bundles that the user names, which may be pipes, and the spool",
+    "memory/tracing.py": "the commit message that git names",
+    "sources/transcripts.py": "transcripts that the user names, which may be pipes",
+    "sources/opencode.py": "the names of the client's own files",
+    "sources/watching.py": "names only, links not followed",
+    "sources/files.py": "names and times only, links not followed; contents by kinen.storage",
+    "extract/html.py": "walks an HTML tree, no folder",
+    "extract/epub.py": "walks an HTML tree, no folder",
+    "sources/rounds.py": "walks a markdown tree, no folder",
+}
+"""Modules that open or list something by themselves, each with the reason."""
+
+
+def openings(path: Path) -> list[str]:
+    """The calls of a module that open, list or write files."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    names = [ast.unparse(call.func) for call in calls]
+    return [name for name in names if name in OPENING or name.rpartition(".")[2] in METHODS]
+
+
+def test_files_are_opened_through_the_storage_package() -> None:
+    opening = {
+        str(path.relative_to(SOURCE)): names
+        for path in sorted(SOURCE.rglob("*.py"))
+        if (names := openings(path))
+    }
+    strays = {name: calls for name, calls in opening.items() if name not in ALLOWED}
+    assert not strays, "use kinen.storage, or add a reason"
+    assert not ALLOWED.keys() - opening.keys(), "it opens nothing any more"
+
+
+def test_what_hooks_read_of_a_space_comes_through_the_storage_package() -> None:
+    for name in ("brief.py", "gitdir.py", "agents/hook.py", "agents/session.py", "jot.py"):
+        assert not openings(SOURCE / name)
