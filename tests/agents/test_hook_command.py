@@ -495,6 +495,7 @@ LIGHT = {
     *("agents", "brief", "agents.claude_code", "agents.hook", "agents.session", "cli"),
     *("errors", "journal", "journal.append", "journal.quick", "masking", "route", "text"),
     *("secret_shapes", "vocabulary"),
+    *("storage", "storage.folder", "storage.inside", "storage.regular", "characters"),
 }
 
 
