@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.route import LONGEST_REF, PACKED_REFS
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 SETTINGS = 4 << 20
 """Bytes of a git config."""
+SHARED = ("config", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/grafts")
+"""Files of a repository that git reads whenever it starts, as do its worktrees."""
 PORTS = ("", "22", "80", "443", "9418")
 """The ports of ssh, http, https and git, which need not be said."""
 
@@ -65,7 +68,10 @@ def _text(path: str, limit: int = LONGEST_REF) -> str:
 
 
 def git_above(start: str) -> Git | None:
-    """The repository around a folder; one whose `.git` leads nowhere has no settings."""
+    """The repository around a folder; one whose `.git` leads nowhere has no settings.
+
+    One in which git would hang has no folder, so that git is not started there.
+    """
     for top in parents(start):
         path = os.path.join(top, ".git")
         link = _text(path).partition("gitdir:")[2].strip() if os.path.isfile(path) else ""
@@ -73,12 +79,28 @@ def git_above(start: str) -> Git | None:
         if os.path.isfile(os.path.join(path, "HEAD")):
             shared = _text(os.path.join(path, "commondir")).strip()
             common = os.path.realpath(os.path.join(path, shared)) if shared else path
-            return Git(
-                top, path, common, _git_settings(_text(os.path.join(common, "config"), SETTINGS))
-            )
+            settings = _git_settings(_text(os.path.join(common, "config"), SETTINGS))
+            if _stalls(top, path, common):
+                return Git(top, "", "", settings)
+            return Git(top, path, common, settings)
         if link:
             return Git(top, "", "", {})
     return None
+
+
+def _stalls(top: str, folder: str, common: str) -> bool:
+    """Whether git would wait for one of its files without end: for a FIFO or a device."""
+    names = [os.path.join(top, name) for name in (".gitattributes", ".gitignore", ".mailmap")]
+    names += [os.path.join(folder, name) for name in ("HEAD", "index", "config.worktree")]
+    names += [os.path.join(common, name) for name in SHARED]
+    for name in names:
+        try:
+            mode = os.stat(name).st_mode
+        except OSError:
+            continue
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return True
+    return False
 
 
 def _git_settings(text: str) -> dict[str, str]:

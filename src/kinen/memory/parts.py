@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import config as configuration
 from kinen import space as spaces
 from kinen.errors import NotFound, SpaceError
+from kinen.storage import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,12 +180,12 @@ class Parts:
     def _inside(self, path: str) -> str:
         """A path relative to the space; one that leads outside is refused."""
         root = os.path.realpath(self.space.root)
-        tries = [os.path.realpath(path), os.path.realpath(os.path.join(root, path))]
-        full = next((one for one in tries if os.path.exists(one)), tries[1])
-        inside = os.path.relpath(full, root).replace(os.sep, "/")
-        if inside == ".." or inside.startswith("../"):
+        places = [path, os.path.join(root, path)]
+        full = next((place for place in places if os.path.exists(place)), places[1])
+        relative = inside.relative(root, full)
+        if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
-        return inside
+        return relative
 
 
 def _inode(path: str) -> int:

@@ -222,10 +222,13 @@ def remove_folder(root: str, path: str) -> None:
 
 def _contained(root: str, path: str, work: Callable[[list[str]], T]) -> T:
     """Do the work on a path that has no links; for one with links, on what they lead to."""
-    parts = _parts(path)
-    if not parts:
-        raise regular.irregular(path, stat.S_IFDIR)
-    return _following(root, path, parts, work)
+
+    def below(parts: list[str]) -> T:
+        if not parts:  # the root itself, perhaps by a link
+            raise regular.irregular(path, stat.S_IFDIR)
+        return work(parts)
+
+    return _following(root, path, _parts(path), below)
 
 
 def _following(root: str, path: str, parts: list[str], work: Callable[[list[str]], T]) -> T:
@@ -251,17 +254,29 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
-def _is_inside(root: str, parts: list[str]) -> bool:
+def relative(root: str, path: str) -> str:
+    """The real path of something, from the real root and with `/`; empty if it is outside.
+
+    The root itself is `.`. Nothing is opened: to read or write, use the functions above.
+    """
     top = os.path.realpath(root)
-    return os.path.realpath(os.path.join(top, *parts)).startswith(os.path.join(top, ""))
+    full = os.path.realpath(path)
+    if full == top:
+        return "."
+    top = os.path.join(top, "")
+    return full[len(top) :].replace(os.sep, "/") if full.startswith(top) else ""
+
+
+def _is_inside(root: str, parts: list[str]) -> bool:
+    return bool(relative(root, os.path.join(root, *parts)))
 
 
 def _resolved(root: str, path: str, parts: list[str]) -> list[str]:
     """The parts of the real path; UnsafeFile if it is not inside the root."""
-    if not _is_inside(root, parts):
+    real = relative(root, os.path.join(root, *parts))
+    if not real:
         raise _outside(root, path, parts)
-    top = os.path.join(os.path.realpath(root), "")
-    return os.path.realpath(os.path.join(top, *parts))[len(top) :].split(os.sep)
+    return [part for part in real.split("/") if part != "."]
 
 
 def _walk(root: str, parts: list[str], *, make: bool = False, readable: bool = False) -> Folder:
