@@ -307,7 +307,7 @@ class Space:
 
     def take_vectors(self, kept: Path | None) -> None:
         """Vectors of an earlier run: they are kept by content, so that only new texts cost time."""
-        if kept and kept.is_file():
+        if kept and kept.is_file() and self._cache.parent.is_dir():
             shutil.copy(kept, self._cache)
 
     def keep_vectors(self, kept: Path | None) -> None:
@@ -317,7 +317,9 @@ class Space:
 
     @property
     def _cache(self) -> Path:
-        return next(self.home.glob("spaces/*")) / "cache.db"
+        """In the folder of the only space, which is made when something is kept in it."""
+        folder = next(self.home.glob("spaces/*"), self.home / "spaces" / "none")
+        return folder / "cache.db"
 
 
 # Measuring
