@@ -33,14 +33,14 @@ class Git(NamedTuple):
         return normalise_origin(self.settings.get("remote.origin.url", ""), self.top)
 
     @property
+    def bare(self) -> bool:
+        """Whether the repository says that it has no working tree of its own."""
+        return self.settings.get("core.bare", "").lower() in ("true", "yes", "on", "1")
+
+    @property
     def main(self) -> str:
         """The working tree of the main repository, if there is one."""
-        if self.folder == self.common or self.settings.get("core.bare") in (
-            "true",
-            "yes",
-            "on",
-            "1",
-        ):
+        if self.folder == self.common or self.bare:
             return self.top
         tree = self.settings.get("core.worktree")
         if tree is None and os.path.basename(self.common) != ".git":
@@ -68,31 +68,31 @@ def _text(path: str, limit: int = LONGEST_REF) -> str:
 
 
 def git_above(start: str) -> Git | None:
-    """The repository around a folder; one whose `.git` leads nowhere has no settings.
+    """The repository around a folder.
 
-    One in which git would hang has no folder, so that git is not started there.
+    Only a `.git` makes one, never the files of a bare repository. One whose `.git` leads nowhere,
+    or into a repository of another working tree, has no folder and no settings. One in which git
+    would hang has no folder, so that git is not started there.
     """
     for top in parents(start):
         path = os.path.join(top, ".git")
         link = _text(path).partition("gitdir:")[2].strip() if os.path.isfile(path) else ""
-        path = os.path.realpath(os.path.join(top, link)) if link else path
-        if os.path.isfile(os.path.join(path, "HEAD")):
-            shared = _text(os.path.join(path, "commondir")).strip()
-            common = os.path.realpath(os.path.join(path, shared)) if shared else path
-            settings = _git_settings(_text(os.path.join(common, "config"), SETTINGS))
-            if _stalls(top, path, common):
-                return Git(top, "", "", settings)
-            return Git(top, path, common, settings)
+        folder = os.path.realpath(os.path.join(top, link)) if link else path
+        if os.path.isfile(os.path.join(folder, "HEAD")):
+            git = _repository(top, folder)
+            if not _belongs(git):
+                return Git(top, "", "", {})
+            return git._replace(folder="", common="") if _stalls(git) else git
         if link:
             return Git(top, "", "", {})
     return None
 
 
-def _stalls(top: str, folder: str, common: str) -> bool:
+def _stalls(git: Git) -> bool:
     """Whether git would wait for one of its files without end: for a FIFO or a device."""
-    names = [os.path.join(top, name) for name in (".gitattributes", ".gitignore", ".mailmap")]
-    names += [os.path.join(folder, name) for name in ("HEAD", "index", "config.worktree")]
-    names += [os.path.join(common, name) for name in SHARED]
+    names = [os.path.join(git.top, name) for name in (".gitattributes", ".gitignore", ".mailmap")]
+    names += [os.path.join(git.folder, name) for name in ("HEAD", "index", "config.worktree")]
+    names += [os.path.join(git.common, name) for name in SHARED]
     for name in names:
         try:
             mode = os.stat(name).st_mode
@@ -103,8 +103,44 @@ def _stalls(top: str, folder: str, common: str) -> bool:
     return False
 
 
+def _repository(top: str, folder: str) -> Git:
+    shared = _text(os.path.join(folder, "commondir")).strip()
+    common = os.path.realpath(os.path.join(folder, shared)) if shared else folder
+    return Git(top, folder, common, _git_settings(_text(os.path.join(common, "config"), SETTINGS)))
+
+
+def _belongs(git: Git) -> bool:
+    """Whether a repository is that of the working tree whose `.git` leads to it.
+
+    An archive can have a `.git` that leads into any repository of the user. A linked worktree and
+    a submodule name their working tree in turn: where that is another one, it is not ours.
+    """
+    top, folder, common = (os.path.realpath(path) for path in (git.top, git.folder, git.common))
+    inner = os.path.join(top, "")
+    listed = folder.startswith(os.path.join(common, "worktrees", ""))
+    if common != folder and not listed and not common.startswith(inner):
+        return False  # it would share a repository that does not know of it
+    if folder.startswith(inner):
+        return True
+    backlink = _text(os.path.join(folder, "gitdir")).strip()
+    tree = git.settings.get("core.worktree")
+    if backlink:
+        other = os.path.dirname(os.path.join(folder, backlink))
+    elif tree is not None:
+        other = os.path.join(folder, tree)
+    elif os.path.basename(folder) == ".git":
+        other = os.path.dirname(folder)
+    else:
+        return not git.bare  # `git init --separate-git-dir` leaves no way back
+    moved = not os.path.exists(os.path.join(other, ".git"))
+    return moved or os.path.realpath(other) == top
+
+
 def _git_settings(text: str) -> dict[str, str]:
-    """The first value of each key of a git config, keys as `remote.origin.url`."""
+    """The first value of each key of a git config, keys as `remote.origin.url`.
+
+    What the file includes is not read: it could be anywhere.
+    """
     found: dict[str, str] = {}
     section = ""
     for line in text.replace("\\\r\n", "").replace("\\\n", "").splitlines():
@@ -133,32 +169,6 @@ def _unquoted(value: str) -> str:
         else:
             out += sign
     return out.strip()
-
-
-def environment() -> dict[str, str]:
-    """The variables that git is run with: this repository's, in plain words, and no network."""
-    # Inside a git hook, GIT_DIR and its kin name another repository.
-    stray = {key for key in os.environ if key[:4] == "GIT_" and key[:11] != "GIT_CONFIG_"}
-    env = {key: text for key, text in os.environ.items() if key not in stray}
-    quiet = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0"}
-    return {**env, **quiet, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-
-
-def root_commit(git: Git | None) -> str:
-    """The first commit of the history, of several the smallest; empty where git cannot tell."""
-    if git is None or not git.deep:
-        return ""
-    import subprocess
-
-    command = ["git", "-C", git.top, "rev-list", "--max-parents=0", "HEAD", "--"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, env=environment(), timeout=10, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    roots = done.stdout.decode("ascii", "replace").split()
-    return min(roots, default="") if done.returncode == 0 else ""
 
 
 def normalise_origin(url: str, base: str = "") -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import config, registry
 from kinen.errors import SpaceError, StoreError
-from kinen.gitdir import git_above, parents, root_commit
+from kinen.gitcommand import root_commit
+from kinen.gitdir import git_above, parents
 from kinen.registry import Face
 
 if TYPE_CHECKING:

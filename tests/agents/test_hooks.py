@@ -579,7 +579,7 @@ def test_what_is_in_the_way_is_said_in_one_line(repo: Path, kinen, tmp_path: Pat
     nowhere = kinen("hooks", "install", cwd=tmp_path / "lonely")
     assert "no git repository here" in nowhere.err
     missing = kinen("hooks", "install", cwd=repo, PATH=str(tmp_path))
-    assert "git is not installed" in missing.err
+    assert "git cannot be started" in missing.err
     shutil.rmtree(repo / ".git/hooks")
     (repo / ".git/hooks").write_text("")
     unwritable = kinen("hooks", "install", cwd=repo)

@@ -313,7 +313,7 @@ def test_a_repository_of_somebody_else_is_not_read_and_that_is_said(repo: Reposi
         os.chown(path, 12345, 12345)
     with opened(repo.root) as memory:
         assert found(memory, "kettle") == ["note:note.md"]
-        assert "dubious ownership" in notes(memory)
+        assert "belongs to another user" in notes(memory)
     for path in (repo.root, repo.root / ".git"):
         os.chown(path, 0, 0)
     with remembered(repo.root) as memory:

@@ -275,7 +275,7 @@ def test_a_subfolder_reads_its_own_files_only(tmp_path: Path) -> None:
 def children() -> list[str]:
     """The processes of git that this one started, as the system lists them."""
     listed = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())],
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())],
         capture_output=True,
         text=True,
         check=True,

@@ -6,10 +6,10 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from typing import NamedTuple
 
+from kinen import gitcommand
 from kinen.errors import KinenError
 from kinen.gitdir import git_above
 from kinen.storage import inside, regular
@@ -146,19 +146,9 @@ def _folder(here: str, kinen: str = "") -> str:
     git = git_above(os.path.realpath(here))
     if git is None or not git.folder:
         raise KinenError("no git repository here", "change into one, or run `git init` first")
-    # Inside a git hook, GIT_DIR and its kin name another repository.
-    stray = {key for key in os.environ if key[:4] == "GIT_" and key[:11] != "GIT_CONFIG_"}
-    env = {key: text for key, text in os.environ.items() if key not in stray}
-    command = ["git", "-C", git.top, "rev-parse", "--git-path", "hooks"]
-    try:
-        ran = subprocess.run(command, capture_output=True, env=env, check=False)
-    except OSError:
-        raise KinenError("git is not installed", "install git, then run it again") from None
-    if ran.returncode:
-        said = os.fsdecode(ran.stderr).strip().partition("\n")[0]
-        raise KinenError(f"git does not say where its hooks are: {said}", "mend that first")
-    told = os.fsdecode(ran.stdout.removesuffix(b"\n"))
-    folder = os.path.normpath(os.path.join(git.top, told))
+    configured = gitcommand.setting(git, "core.hooksPath", "path")
+    folder = os.path.join(git.top, configured) if configured else os.path.join(git.common, "hooks")
+    folder = os.path.normpath(folder)
     homes = (folder, git.top, git.main, git.common)
     inner, *outer = (os.path.join(os.path.realpath(path), "") for path in homes)
     if kinen and not inner.startswith(tuple(outer)):

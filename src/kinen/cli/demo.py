@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kinen import render
+from kinen import gitcommand, render
 from kinen.cli.progress import bar
 from kinen.cli.run import colours
+from kinen.errors import GitError
+from kinen.gitdir import Git
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -158,13 +159,18 @@ def _history(memory: Memory, root: str, style: Style) -> None:
     from kinen.model import Query
     from kinen.render.history import companions_text, revisions_text
 
-    who = ("-c", "user.name=Mira", "-c", "user.email=mira@example.org")
+    folder = os.path.join(root, ".git")
+    repository = Git(root, folder, folder, {})
 
     def git(*words: str) -> None:
-        subprocess.run(["git", "-C", root, *who, *words], check=True, capture_output=True)
+        result = gitcommand.run(repository, *words)
+        if result.returncode:
+            raise GitError(gitcommand.complaint(result.stderr))
 
     try:
         git("init", "-q")
+        git("config", "user.name", "Mira")
+        git("config", "user.email", "mira@example.org")
         for message, files in COMMITS:
             for path, text in files.items():
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -172,7 +178,7 @@ def _history(memory: Memory, root: str, style: Style) -> None:
                     file.write(text)
             git("add", "labels")
             git("commit", "-q", "-m", message)
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, GitError):
         return  # no git here: the rest was shown
     asked = "why did Monday's labels come out blank"
     print(f"\n{style('bold', f'$ kinen search --type commits {asked!r}')}")

@@ -176,8 +176,8 @@ class Tracing(Keeping):
 
         log, _ = self._repository_past()
         if self._contents is None:
-            folder = self._worktree or self.space.root
-            self._contents = Contents(log, folder, self.config.index.max_file_mb << 20)
+            git = log.repository(self._worktree or self.space.root)
+            self._contents = Contents(log, git, self.config.index.max_file_mb << 20)
         return self._contents.read(self.relative(os.fspath(path)), at)
 
     # Snapshots

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from typing import TYPE_CHECKING
 
+from kinen import gitcommand
 from kinen.errors import GitError, NotFound, Unreadable
-from kinen.gitdir import environment
-from kinen.sources.gitstream import absent
 
 if TYPE_CHECKING:
+    import subprocess
+
+    from kinen.gitdir import Git
     from kinen.sources.git import Log
 
 
 class Contents:
     """What files hold at any commit, through one `git cat-file` that stays."""
 
-    def __init__(self, log: Log, folder: str, largest: int) -> None:
-        self._log, self._folder, self._largest = log, folder, largest
+    def __init__(self, log: Log, git: Git, largest: int) -> None:
+        self._log = log
+        self._git = git
+        self._largest = largest
         self._process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
         if self._process is not None:
             process, self._process = self._process, None
-            process.kill()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
-            process.wait()
+            gitcommand.stop(process)
 
     def read(self, path: str, at: str = "HEAD") -> str:
         """The text of a file at a commit, branch or tag."""
@@ -53,7 +52,9 @@ class Contents:
         """An object's bytes; None if there is none by this name, or not of this type."""
         if self._process is None or self._process.poll() is not None:
             self.close()
-            self._process = self._start()
+            self._process = gitcommand.start(
+                self._git, "cat-file", "--batch", stdin=gitcommand.PIPE
+            )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -83,16 +84,6 @@ class Contents:
         data = stdout.read(size)
         stdout.read(1)
         return data if header[1] == wanted else None
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        command = ["git", "-C", self._folder, "cat-file", "--batch"]
-        pipe = subprocess.PIPE
-        try:
-            return subprocess.Popen(
-                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment()
-            )
-        except OSError as error:
-            raise absent(error) from error
 
 
 def _bytes(name: str) -> bytes:

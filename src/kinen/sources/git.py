@@ -10,23 +10,24 @@ import contextlib
 import datetime as dt
 import json
 import os
-import subprocess
 import tempfile
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
-from kinen import route
+from kinen import gitcommand, route
 from kinen.errors import GitError, UnsafeFile
-from kinen.gitdir import environment, git_above
+from kinen.gitcommand import complaint
+from kinen.gitdir import git_above
 from kinen.model import Commit, Part
 from kinen.sources.chunks import chunk_parts
 from kinen.sources.commits import read_message
 from kinen.sources.gitstep import Steps
-from kinen.sources.gitstream import Raw, absent, ahead, complaint, parse, plainly, split, started
+from kinen.sources.gitstream import Raw, ahead, parse, plainly, split, started
 from kinen.storage import regular
 from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator, Sequence
 
     from kinen.gitdir import Git
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
 VERSION = 1
 """A change in how commits are read: an index that read them otherwise reads them again."""
 FORMAT = "--format=format:%x02%H%x00%P%x00%aN%x00%aE%x00%at%x00%B%x00"
-# Whatever a user's own configuration says, the same history gives the same answer.
-STEADY = ("-c", "log.showSignature=false", "-c", "log.showRoot=true")
 SAID = (
-    *("-z", "--no-abbrev", "--no-color", "--no-notes", "--no-ext-diff", "--encoding=UTF-8"),
+    *("-z", "--no-abbrev", "--no-color", "--no-notes", "--encoding=UTF-8"),
     *("--ignore-submodules=none", "-l1000", FORMAT),
 )
 LOG = ("log", *SAID)
@@ -138,12 +137,12 @@ class Log:
     def steps(self, before: Steps | None) -> Steps:
         """A git that stays, to be asked for the commits to come; another one if the rules are."""
         relative = ["--relative"] if self.prefix else []
-        command = [*self._base(), *STEPS, *self._how, *relative]
-        if before is not None and (before.command, before.rules) == (command, self._framed):
+        asked = (self._git, self.root, [*STEPS, *self._how, *relative], self._framed)
+        if before is not None and before.same(*asked):
             return before
         if before is not None:
             before.close()
-        return Steps(command, self._framed)
+        return Steps(*asked)
 
     def among(self, head: str, known: set[str]) -> Iterator[Commit]:
         """The commits up to the head that are not known; what cannot be read is noted."""
@@ -165,12 +164,21 @@ class Log:
 
     def staged(self, folder: str) -> list[str]:
         """The paths that the next commit would change, in the working tree around a folder."""
-        words = ("diff", "--cached", "--name-only", "--no-relative", "-z", "-M")
         # In a hook, what is being committed need not be what the repository's own index has.
-        index = {key: os.environ[key] for key in ("GIT_INDEX_FILE",) if key in os.environ}
-        done = self._run(*words, folder=folder, more=index)
+        index = os.environ.get("GIT_INDEX_FILE", "")
+        words = ("diff", "--name-only", "--no-relative", "-z", "-M")
+        done = self._run(
+            *words,
+            git=self.repository(folder),
+            folder=folder,
+            index=os.path.abspath(index) if index else "",
+        )
         names = done.stdout.decode("utf-8", "backslashreplace").split("\0")
         return [name[len(self.prefix) :] for name in names if name and name.startswith(self.prefix)]
+
+    def repository(self, folder: str) -> Git:
+        """The repository around a folder, which may be in another worktree."""
+        return find(os.path.realpath(folder)) or self._git
 
     def is_submodule(self, path: str, at: str) -> bool:
         done = self._run("ls-tree", "-z", at, "--", path, check=False)
@@ -178,8 +186,7 @@ class Log:
 
     def comment_sign(self) -> str:
         """What begins the lines of a message that git takes out again."""
-        done = self._run("config", "--get", "core.commentChar", check=False)
-        sign = done.stdout.decode("utf-8", "replace").strip()
+        sign = gitcommand.setting(self._git, "core.commentChar").strip()
         return sign if sign and sign != "auto" else "#"
 
     def _reachable(self, head: str) -> list[str]:
@@ -249,14 +256,14 @@ class Log:
         self, how: Sequence[str], revisions: Sequence[str], listed: Sequence[str]
     ) -> Iterator[Raw]:
         relative = ["--relative"] if self.prefix else []
-        command = [*self._base(), *LOG, *how, *relative, *revisions, "--"]
+        words = (*LOG, *how, *relative, *revisions, "--")
         with tempfile.TemporaryFile() as said, contextlib.ExitStack() as kept:
-            asked: IO[bytes] | int = subprocess.DEVNULL
+            asked: IO[bytes] | None = None
             if listed:
                 asked = kept.enter_context(tempfile.TemporaryFile())
                 asked.write("\n".join(listed).encode())
                 asked.seek(0)
-            with started(command, asked, said) as process:
+            with started(self._git, *words, folder=self.root, stdin=asked, stderr=said) as process:
                 yield Raw("", "", "", "", "", "", [])
                 blocks = ahead(process) if len(revisions) == 1 else plainly(process)
                 yield from parse(chain.from_iterable(split(blocks)))
@@ -318,17 +325,15 @@ class Log:
             date = self._days[day] = dt.date.fromordinal(_EPOCH + day).isoformat()
         return f"{date}T{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}.000Z"
 
-    def _base(self, folder: str = "") -> list[str]:
-        return ["git", *STEADY, "-C", folder or self.root]
-
     def _run(
-        self, *arguments: str, check: bool = True, folder: str = "", more: Any = None
+        self,
+        *arguments: str,
+        check: bool = True,
+        git: Git | None = None,
+        folder: str = "",
+        index: str = "",
     ) -> subprocess.CompletedProcess[bytes]:
-        command, env = [*self._base(folder), *arguments], {**environment(), **(more or {})}
-        try:
-            done = subprocess.run(command, capture_output=True, env=env, check=False)
-        except OSError as error:
-            raise absent(error) from error
+        done = gitcommand.run(git or self._git, *arguments, folder=folder or self.root, index=index)
         if check and done.returncode:
             raise GitError(complaint(done.stderr), "`git status` in that folder may say more")
         return done

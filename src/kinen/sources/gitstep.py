@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kinen.gitdir import environment
+from kinen import gitcommand
+from kinen.errors import GitError
 from kinen.sources.gitstream import Raw, parse, split
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
+
+    from kinen.gitdir import Git
 
 MOST = 16
 """Commits that are asked for one by one; more of them are for `git log`."""
@@ -21,11 +23,19 @@ MOST = 16
 class Steps:
     """A `git diff-tree --stdin`, which prints each commit that it is told as `git log` would."""
 
-    def __init__(self, command: Sequence[str], rules: str = "") -> None:
-        self.command, self.rules = [*command], rules
+    def __init__(self, git: Git, folder: str, arguments: Sequence[str], rules: str = "") -> None:
+        self._git = git
+        self._folder = folder
+        self._arguments = [*arguments]
+        self._rules = rules
         # No commit, so that git says it again, and with it all that it has not sent yet.
         self._end = f"end {os.urandom(12).hex()}\n".encode()
         self._process: subprocess.Popen[bytes] | None = None
+
+    def same(self, git: Git, folder: str, arguments: Sequence[str], rules: str) -> bool:
+        """Whether this git would be started anew just as it was."""
+        places = (self._git.top, self._git.folder, self._folder, self._rules)
+        return places == (git.top, git.folder, folder, rules) and self._arguments == [*arguments]
 
     def between(self, head: str, old: str) -> list[Raw] | None:
         """The commits from the head down to `old`; None if they are no plain line, or many."""
@@ -42,7 +52,7 @@ class Steps:
     def _commit(self, sha: str) -> Raw | None:
         try:
             said = self._asked(sha.encode())
-        except (OSError, ValueError):
+        except (OSError, ValueError, GitError):
             self.close()
             return None
         found = list(parse(chain.from_iterable(split([said.lstrip(b"\0")]))))
@@ -50,9 +60,12 @@ class Steps:
 
     def _asked(self, sha: bytes) -> bytes:
         if self._process is None:
-            pipe, null = subprocess.PIPE, subprocess.DEVNULL
-            self._process = subprocess.Popen(
-                self.command, stdin=pipe, stdout=pipe, stderr=null, env=environment(), bufsize=0
+            self._process = gitcommand.start(
+                self._git,
+                *self._arguments,
+                folder=self._folder,
+                stdin=gitcommand.PIPE,
+                unbuffered=True,
             )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
@@ -69,9 +82,4 @@ class Steps:
     def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
-            process.wait()
+            gitcommand.stop(process)

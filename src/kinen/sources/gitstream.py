@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import subprocess
 import threading
 from itertools import islice
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from kinen.errors import GitError
-from kinen.gitdir import environment
+from kinen import gitcommand
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterable, Iterator
+
+    from kinen.gitdir import Git
 
 BLOCK, AHEAD = 1 << 18, 128
 """Bytes that are read at once, and how many such blocks may wait."""
@@ -110,32 +111,15 @@ def ahead(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def started(
-    command: list[str], asked: IO[bytes] | int, said: IO[bytes] | int
+    git: Git,
+    *arguments: str,
+    folder: str,
+    stdin: IO[bytes] | None,
+    stderr: IO[bytes],
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that does not outlive its reader."""
-    try:
-        process = subprocess.Popen(
-            command, stdin=asked, stdout=subprocess.PIPE, stderr=said, env=environment()
-        )
-    except OSError as error:
-        raise absent(error) from error
+    """A git that does not outlive its reader."""
+    process = gitcommand.start(git, *arguments, folder=folder, stdin=stdin, stderr=stderr)
     try:
         yield process
     finally:
-        process.kill()
-        assert process.stdout is not None
-        process.stdout.close()
-        process.wait()
-
-
-def absent(error: OSError) -> GitError:
-    return GitError(
-        f"git cannot be started: {error.strerror}", "install git, and see `git --version`"
-    )
-
-
-def complaint(stderr: bytes) -> str:
-    """What git complained of, on one line."""
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    told = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
-    return "; ".join(told or lines[-1:] or ["git failed"])[:300]
+        gitcommand.stop(process)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
+from kinen import gitcommand
 from kinen.entries import Checkpoint
-from kinen.errors import QueryError, Unreadable
-from kinen.gitdir import environment, git_above
+from kinen.errors import GitError, QueryError, Unreadable
+from kinen.gitdir import git_above
 from kinen.route import head
 from kinen.sources import checkpoints as files
 from kinen.sources.plans import Plans, slug_of
+from kinen.sources.worktree import changed_files
 from kinen.sources.writing import LARGEST, tidied
 from kinen.text import iso, spelled
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kinen.entries import Plan
+    from kinen.gitdir import Git
 
 __all__ = ["Memories", "git_state", "slug_of"]
 
@@ -159,51 +163,32 @@ def _readable(checkpoint: Checkpoint) -> str:
 
 def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
     """The branch, the short commit, and what is changed or new below a folder, in its paths."""
-    git = git_above(os.path.realpath(root))
+    root = os.path.realpath(root)
+    git = git_above(root)
     if git is None:
         return "", "", ()
+    until = time.monotonic() + PATIENCE
     branch, commit = head(git.folder, git.common)
-    short, status = _ask(root)
-    changed, renamed = set(), False
-    for line in status.split(b"\0"):
-        if line.startswith(b"# branch.head ") and not line.endswith(b"(detached)"):
-            branch = line[14:].decode("utf-8", "replace")
-        cuts = {b"1 ": 8, b"2 ": 9, b"u ": 10, b"? ": 1}.get(line[:2], 0)
-        if cuts and not renamed:
-            changed.add(spelled(os.fsdecode(line.split(b" ", cuts)[cuts])))
-        renamed = line[:2] == b"2 " and not renamed  # its old name comes next
-    inside = os.path.relpath(os.path.realpath(root), os.path.realpath(git.top))
-    prefix = "" if inside == "." else inside.replace(os.sep, "/") + "/"
-    named = (one.removeprefix(prefix) for one in changed)
+    if not branch and not commit:  # refs that are kept in a table
+        branch = _answer(git, until, "symbolic-ref", "--quiet", "--short", "HEAD")
+    short = _answer(git, until, "rev-parse", "--short", "HEAD")
+    try:
+        changed = changed_files(git, root, until)
+    except GitError:
+        changed = set()
+    names = (spelled(os.fsdecode(path)) for path in changed)
     ours = sorted(
-        (one for one in named if not one.startswith(f"{FOLDER}/")),
-        key=lambda one: one.encode("utf-16-be", "surrogatepass"),  # as JavaScript sorts
+        (name for name in names if not name.startswith(f"{FOLDER}/")),
+        key=lambda name: name.encode("utf-16-be", "surrogatepass"),  # as JavaScript sorts
     )
-    return branch, short.decode("ascii", "replace").strip() or commit[:7], tuple(ours[:MOST])
+    return branch, short or commit[:7], tuple(ours[:MOST])
 
 
-def _ask(root: str) -> tuple[bytes, bytes]:
-    """What git says of HEAD and of the working tree, in the time it has."""
-    import subprocess
-    import time
-
-    end = time.monotonic() + PATIENCE
-    status = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-    found = []
-    for words in (
-        ("rev-parse", "--short", "HEAD"),
-        (*status, "--find-renames", "--ignore-submodules=dirty", "--", "."),
-    ):
-        try:
-            done = subprocess.run(
-                ["git", "-C", root, "-c", "core.fsmonitor=false", *words],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env=environment(),
-                timeout=max(0.1, end - time.monotonic()),
-                check=False,
-            )
-            found.append(b"" if done.returncode else done.stdout)
-        except (OSError, subprocess.SubprocessError):
-            found.append(b"")
-    return found[0], found[1]
+def _answer(git: Git, until: float, *words: str) -> str:
+    """The one line that git answers; empty if it fails or takes too long."""
+    seconds = max(0.1, until - time.monotonic())
+    try:
+        result = gitcommand.run(git, *words, timeout=seconds)
+    except GitError:
+        return ""
+    return "" if result.returncode else result.stdout.decode("utf-8", "replace").strip()
