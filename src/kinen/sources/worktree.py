@@ -29,11 +29,18 @@ LARGEST = 64 << 20
 
 _ENTRY = re.compile(
     rb"(?P<mode>\d{6}) (?P<id>[0-9a-f]+) (?P<stage>\d)\t(?P<path>[^\0]+)\0"
+    rb"(?P<record>(?:  [^\n]*\n){5})"
+)
+_RECORD = re.compile(
     rb"  ctime: (?P<ctime>\d+):\d+\n"
     rb"  mtime: (?P<mtime>\d+):(?P<nanoseconds>\d+)\n"
     rb"  dev: \d+\tino: (?P<inode>\d+)\n"
     rb"  uid: \d+\tgid: \d+\n"
     rb"  size: (?P<size>\d+)\tflags: (?P<flags>[0-9a-f]+)\n"
+)
+_PRINTED = (
+    b"  ctime: %d:%d\n  mtime: %d:%d\n  dev: %d\tino: %d\n  uid: %d\tgid: %d\n"
+    b"  size: %d\tflags: 0\n"
 )
 _ASSUME_UNCHANGED = 1 << 15
 _INTENT_TO_ADD = 1 << 29
@@ -66,9 +73,12 @@ def changed_files(git: Git, folder: str, until: float) -> set[bytes]:
     paths = set(_names(git, folder, until, "diff", "--name-only", "--relative", "-z", "-M"))
     paths |= set(_names(git, folder, until, "ls-files", "-z", "-o", "--exclude-standard"))
     comparison = _Comparison(git, folder)
-    for entry in _entries(git, folder, until):
-        if entry.path not in paths and comparison.differs(entry):
-            paths.add(entry.path)
+    for match in _listing(git, folder, until):
+        path = match["path"]
+        if path in paths or comparison.is_as_printed(match):
+            continue
+        if comparison.differs(_entry(match)):
+            paths.add(path)
         if time.monotonic() > until:
             raise GitError("the working tree takes too long to compare")
     return paths
@@ -86,27 +96,39 @@ def _output(git: Git, folder: str, until: float, *words: str) -> bytes:
     return result.stdout
 
 
-def _entries(git: Git, folder: str, until: float) -> Iterator[Entry]:
+def _listing(git: Git, folder: str, until: float) -> Iterator[re.Match[bytes]]:
+    """The entries of the index, as git prints them."""
     listing = _output(git, folder, until, "ls-files", "-z", "-s", "--debug")
     end = 0
     for match in _ENTRY.finditer(listing):
         if match.start() != end:
             break
         end = match.end()
-        yield Entry(
-            path=match["path"],
-            mode=int(match["mode"], 8),
-            id=match["id"].decode(),
-            stage=int(match["stage"]),
-            flags=int(match["flags"], 16),
-            ctime=int(match["ctime"]),
-            mtime=int(match["mtime"]),
-            nanoseconds=int(match["nanoseconds"]),
-            inode=int(match["inode"]),
-            size=int(match["size"]),
-        )
+        yield match
     if end != len(listing):
-        raise GitError("git lists its index in a way that kinen cannot read")
+        raise _unreadable()
+
+
+def _entry(match: re.Match[bytes]) -> Entry:
+    record = _RECORD.fullmatch(match["record"])
+    if record is None:
+        raise _unreadable()
+    return Entry(
+        path=match["path"],
+        mode=int(match["mode"], 8),
+        id=match["id"].decode(),
+        stage=int(match["stage"]),
+        flags=int(record["flags"], 16),
+        ctime=int(record["ctime"]),
+        mtime=int(record["mtime"]),
+        nanoseconds=int(record["nanoseconds"]),
+        inode=int(record["inode"]),
+        size=int(record["size"]),
+    )
+
+
+def _unreadable() -> GitError:
+    return GitError("git lists its index in a way that kinen cannot read")
 
 
 class _Comparison:
@@ -120,6 +142,26 @@ class _Comparison:
             self._written = os.stat(os.path.join(git.folder, "index")).st_mtime_ns
         except OSError:
             self._written = 0
+
+    def is_as_printed(self, match: re.Match[bytes]) -> bool:
+        """Whether a plain file has exactly the times that git prints.
+
+        This settles nearly all files of a large repository in a third of the time that `differs`
+        takes, which knows the same and more.
+        """
+        try:
+            status = os.lstat(os.path.join(self._root, match["path"]))
+        except (OSError, ValueError):
+            return False
+        executable = status.st_mode & stat.S_IXUSR
+        return (
+            match["record"] == _PRINTED % _printed(status)
+            and match["mode"] == (b"100755" if executable else b"100644")
+            and match["stage"] == b"0"
+            and stat.S_ISREG(status.st_mode)
+            and status.st_size > 0
+            and status.st_mtime_ns < self._written
+        )
 
     def differs(self, entry: Entry) -> bool:
         if entry.stage or entry.flags & _INTENT_TO_ADD:
@@ -179,6 +221,22 @@ class _Comparison:
                 return True
             folder = os.path.dirname(folder)
         return False
+
+
+def _printed(status: os.stat_result) -> tuple[int, ...]:
+    """What git prints of a file's state, in its order; it keeps 32 bits of each number."""
+    billion = 10**9
+    return (
+        status.st_ctime_ns // billion & 0xFFFFFFFF,
+        status.st_ctime_ns % billion,
+        status.st_mtime_ns // billion & 0xFFFFFFFF,
+        status.st_mtime_ns % billion,
+        status.st_dev & 0xFFFFFFFF,
+        status.st_ino & 0xFFFFFFFF,
+        status.st_uid,
+        status.st_gid,
+        status.st_size & 0xFFFFFFFF,
+    )
 
 
 def _enabled(git: Git, name: str) -> bool:
