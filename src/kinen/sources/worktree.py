@@ -16,8 +16,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen import gitcommand, route
-from kinen.errors import GitError
+from kinen.errors import GitError, UnsafeFile
 from kinen.gitdir import git_above
+from kinen.storage import regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -255,17 +256,11 @@ def _has_other_commit(path: bytes, commit: str) -> bool:
 
 def _content(path: bytes) -> bytes | None:
     """The bytes of a regular file or the target of a link; None if it cannot be read."""
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         if os.path.islink(path):
             return os.readlink(path)
-        with open(os.open(path, flags), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-                return None
-            return file.read(LARGEST + 1)
-    except OSError:
+        return regular.read(os.fsdecode(path), LARGEST)
+    except (OSError, UnsafeFile):
         return None
 
 
