@@ -1,284 +1,398 @@
 """Takes secrets out of text before it reaches the disk, and leaves everything else as it was.
 
-Most text has none of the words that secrets come with, and then nothing is even imported: a
-hook starts a process for every event.
+The time is linear in the text, whatever it holds. Most text has none of the words that secrets
+come with, and for such a text not even `re` is imported: a hook starts a process for every event.
 """
 
 from __future__ import annotations
 
-from kinen.secret_shapes import (
-    ASSIGNED,
-    HARMLESS,
-    NAME,
-    NAMES,
-    PHRASES,
-    SAID,
-    STEMS,
-    TOKENS,
-    WORDS,
-)
+from kinen import secret_names as names
+from kinen.secret_names import class_of, is_placeholder
+from kinen.secret_shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
+
+    Found = dict[str, int]
+    Span = tuple[int, int, str]
 
 CLASSES = tuple(
     sorted(
-        {rule[0] for rule in (*TOKENS, *PHRASES)} | {"private_key", "private", "password", "secret"}
+        {
+            *(row[0] for row in (*TOKENS, *PHRASES)),
+            *("private_key", "private", "password", "secret", "url_password"),
+        }
     )
 )
+VERSION = 2
+"""Raised with every change of a rule: what older rules masked is masked again on import."""
+PASSES = 3
+"""How often the rules are applied at most: a mask may uncover a secret beside it."""
+LONGEST_KEY = 32_768
+"""Characters between the first and the last line of a private key."""
 
-VERSION = 1
-"""Raised with every rule: what was masked by older ones is masked again on import."""
-SHORTEST = 20
-"""No token is a shorter word than this."""
 
-_made: dict[str, re.Pattern[str]] = {}
-
-
-def mask(text: str) -> tuple[str, dict[str, int]]:
+def mask(text: str) -> tuple[str, Found]:
     """The text without secrets, and how many of each class were masked."""
-    found: dict[str, int] = {}
-    low = text.lower()
-    # What is left may join into something that only now looks like a secret.
-    while True:
-        again = _masked(text, low, found)
-        if again == text:
-            return text, found
-        text, low = again, again.lower()
+    found: Found = {}
+    for _ in range(PASSES):
+        masked = _mask_blocks_and_shapes(text, found)
+        changed = masked != text
+        text = _mask_named_values(masked, found)
+        if "\\\n" in text:
+            text = _mask_continued(text, found)
+        if not changed:
+            break
+    return text, found
 
 
-def _masked(text: str, low: str, found: dict[str, int]) -> str:
-    if "<private" in low:
-        text = _without_private(text, found)
-    if "private key" in low and "-----begin" in low:
-        text = _without_keys(text, found)
-    words = low.split()
-    long = ""
-    if max(map(len, words), default=0) >= SHORTEST:
-        long = " ".join([word for word in words if len(word) >= SHORTEST])
-    for rules, where in ((TOKENS, long), (PHRASES, low)):
-        for name, telling, expression in rules if where else ():
-            for word in telling:
-                if word in where and (word != "://" or "@" in where):
-                    text = _sub(expression, _replacer(name, found), text)
-                    break
-    if any(stem in low for stem in STEMS) and any(name in low for name in NAMES):
-        text = _without_assigned(text, found)
-    return text
-
-
-def evidence(found: dict[str, int]) -> dict[str, object]:
-    """What may be kept of a masking: how many, and of which classes."""
+def evidence(found: Found) -> dict[str, object]:
+    """What may be stored about a masking: how many secrets, and of which classes."""
     return {"count": sum(found.values()), "classes": sorted(found)} if found else {}
 
 
-def mask_values(value: object, depth: int = 50) -> tuple[object, dict[str, int]]:
-    """The same through nested lists and mappings; a key that names a secret tells of its value."""
+def mask_values(value: object, depth: int = 50) -> tuple[object, Found]:
+    """The same for nested lists and mappings; a key that names a secret masks its value."""
     if isinstance(value, str):
         return mask(value)
     if not isinstance(value, (dict, list, tuple)):
         return value, {}
     if not depth:
         return "[too deep]", {}
-    found: dict[str, int] = {}
+    found: Found = {}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    made = {}
-    for key, one in pairs:
-        made[key], masked = mask_values(one, depth - 1)
-        if isinstance(key, str) and isinstance(one, str) and made[key] == one:
-            made[key], masked = _named(key, one)
-        _add(found, masked)
-    return (made if isinstance(value, dict) else list(made.values())), found
+    result = {}
+    for key, item in pairs:
+        masked, classes = mask_values(item, depth - 1)
+        if isinstance(key, str) and isinstance(item, str) and masked == item:
+            masked, classes = _mask_named(key, item)
+        result[key] = masked
+        for name, count in classes.items():
+            found[name] = found.get(name, 0) + count
+    return (result if isinstance(value, dict) else list(result.values())), found
 
 
-def _named(key: str, value: str) -> tuple[str, dict[str, int]]:
-    low = key.lower()
-    if not any(word in low for word in NAMES):
-        return value, {}
-    match = _compiled(rf"(?i)(?P<word>{NAME})(?P<rest>[\w-]{{0,40}})$").search(key)
-    if not match or not _is_secret(match["word"], match["rest"], '"', ":", value, key):
-        return value, {}
-    name = _class_of(match["word"])
-    return f"[masked:{name}]", {name: 1}
+def lower(text: str) -> str:
+    """The text in lower case and of the same length, so that places in it are the same."""
+    # U+0130 is the one character whose lower case is two.
+    return text.lower() if text.isascii() else text.replace("\u0130", "I").lower()
 
 
-def _add(found: dict[str, int], more: dict[str, int]) -> None:
+def _mask_blocks_and_shapes(text: str, found: Found) -> str:
+    low = lower(text)
+    if "private" in low and "<" in low:
+        text = _mask_private(text, found)
+    if "-----BEGIN" in text and "PRIVATE KEY" in text:
+        text = _mask_keys(text, found)
+    return _mask_shapes(text, found)
+
+
+def _mask_shapes(text: str, found: Found) -> str:
+    """Masks what looks like a secret, or stands where one stands."""
+    text = _mask_tokens(text, found)
+    if "://" in text and "@" in text:
+        text = _mask_url_logins(text, found)
+    text = _mask_commands(text, found)
+    low = lower(text)
+    for name, word, expression in PHRASES:
+        if word in low:
+            text = _mask_phrase(text, low, name, word, expression, found)
+            low = lower(text)
+    return text
+
+
+def _count(found: Found, name: str) -> str:
+    """Counts one more of a class; returns the mark that stands for it."""
+    found[name] = found.get(name, 0) + 1
+    return f"[masked:{name}]"
+
+
+def _mask_tokens(text: str, found: Found) -> str:
+    for name, words, expression in TOKENS:
+        if any(word in text for word in words):
+
+            def replace(match: re.Match[str], name: str = name) -> str:
+                if is_placeholder(match[1]):
+                    return match[0]
+                start = match.start(1) - match.start()
+                end = match.end(1) - match.start()
+                return f"{match[0][:start]}{_count(found, name)}{match[0][end:]}"
+
+            text = compiled(expression).sub(replace, text)
+    return text
+
+
+def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, found: Found) -> str:
+    """Masks the first group of an expression wherever it matches at its word."""
+    pattern = compiled(expression)
+    pieces: list[str] = []
+    end = 0
+    place = low.find(word)
+    while place >= 0:
+        match = pattern.match(text, place)
+        if match is None:
+            place = low.find(word, place + len(word))
+            continue
+        secret = match[1]
+        prose = name == "bearer" and not any(c.isdigit() or c == "=" for c in secret)
+        if not prose and not is_placeholder(secret):
+            pieces.append(text[end : match.start(1)])
+            pieces.append(_count(found, name))
+            end = match.end(1)
+        place = low.find(word, match.end())
+    return "".join(pieces) + text[end:]
+
+
+def _mask_url_logins(text: str, found: Found) -> str:
+    def replace(match: re.Match[str]) -> str:
+        rest = match[1]
+        end = _password_end(rest)
+        if end <= 0 or is_placeholder(rest[:end]):
+            return match[0]
+        start = match.start(1) - match.start()
+        return f"{match[0][:start]}{_count(found, 'url_password')}{rest[end:]}"
+
+    return compiled(EXPRESSIONS["url_login"]).sub(replace, text)
+
+
+def _password_end(rest: str) -> int:
+    """Where the password ends in what follows `scheme://user:`; 0 if that is no password.
+
+    Passwords with `/`, `#`, `?` or `@` should be escaped and often are not: the last `@` before a
+    query counts, unless the first part is a port.
+    """
+    first = rest.find("@")
+    if first < 0:
+        return 0
+    port = len(rest) - len(rest.lstrip("0123456789"))
+    if port and rest[port] in "/?#":
+        return 0
+    end = len(rest)
+    for sign in "?#":
+        place = rest.find(sign, first)
+        end = place if 0 <= place < end else end
+    last = rest.rfind("@", first, end)
+    while last > first and rest[last - 1] == "/":
+        last = rest.rfind("@", first, last)
+    return last if rest[last + 1 : last + 2] not in ("", "/", "@") else 0
+
+
+def _mask_commands(text: str, found: Found) -> str:
+    for command, expression in COMMANDS:
+        place = text.find(command)
+        if place < 0:
+            continue
+        pieces: list[str] = []
+        end = 0
+        while place >= 0:
+            line = compiled(EXPRESSIONS["arguments"]).match(text, place)
+            stop = line.end() if line else place + len(command)
+            for match in compiled(expression).finditer(text, place, stop):
+                secret = match[1].split()[-1].strip("\"'")
+                if secret and not is_placeholder(secret):
+                    start = text.rindex(secret, match.start(1), match.end(1))
+                    pieces.append(text[end:start])
+                    pieces.append(_count(found, "password"))
+                    end = start + len(secret)
+            place = text.find(command, max(stop, place + 1))
+        text = "".join(pieces) + text[end:]
+    return text
+
+
+def _mask_continued(text: str, found: Found) -> str:
+    """Masks secrets that a backslash at the end of a line cuts in two."""
+    lines = text.split("\n")
+    result: list[str] = []
+    start = 0
+    while start < len(lines):
+        end = start
+        while end + 1 < len(lines) and lines[end].endswith("\\"):
+            end += 1
+        block = lines[start : end + 1]
+        if end > start and any(map(_is_tight, block, block[1:])):
+            block = _mask_joined(block, found)
+        result += block
+        start = end + 1
+    return "\n".join(result)
+
+
+def _is_tight(line: str, following: str) -> bool:
+    """Whether a word goes on over the end of a line."""
+    return len(line) > 1 and not line[-2].isspace() and following[:1].strip() != ""
+
+
+def _mask_joined(lines: list[str], found: Found) -> list[str]:
+    joined = "".join([*(line[:-1] for line in lines[:-1]), lines[-1]])
+    more: Found = {}
+    masked = _mask_named_values(_mask_shapes(joined, more), more)
+    if masked == joined:
+        return lines
     for name, count in more.items():
         found[name] = found.get(name, 0) + count
+    return [masked]
 
 
-def _compiled(expression: str) -> re.Pattern[str]:
-    if expression not in _made:
-        import re
-
-        _made[expression] = re.compile(expression, re.ASCII)
-    return _made[expression]
-
-
-def _sub(expression: str, replace: Callable[[re.Match[str]], str], text: str) -> str:
-    return _compiled(expression).sub(replace, text)
-
-
-def _replacer(name: str, found: dict[str, int]) -> Callable[[re.Match[str]], str]:
-    def replace(match: re.Match[str]) -> str:
-        secret = match[1]
-        word = name == "bearer" and not any(one.isdigit() or one == "=" for one in secret)
-        if word or _is_placeholder(secret):
-            return match[0]
-        _add(found, {name: 1})
-        at = match.start(1) - match.start()
-        return f"{match[0][:at]}[masked:{name}]{match[0][at + len(secret) :]}"
-
-    return replace
-
-
-def _without_assigned(text: str, found: dict[str, int]) -> str:
-    """What a name that tells of a secret is given, or is said to be, goes."""
-    low = text.lower()
-    if len(low) != len(text):  # some letters are two in lower case
-        low = "".join(one.lower() if one.isascii() else one for one in text)
-    assigned, said = _compiled(ASSIGNED), _compiled(SAID)
-    kept, at = [], 0
-    for spot in sorted(_spots(low)):
-        if spot < at:
+def _mask_named(key: str, value: str) -> tuple[str, Found]:
+    """Masks a value by the name of its key, in a mapping."""
+    low = lower(key)
+    if not any(stem in low for stem in names.STEMS):
+        return value, {}
+    for match in compiled(names.NAME).finditer(low):
+        word = key[match.start("word") : match.end("word")]
+        rest = key[match.start("rest") : match.end("rest")]
+        if names.is_harmless(word, rest) or value.lower() == low:
             continue
-        match, value = assigned.match(text, spot), ""
-        if match:
-            before = text[max(0, spot - 40) : spot]
-            name = before + match["word"] + match["rest"]
-            start = match.start("inner" if match["inner"] else "value")
-            given = match["inner"] or match["value"]
-            parts = (match["word"], match["rest"], match["quote"] or "", match["sign"])
-            value = given if _is_secret(*parts, given, name) else ""
-        if not value:
-            match = said.match(text, spot)
-            start = match.start("value") if match else 0
-            given = match["value"].rstrip(".,:!?") if match else ""
-            value = "" if _is_placeholder(given) else given
-        if match and value:
-            kind = _class_of(match["word"])
-            _add(found, {kind: 1})
-            kept.append(f"{text[at:start]}[masked:{kind}]")
-            at = start + len(value)
-    return "".join(kept) + text[at:]
+        if names.is_quoted_secret(word, value):
+            found: Found = {}
+            return _count(found, class_of(word)), found
+    return value, {}
 
 
-def _spots(low: str) -> set[int]:
-    """Where a name that tells of a secret stands."""
-    spots = set()
-    for word in NAMES:
-        at = low.find(word)
-        while at >= 0:
-            spots.add(at)
-            at = low.find(word, at + 1)
-    return spots
+def _mask_named_values(text: str, found: Found) -> str:
+    """Masks the values of names: `password = …`, `--token …`, `the password is …`."""
+    low = lower(text)
+    if not any(stem in low for stem in names.STEMS):
+        return text
+    spans = [*_assigned(text, low), *_announced(text, low)]
+    if not spans:
+        return text
+    pieces: list[str] = []
+    end = 0
+    for start, stop, name in sorted(spans):
+        if start >= end:
+            pieces.append(text[end:start])
+            pieces.append(_count(found, name))
+            end = stop
+    return "".join(pieces) + text[end:]
 
 
-def _class_of(word: str) -> str:
-    return "password" if word.lower().startswith(("pass", "pwd")) else "secret"
+def _assigned(text: str, low: str) -> list[Span]:
+    """Where values of names begin and end, with their class."""
+    spans = []
+    for expression in (names.ASSIGNED, names.FLAG):
+        end = 0
+        for match in compiled(expression).finditer(low):
+            if match.start() >= end:
+                span = _value(text, low, match)
+                if span:
+                    spans.append(span)
+                    end = span[1]
+    return spans
 
 
-def _is_secret(word: str, rest: str, quote: str, sign: str, value: str, name: str) -> bool:
-    """Is what a name is given the secret itself, and not code, a type or a placeholder?"""
-    tail = rest.lower().replace("-", "_").strip("_")
-    if tail and (tail in HARMLESS or tail.endswith(tuple("_" + one for one in HARMLESS))):
-        return False
-    if rest[:1].isupper() and rest.lower().endswith(HARMLESS):
-        return False
-    if rest[:1].islower() and word[-1:].islower():
-        return False  # tokenize, secretary, passwords
-    if _is_placeholder(value) or value.lower() in name.lower().rsplit(None, 1)[-1:]:
-        return False
-    flag = not sign.strip(" \t")
-    if flag and not _is_flag(name):
-        return False
-    password = _class_of(word) == "password"
-    digits = any(one.isdigit() for one in value)
-    plain = value.replace("_", "").replace("-", "").replace(".", "").isalpha()
-    if " " in value:
-        return word.lower() == "passphrase"
+def _value(text: str, low: str, match: re.Match[str]) -> Span | None:
+    """The value that follows a name, if it is a secret."""
+    word_start, word_end = match.span("word")
+    rest_end = match.end("rest")
+    word = text[word_start:word_end]
+    rest = text[word_end:rest_end]
+    while names.is_harmless(word, rest):
+        # In `token_id_password` the last name counts.
+        further = compiled(names.NAME).search(rest.lower())
+        if further is None:
+            return None
+        word = rest[further.start("word") : further.end("word")]
+        rest = rest[further.start("rest") : further.end("rest")]
+    sign = match["sign"]
+    start, quote = _opening(text, match.end())
     if quote:
-        return len(value) >= (4 if password else 8) and (password or not plain)
-    if not plain:
-        return len(value) >= 6 and (digits or password) and not _is_code(value, sign)
-    # Bare letters are a value in an environment file and a name in code.
-    tight = sign.strip() == sign and sign == "="
-    return tight and password and len(value) >= 6 and (word + rest).isupper()
-
-
-def _is_flag(name: str) -> bool:
-    """Does a name end as an option of a command does: `--db-password`?"""
-    last = name.rsplit(maxsplit=1)[-1] if name.split() else ""
-    return last.startswith("--")
-
-
-def _is_code(value: str, sign: str) -> bool:
-    """Does it read like an expression: `config.token2`, `settings.API_KEY1`, `a/b/c.py`?"""
-    pieces = value.split(".")
-    dotted = len(pieces) > 1 and all(one.isidentifier() for one in pieces)
-    return (
-        dotted
-        or value.startswith(("/", "./", "../", "~/", "http://", "https://"))
-        or (sign.strip() == ":" and value.isdigit())
-    )
-
-
-def _is_placeholder(value: str) -> bool:
-    low = value.lower()
-    if low.startswith(
-        (
-            "$",
-            "%",
-            "{{",
-            "<",
-            "[masked",
-            "[private",
-            "your",
-            "my_",
-            "env.",
-            "secrets.",
-            "process.env",
-            "os.environ",
-            "os.getenv",
+        value = compiled(names.ESCAPED if len(quote) > 1 else names.QUOTED[quote]).match(
+            text, start
         )
-    ):
-        return True
-    if low in WORDS or "[masked:" in low or "..." in low or "…" in low:
-        return True
-    return len(set(low.strip("\"'"))) <= 2 or (low.isdigit() and len(low) < 6)
+        secret = value is not None and names.is_quoted_secret(word, value[0])
+    else:
+        first, whole = (names.BARE_START, names.BARE) if sign == "=" else _LOOSE
+        value = compiled(first).match(text, start)
+        secret = value is not None and names.is_bare_secret(
+            word, rest, sign, value[0], text[value.end() : value.end() + 1]
+        )
+        value = compiled(whole).match(text, start) if secret else value
+    if value is None or not secret or _is_mark(low, word_start):
+        return None
+    if low.endswith(value[0].lower(), 0, rest_end):
+        return None  # `api_key=API_KEY`
+    return start, value.end(), class_of(word)
 
 
-def _without_private(text: str, found: dict[str, int]) -> str:
-    """Everything between `<private>` and its end, or the end of the text, goes."""
-    kept, depth, at = [], 0, 0
-    for tag in _compiled(r"(?i)<(/?)private\s{0,4}>").finditer(text):
+_LOOSE = (names.LOOSE_START, names.LOOSE)
+
+
+def _opening(text: str, start: int) -> tuple[int, str]:
+    """Where a value begins after its quote, and the quote: empty for a bare value."""
+    if text[start : start + 1] in _STRING_PREFIXES and text[start + 1 : start + 2] in names.QUOTED:
+        start += 1
+    quote = text[start : start + 1]
+    if quote == "\\" and text[start + 1 : start + 2] in names.QUOTED:
+        quote = text[start : start + 2]
+    elif quote not in names.QUOTED:
+        quote = ""
+    return start + len(quote), quote
+
+
+_STRING_PREFIXES = frozenset("bBrRuUfF")
+
+
+def _announced(text: str, low: str) -> list[Span]:
+    """Where secrets stand that a sentence announces: "the password is …"."""
+    spans = []
+    for match in compiled(names.ANNOUNCED).finditer(low):
+        value = compiled(names.SPOKEN).match(text, match.end("sign"))
+        secret = value[0].rstrip(".,:;!?") if value else ""
+        if names.is_announced_secret(secret) and not _is_mark(low, match.start()):
+            start = match.end("sign")
+            name = class_of(match["password"] or match["other"])
+            spans.append((start, start + len(secret), name))
+    return spans
+
+
+def _is_mark(low: str, place: int) -> bool:
+    """Whether a name is that of a mark that masking left: `[masked:password]`."""
+    start = low.rfind("[masked:", max(0, place - 40), place)
+    return start >= 0 and "]" not in low[start:place]
+
+
+def _mask_private(text: str, found: Found) -> str:
+    """Masks what stands between `<private>` and its end, or the end of the text.
+
+    A tag in backticks is one that somebody talks about.
+    """
+    pieces: list[str] = []
+    depth = 0
+    end = 0
+    for tag in compiled(EXPRESSIONS["private_tag"]).finditer(text):
+        quoted = text[tag.start() - 1 : tag.start()] == "`" == text[tag.end() : tag.end() + 1]
+        if quoted or tag[0].endswith("/>"):
+            continue
         if not tag[1]:
             if not depth:
-                kept.append(text[at : tag.start()] + "[private]")
-                _add(found, {"private": 1})
+                pieces.append(text[end : tag.start()] + "[private]")
+                found["private"] = found.get("private", 0) + 1
             depth += 1
         elif depth:
             depth -= 1
-            at = tag.end() if not depth else at
-    return "".join(kept) + ("" if depth else text[at:])
+            end = tag.end()
+    return "".join(pieces) + ("" if depth else text[end:])
 
 
-def _without_keys(text: str, found: dict[str, int]) -> str:
-    """Private key blocks go from their first line to their last, or as far as key text runs."""
-    kept, at = [], 0
-    begin = _compiled(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-    end = _compiled(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-    run = _compiled(r"(?:\\[nr]|[\sA-Za-z0-9+/=:,-])*")
-    last = [one.end() for one in end.finditer(text)]
-    for match in begin.finditer(text):
-        if match.start() < at:
+def _mask_keys(text: str, found: Found) -> str:
+    """Masks private keys from their first line to their last, or as far as key text goes."""
+    begins = [match.span() for match in compiled(EXPRESSIONS["key_begin"]).finditer(text)]
+    ends = [match.end() for match in compiled(EXPRESSIONS["key_end"]).finditer(text)]
+    pieces: list[str] = []
+    end = 0
+    last = 0
+    for number, (start, body) in enumerate(begins):
+        if start < end:
             continue
-        while last and last[0] <= match.end():
-            last.pop(0)
-        stop = last[0] if last else run.match(text, match.end()).end()  # type: ignore[union-attr]
-        kept.append(text[at : match.start()] + "[masked:private_key]")
-        _add(found, {"private_key": 1})
-        at = stop
-    return "".join(kept) + text[at:]
+        while last < len(ends) and ends[last] <= body:
+            last += 1
+        following = begins[number + 1][0] if number + 1 < len(begins) else len(text)
+        stop = ends[last] if last < len(ends) else len(text) + 1
+        if stop > min(following, body + LONGEST_KEY):
+            run = compiled(EXPRESSIONS["key_text"]).match(text, body, following)
+            stop = run.end() if run else body
+        pieces.append(text[end:start])
+        pieces.append(_count(found, "private_key"))
+        end = stop
+    return "".join(pieces) + text[end:]

@@ -1,0 +1,173 @@
+"""Names that are given secrets (`password = …`, `API_KEY=…`); how to tell a secret from code."""
+
+from __future__ import annotations
+
+from kinen.secret_shapes import compiled
+
+STEMS = (
+    *("passw", "passp", "pwd", "secret", "token", "key", "credential", "kennwort", "de passe"),
+    *("de_passe", "contrase", "senha"),
+)
+"""In lower case; every name has one of these in it."""
+_PASSWORD = r"passw(?:or)?[dt]|passphrase|pwd|kennwort|mot[ _]de[ _]passe|contrase[ñn]a|senha"  # noqa: S105
+_OTHER = (
+    r"secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|encryption[_-]?key"
+    r"|signing[_-]?key|master[_-]?key|client[_-]?key[_-]?data|credential"
+)
+NAME = rf"(?P<word>(?P<password>{_PASSWORD})|{_OTHER})(?P<rest>[\w-]{{0,40}}+)"
+"""A name with a word for a secret in it, from that word on. Matched in lower case."""
+
+_ENDS = r"\s\"'`\\<>,;&(){}\[\]"
+_QUOTE = r"[bruf]?\\?[\"'`]"
+# Rejects in C what cannot be a secret, so that few places of any text are looked at in Python:
+# a quoted value of four characters, or a bare one of six, with a digit unless it is a password.
+_WORTH = (
+    rf"(?={_QUOTE}[^\s\"'`]{{4}}|(?(password)|(?=[^{_ENDS}]{{0,64}}?\d))(?![$%])[^{_ENDS}]{{6}})"
+)
+_ANNOTATION = r"(?::\s{0,4}[a-z][\w.\[\]|? ]{0,40}?\s{0,4}(?==[^=]))?"
+ASSIGNED = (
+    rf"{NAME}\\?[\"'\]]{{0,3}}+"
+    rf"(?P<sign>\s{{0,8}}+{_ANNOTATION}"
+    rf"(?:={{2,3}}+\s{{0,8}}+(?={_QUOTE})|(?::=|=>|=|[:：])\s{{0,8}}+)){_WORTH}"
+)
+FLAG = rf"--(?<![\w-]--)[\w-]{{0,40}}?{NAME}(?P<sign>[ \t]{{1,4}}+){_WORTH}"
+_WHOSE = (
+    r"(?:\s{1,4}(?:for|of|on|für|von|vom|zum|zur|der|des|pour|du|de|del|para|do|da)"
+    r"(?:\s{1,4}[^\s\"'`=:.,;]{1,30}+){1,3}?)?"
+)
+_IS = r"(?:is|was|to|lautet|ist|war|auf|est|sera|es|era|será|é|foi)"
+ANNOUNCED = (
+    rf"(?:(?P<password>{_PASSWORD}){_WHOSE}|(?P<other>{_OTHER}))\s{{1,4}}{_IS}\s{{1,4}}"
+    r"(?P<sign>[\"'`«„“]?)"
+    r"(?=[^\s\"'`\d]*+\d)(?=[^\s\"'`a-z]*+[a-z])[^\s\"'`<>(){}\[\]]{6}"
+)
+
+BARE = rf"[^{_ENDS}]{{6,}}+"
+BARE_START = rf"[^{_ENDS}]{{6,64}}+"
+LOOSE = BARE.replace("&", "")
+LOOSE_START = BARE_START.replace("&", "")
+SPOKEN = r"[^\s\"'`«»„“”<>(){}\[\]]{6,}+"
+QUOTED = {
+    '"': r"[^\"\\\r\n]*+(?:\\[^\r\n][^\"\\\r\n]*+)*+",
+    "'": r"[^'\\\r\n]*+(?:\\[^\r\n][^'\\\r\n]*+)*+",
+    "`": r"[^`\\\r\n]*+(?:\\[^\r\n][^`\\\r\n]*+)*+",
+}
+ESCAPED = r"[^\"'`\\\r\n]*+"
+INTERPOLATED = r"\{[A-Za-z_][\w.:!]{0,60}\}|\$\{|%\(\w{1,40}\)s|#\{|\{\{"
+PLACEHOLDER = (
+    r"(?i)[$%<]|\{\{|\[masked|\[private|your|my_|env\.|secrets\.|process\.env|os\.(?:environ|getenv)"
+    r"|(?:none|null|nil|true|false|undefined|string|str|int|bool|required|optional|hidden|invalid"
+    r"|incorrect|missing|changeme|example|placeholder|redacted|masked|password|passwd|secret|token"
+    r"|bytes|text|varchar|number|object|any|self|value|unknown|default|disabled|enabled"
+    r"|[0-9]{1,5})\Z"
+)
+# A dotted name, a YAML tag, alias or SQL parameter, a path.
+CODE = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)++:?\Z|[!*:@&][A-Za-z_][\w.]*+\Z|(?:\.{0,2}|~)/"
+NAMES_OF_CODE = (
+    r"_{0,2}[a-z]{1,20}(?:_[a-z]{0,20}\d{0,3})+|[a-z]+(?:[A-Z][a-z]+)+\d{0,2}"
+    r"|(?:[A-Z]+[a-z]+){2,}\d{0,2}"
+)
+LAST_HUMP = r"[A-Z]?[a-z0-9]*+\Z"
+EXPRESSIONS = (
+    *(NAME, ASSIGNED, FLAG, ANNOUNCED, BARE, BARE_START, LOOSE, LOOSE_START, SPOKEN, ESCAPED),
+    *(*QUOTED.values(), INTERPOLATED, PLACEHOLDER, CODE, NAMES_OF_CODE, LAST_HUMP),
+)
+"""All that is compiled of this module."""
+
+HARMLESS = frozenset(
+    "name names id ids count counts type types url uri path file files field fields length len"
+    " limit limits expiry expires expiration ttl at in size max min budget usage policy hash hint"
+    " reset label env var header prefix regex pattern arn version endpoint input prompt strength"
+    " required enabled manager store ref class error errors provider service mode format index"
+    " window cost price s second used left rate kind position offset ized izer ize ization"
+    " validator rotation scope scopes list map dict set status state message text stdin seconds"
+    " encoder".split()
+)
+"""What a name with a secret's word in it may be about instead: `token_count`, `passwordField`."""
+_PASSWORDS = ("pass", "pwd", "kennwort", "mot", "contrase", "senha")
+_ALGORITHMS = (
+    *("argon2", "sha", "md5", "bcrypt", "scrypt", "pbkdf2", "rs256", "hs256", "es256", "aes"),
+    *("base64", "base32", "utf8", "utf-8", "x509", "ed25519", "rsa", "hmac"),
+)
+
+
+def class_of(word: str) -> str:
+    """The class under which a secret with this name is counted."""
+    return "password" if word.lower().startswith(_PASSWORDS) else "secret"
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value stands for a secret without being one: `$TOKEN`, `<your-key>`, `xxxx`."""
+    start = value[:200]
+    if compiled(PLACEHOLDER).match(start):
+        return True
+    if "..." in start or "[masked:" in start or "…" in start:
+        return True
+    return len(set(start.lower().strip("\"'"))) <= 2
+
+
+def is_harmless(word: str, rest: str) -> bool:
+    """Whether a name is about a secret (`token_count`, `passwordField`), and not for one."""
+    if not rest:
+        return False
+    last = rest.replace("-", "_").strip("_").rpartition("_")[2]
+    if last.lower() in HARMLESS:
+        return True
+    if rest[0].isupper():
+        hump = compiled(LAST_HUMP).search(last)
+        return hump is not None and hump[0].lower() in HARMLESS
+    return rest[0].islower() and word[-1].islower()
+
+
+def is_quoted_secret(word: str, value: str) -> bool:
+    """Whether a quoted value of a name is a secret."""
+    if " " in value:
+        return word.lower() == "passphrase" and not is_placeholder(value)
+    password = word.lower().startswith(_PASSWORDS)
+    if len(value) < (4 if password else 8):
+        return False
+    letters = value.replace("_", "").replace("-", "").replace(".", "").isalpha()
+    if letters and not password:
+        return False
+    return not is_placeholder(value) and not compiled(INTERPOLATED).search(value)
+
+
+def is_bare_secret(word: str, rest: str, sign: str, value: str, after: str) -> bool:
+    """Whether an unquoted value is a secret, and not code, a type or a placeholder.
+
+    `sign` is what stands between name and value, `after` the character that follows the value.
+    The value has six characters or more.
+    """
+    operator = sign.strip()
+    if "\n" in sign and after not in ("", "\r", "\n"):
+        return False
+    variable = sign == "=" and (word + rest).isupper()
+    if value.replace("_", "").replace("-", "").replace(".", "").isalpha():
+        # Bare letters are a value in an environment file and a name in code.
+        return variable and class_of(word) == "password" and not is_placeholder(value)
+    if not variable and _is_code(word, value, operator, after):
+        return False
+    return not is_placeholder(value)
+
+
+def _is_code(word: str, value: str, operator: str, after: str) -> bool:
+    """Whether a value reads like an expression: `config.token2`, `get_token2(`, `!vault`."""
+    if compiled(CODE).match(value) or "://" in value or "::" in value:
+        return True
+    plain = value.rstrip(":")
+    if not plain.isidentifier():
+        call = after in ("(", "[") and plain.replace(".", "").isidentifier()
+        arrow = after == ">" and value[-1] == "-"
+        return call or arrow or (operator == ":" and value.isdigit())
+    if after in ("(", "[") or compiled(NAME).search(plain.lower()):
+        return True
+    if class_of(word) == "password" and "_" not in plain:
+        return False
+    return compiled(NAMES_OF_CODE).fullmatch(plain) is not None
+
+
+def is_announced_secret(value: str) -> bool:
+    """Whether a word after "the password is" is the password, and not a word of the sentence."""
+    if len(value) < 6 or value.lower().startswith(_ALGORITHMS):
+        return False
+    return not is_placeholder(value)
