@@ -18,7 +18,17 @@ BASE = {
     "configkeys",
     *("gitdir", "registry", "space", "route", "vocabulary", "characters", "gitcommand"),
     "storage",
-    *("secret_shapes", "lineage", "answers", "question", "wire", "brief", "loopback"),
+    *(
+        "secret_shapes",
+        "secret_names",
+        "injected",
+        "lineage",
+        "answers",
+        "question",
+        "wire",
+        "brief",
+        "loopback",
+    ),
 }
 ALLOWED = {
     "journal": BASE,

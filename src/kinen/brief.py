@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import date
 
+from kinen import injected
 from kinen.storage import inside
 from kinen.text import estimate, excerpt, iso
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
@@ -89,8 +90,7 @@ def marked(parts: list[str]) -> str:
     """Parts between the marks of what kinen says, which nothing in them can end."""
     if not parts:
         return ""
-    said = "\n\n".join([HEAD, *parts]).replace("kinen-memory", "kinen memory")
-    return f"{MEMORY_OPEN}\n{said}\n{MEMORY_CLOSE}"
+    return injected.marked("\n\n".join([HEAD, *parts]))
 
 
 def item(ref: str, text: str, tokens: float, more: str = "") -> str:

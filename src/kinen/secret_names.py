@@ -22,7 +22,8 @@ _QUOTE = r"[bruf]?\\?[\"'`]"
 # Rejects in C what cannot be a secret, so that few places of any text are looked at in Python:
 # a quoted value of four characters, or a bare one of six, with a digit unless it is a password.
 _WORTH = (
-    rf"(?={_QUOTE}[^\s\"'`]{{4}}|(?(password)|(?=[^{_ENDS}]{{0,64}}?\d))(?![$%])[^{_ENDS}]{{6}})"
+    rf"(?={_QUOTE}(?!\[masked:)\S{{4}}"
+    rf"|(?(password)|(?=[^{_ENDS}]{{0,64}}?\d))(?![$%])[^{_ENDS}]{{6}})"
 )
 _ANNOTATION = r"(?::\s{0,4}[a-z][\w.\[\]|? ]{0,40}?\s{0,4}(?==[^=]))?"
 ASSIGNED = (
@@ -38,7 +39,7 @@ _WHOSE = (
 _IS = r"(?:is|was|to|lautet|ist|war|auf|est|sera|es|era|será|é|foi)"
 ANNOUNCED = (
     rf"(?:(?P<password>{_PASSWORD}){_WHOSE}|(?P<other>{_OTHER}))\s{{1,4}}{_IS}\s{{1,4}}"
-    r"(?P<sign>[\"'`«„“]?)"
+    r"(?P<sign>«\s?|[\"'`„“]?)"
     r"(?=[^\s\"'`\d]*+\d)(?=[^\s\"'`a-z]*+[a-z])[^\s\"'`<>(){}\[\]]{6}"
 )
 
@@ -55,7 +56,8 @@ QUOTED = {
 ESCAPED = r"[^\"'`\\\r\n]*+"
 INTERPOLATED = r"\{[A-Za-z_][\w.:!]{0,60}\}|\$\{|%\(\w{1,40}\)s|#\{|\{\{"
 PLACEHOLDER = (
-    r"(?i)[$%<]|\{\{|\[masked|\[private|your|my_|env\.|secrets\.|process\.env|os\.(?:environ|getenv)"
+    r"(?i)[$%<]|\{[\w.]*+\}|\{\{|\[masked|\[private|your|my_|env\.|secrets\."
+    r"|process\.env|os\.(?:environ|getenv)"
     r"|(?:none|null|nil|true|false|undefined|string|str|int|bool|required|optional|hidden|invalid"
     r"|incorrect|missing|changeme|example|placeholder|redacted|masked|password|passwd|secret|token"
     r"|bytes|text|varchar|number|object|any|self|value|unknown|default|disabled|enabled"
@@ -65,7 +67,7 @@ PLACEHOLDER = (
 CODE = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)++:?\Z|[!*:@&][A-Za-z_][\w.]*+\Z|(?:\.{0,2}|~)/"
 NAMES_OF_CODE = (
     r"_{0,2}[a-z]{1,20}(?:_[a-z]{0,20}\d{0,3})+|[a-z]+(?:[A-Z][a-z]+)+\d{0,2}"
-    r"|(?:[A-Z]+[a-z]+){2,}\d{0,2}"
+    r"|(?:[A-Z]+[a-z]+){2,}\d{0,2}|[A-Z]{1,2}[a-z]{2,8}\d{1,3}"
 )
 LAST_HUMP = r"[A-Z]?[a-z0-9]*+\Z"
 EXPRESSIONS = (

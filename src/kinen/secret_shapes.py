@@ -128,7 +128,7 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 
 _TERRAFORM = (
     r"variable\s{1,4}\"(?=[^\"\n]{0,80}?(?:passw|secret|token|key|credential))[\w-]{1,80}+\""
-    r"\s{0,4}\{(?:[^{}d]|d(?!efault\s{0,4}=))*+default\s{0,4}=\s{0,4}\"([^\"\n]{4,}+)\""
+    r"\s{0,4}\{(?:[^{}d]|d(?!efault\s{0,20}=))*+default\s{0,20}=\s{0,20}\"([^\"\n]{4,}+)\""
 )
 _NETRC = (
     r"(?i)machine\s{1,9}\S{1,200}+\s{1,9}login\s{1,9}\S{1,200}+"

@@ -9,15 +9,3 @@ CAPSULE_TYPES = ("session", "pocketflow_node")
 REDACTED = "[redacted]"
 MEMORY_OPEN, MEMORY_CLOSE = "<kinen-memory>", "</kinen-memory>"
 """What kinen tells an agent stands between these, so that it is never taken for something new."""
-
-
-def without_injected(text: str) -> str:
-    """The text without what kinen put into it; a block that is never closed goes to the end."""
-    first, *rest = text.split(MEMORY_OPEN)
-    kept, depth = [first], 0
-    for piece in rest:
-        depth += 1
-        closed = piece.split(MEMORY_CLOSE, depth)
-        depth -= len(closed) - 1
-        kept += [] if depth else closed[-1:]
-    return "".join(kept)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen import brief as briefs
-from kinen.agents.claude_code import MAKERS, Event, Sieve, asks_kinen, event, summary
+from kinen.agents.claude_code import MAKERS, Event, Sieve, event, summary
+from kinen.injected import asks_kinen
 from kinen.text import estimate
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 

@@ -17,11 +17,12 @@ import mcp_types as types
 import pytest
 
 import kinen.cli
+from kinen.injected import without_injected
 from kinen.mcp.run import by_folder
 from kinen.mcp.server import ASK, DATA, TELL, TOOLS, create_server
 from kinen.memory import Memory
 from kinen.text import estimate
-from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN, without_injected
+from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 from mcp import Client
 
 if TYPE_CHECKING:

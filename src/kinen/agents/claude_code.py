@@ -5,8 +5,8 @@ Kinds, content and provenance are Kindling's; an edit is kept with what it chang
 
 from __future__ import annotations
 
+from kinen.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
 from kinen.masking import mask
-from kinen.vocabulary import without_injected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ LABELS = {
 PATHS = ("file_path", "notebook_path", "path")
 PATH_NAMES = ("path", "file", "uri", "dir")
 """What the name of an input has in it that holds a path."""
-SYNTHETIC = (
-    *("<task-notification>", "<command-name>", "<command-message>", "<command-args>", "<bash-"),
-    *("<local-command-", "Caveat: The messages below were generated", "/kinen:"),
-)
-"""How prompts begin that nobody wrote, or that only ask kinen."""
-OURS = ("mcp__kinen", "mcp__plugin_kinen")
 
 
 class Sieve:
@@ -50,7 +44,7 @@ class Sieve:
         self.found: dict[str, int] = {}
 
     def clean(self, text: str) -> str:
-        text, found = mask(without_injected(text))
+        text, found = mask(without_reminders(text))
         for name, count in found.items():
             self.found[name] = self.found.get(name, 0) + count
         return text.strip()
@@ -86,16 +80,6 @@ def text_of(said: Said, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def own_words(prompt: str) -> str:
-    """A prompt as its user wrote it; nothing if nobody did."""
-    text = prompt
-    while "<system-reminder>" in text:
-        before, _, rest = text.partition("<system-reminder>")
-        text = before + rest.partition("</system-reminder>")[2]
-    text = text.strip()
-    return "" if text.startswith(SYNTHETIC) else text
-
-
 def summary(said: Said, sieve: Sieve) -> str:
     """What a compacted conversation came to, without how the model got there."""
     text = text_of(said, "compact_summary").rpartition("<summary>")[2].partition("</summary>")[0]
@@ -126,7 +110,7 @@ def _ended(said: Said, sieve: Sieve) -> Event | None:
 
 def _called(said: Said, sieve: Sieve) -> Event | None:
     tool, given = _tool(said)
-    if tool.startswith(OURS):
+    if is_kinen_tool(tool):
         return None
     came = said.get("tool_response")
     if tool == "Bash":
@@ -144,7 +128,7 @@ def _called(said: Said, sieve: Sieve) -> Event | None:
 def _failed(said: Said, sieve: Sieve) -> Event | None:
     tool, given = _tool(said)
     ours = asks_kinen(text_of(given, "command")) if tool == "Bash" else 0
-    if tool.startswith(OURS) or ours == 2:
+    if is_kinen_tool(tool) or ours == 2:
         return None
     error = ends(sieve.clean(text_of(said, "error")), OUTPUT)
     if tool == "Bash":
@@ -234,22 +218,6 @@ def _ran(said: Said, given: Said, came: Any, sieve: Sieve) -> Event | None:
         output = "\n".join(text_of(told, name).strip("\n") for name in ("stdout", "stderr"))
         made.text += _below(ends(sieve.clean(output), OUTPUT))
     return made
-
-
-def asks_kinen(command: str) -> int:
-    """Whether a command line runs kinen: 2 if nothing else, 1 if among others, 0 if not."""
-    for sign in ("&&", "||", "|", "\n"):
-        command = command.replace(sign, ";")
-    runs = []
-    for piece in command.split(";"):
-        words = piece.split()
-        while words and ("=" in words[0] or words[0] in ("env", "time", "exec", "uvx", "(")):
-            words = words[1:]
-        if words and words[0] != "cd":
-            name = words[0].replace("\\", "/").rpartition("/")[2]
-            module = name.startswith("python") and words[1:3] == ["-m", "kinen"]
-            runs.append(module or name in ("kinen", "kinen.exe"))
-    return any(runs) + all(runs) if runs else 0
 
 
 def diff(given: Said, came: Said) -> str:

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from kinen import __version__
 from kinen.errors import KinenError
+from kinen.injected import marked
 from kinen.mcp.asking import (
     Context,
     IndexRebuild,
@@ -32,7 +33,6 @@ from kinen.mcp.asking import (
     watched,
 )
 from kinen.mcp.telling import Checkpoint, Observe, Pin, Plan
-from kinen.mcp.tool import marked
 from kinen.mcp.tracing import (
     GetArtifact,
     GetCochange,

@@ -10,7 +10,6 @@ from kinen import question
 from kinen.mcp.models import Value
 from kinen.memory import Memory
 from kinen.model import KINDS
-from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 
 
 class Answer(NamedTuple):
@@ -53,12 +52,6 @@ Texts = Annotated[list[str], BeforeValidator(lambda given: _listed(given, r"\n")
 Limit = Annotated[int, Field(ge=1, le=500, description="at most this many")]
 Offset = Annotated[int, Field(ge=0, description="leave out this many first")]
 Budget = Annotated[int, Field(ge=0, le=100_000, description="most tokens; 0: as configured")]
-
-
-def marked(text: str) -> str:
-    """Text out of memory, as data: nothing in it can end the mark before its end."""
-    inert = text.replace(MEMORY_OPEN, "[kinen-memory]").replace(MEMORY_CLOSE, "[/kinen-memory]")
-    return f"{MEMORY_OPEN}\n{inert}\n{MEMORY_CLOSE}"
 
 
 def place(memory: Memory, name: str) -> tuple[str, int, int]:

@@ -7,9 +7,9 @@ import os
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import StoreError
+from kinen.injected import without_injected
 from kinen.memory.recalling import Recalling
 from kinen.text import now
-from kinen.vocabulary import without_injected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

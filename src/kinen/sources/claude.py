@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from kinen.sources.deeds import Use, deed, message, prompt, report
+from kinen.injected import own_words
+from kinen.sources.deeds import Use, deed, message, report
 from kinen.sources.past import (
     Event,
     Past,
@@ -37,7 +37,6 @@ WAITING = 100
 _HEAD = 100
 """Lines after which nobody expects to be told the folder of a session."""
 _REFUSED, _INSTEAD = "The user doesn't want to", "the user said:\n"
-_RESULT = re.compile(r"(?s)<summary>(.*?)</summary>.*?<result>(.*)</result>")
 _ENDS = (
     "\nIf you need specific details from before compaction",
     "\nPlease continue the conversation",
@@ -93,7 +92,7 @@ def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Itera
 
 def _queued(past: Past, line: Line, queued: dict[str, str], at: int) -> Iterator[Event]:
     """What was typed while the agent worked, and handed to it without a line of its own."""
-    typed = prompt(joined(line.get("content")))
+    typed = own_words(joined(line.get("content")))
     if line.get("operation") == "enqueue" and typed:
         queued[typed] = f"{past.id}:queued:{line.get('timestamp')}"
     elif line.get("operation") == "remove" and queued and at:
@@ -145,9 +144,11 @@ def _block(past: Past, line: Line, block: Line, calls: dict[str, Line]) -> Event
 
 
 def _said(role: str, told: str) -> Event | None:
-    note = _RESULT.search(told) if told.startswith("<task-notification>") else None
-    if note:
-        return report(f"{note[1]}\n\n{note[2]}", {"hasError": False})
+    if told.startswith("<task-notification>"):
+        summary, _, rest = told.partition("<summary>")[2].partition("</summary>")
+        result, closed, _ = rest.partition("<result>")[2].rpartition("</result>")
+        if closed:
+            return report(f"{summary}\n\n{result}", {"hasError": False})
     return message(role, told)
 
 

@@ -7,9 +7,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
 from kinen.masking import mask
 from kinen.sources.past import Event, elements, fields, text
-from kinen.vocabulary import without_injected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,29 +42,9 @@ _FILES = ("file_path", "filePath", "notebook_path", "absolute_path", "path")
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString", "content", "new_source")
 _LABELS = {"pattern": "Pattern", "url": "URL", "query": "Query"}
 
-_INJECTED = "system-reminder|hook_context|user-prompt-submit-hook|session-start-hook"
-_TOLD = (
-    f"{_INJECTED}|command-message|command-name|command-args|local-command-stdout"
-    "|local-command-stderr|local-command-caveat|bash-input|bash-stdout|bash-stderr"
-    "|ide_opened_file|ide_selection|ide_diagnostics|environment_context|user_instructions"
-    "|session_context|turn_aborted|subagent_notification|skill|permissions instructions"
-)
-_BLOCKS = r"(?s)<({})\b[^<>]*>.*?(?:</\1>|\Z)"
-_REMINDERS, _MACHINE = (re.compile(_BLOCKS.format(names)) for names in (_INJECTED, _TOLD))
 _WRAPPED = re.compile(
     r"</?(?:tool_use_error|untrusted_context|persisted-output)\b[^<>]*>\n?|\x1b\[[\d;?]*[A-Za-z]"
 )
-_SLASH = re.compile(
-    r"(?s)<command-name>(/?[^<]+)</command-name>.*<command-args>(.+)</command-args>"
-)
-_SYNTHETIC = (
-    *("[Request interrupted", "Caveat: The messages below", "This session is being continued"),
-    *("# AGENTS.md instructions", "System: Please continue", "This is the Gemini CLI."),
-    "<task-notification>",
-)
-_ASKED = "## My request for Codex:"
-_OURS = re.compile(r"(?:^|_)kinen_")
-_RUN = re.compile(r"(?:cd [^&;|\n]+&& *)?(?:uv run |\S*/)?kinen(?:\s|$)")
 _EXIT = re.compile(r"^(?:Error: )?Exit code (\d{1,6})\b")
 _PATCHED = re.compile(r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$")
 
@@ -83,18 +63,8 @@ class Use(NamedTuple):
 def message(role: str, said: str) -> Event | None:
     """What somebody said, or nothing if a machine said it in their name."""
     found: dict[str, int] = {}
-    content = clipped(prompt(said) if role == "user" else _cleaned(said), MESSAGE, found)
+    content = clipped(own_words(said) if role == "user" else _cleaned(said), MESSAGE, found)
     return Event("message", content, {"role": role}, masked=found) if content else None
-
-
-def prompt(typed: str) -> str:
-    """A prompt as it was typed, without what the client put around it."""
-    slash = _SLASH.search(typed) if "<command-args>" in typed else None
-    if slash:
-        return " ".join(f"{slash[1]} {slash[2]}".split())
-    typed = _MACHINE.sub("", without_injected(typed)) if "<" in typed else typed
-    typed = (typed.partition(_ASKED)[2] or typed).strip()
-    return "" if typed.startswith(_SYNTHETIC) else typed
 
 
 def report(told: str, provenance: Mapping[str, Any]) -> Event | None:
@@ -107,7 +77,8 @@ def report(told: str, provenance: Mapping[str, Any]) -> Event | None:
 def deed(use: Use, cwd: str = "") -> Event | None:
     """What was done with a tool; nothing if it is kinen's own, or keeps a list of things to do."""
     command = text(use.given.get("command") or use.given.get("cmd"))
-    if use.tool in _LISTS or _OURS.search(use.tool) or _RUN.match(command.lstrip()):
+    ours = asks_kinen(command)
+    if use.tool in _LISTS or is_kinen_tool(use.tool) or ours == 2:
         return None
     about: dict[str, Any] = {"toolName": use.tool, "hasError": use.failed}
     if use.tool in _AGENTS and not use.failed:
@@ -130,6 +101,8 @@ def deed(use: Use, cwd: str = "") -> Event | None:
         about["filePath"] = _inside(files[0], cwd)
     if use.tool in _READS and not use.failed:
         result = ""
+    if ours:  # what kinen answered is known already
+        result = result.partition("\n")[0] if use.failed else ""
     failed = use.failed or about.get("exitCode", 0) != 0
     content = "\n".join([*lines, clipped(result, RESULT, found)]).strip()
     about["hasError"] = failed
@@ -179,7 +152,7 @@ def _cleaned(told: str) -> str:
     """A text without what clients and kinen put into it for the agent alone."""
     if "<" not in told and "\x1b" not in told:
         return told.strip()
-    return _WRAPPED.sub("", _REMINDERS.sub("", without_injected(told))).strip()
+    return _WRAPPED.sub("", without_reminders(told)).strip()
 
 
 def clipped(whole: str, most: int, found: dict[str, int]) -> str:

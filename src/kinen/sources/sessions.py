@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.entries import Finding
+from kinen.injected import without_injected
 from kinen.sources.sentences import is_certain, paragraphs, sentences, stands_alone, told
 from kinen.text import excerpt, iso
-from kinen.vocabulary import without_injected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

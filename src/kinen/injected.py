@@ -1,0 +1,186 @@
+"""What clients and kinen put into a conversation for the agent alone, and how it is left out.
+
+Hooks and transcript imports both use these rules: nothing is imported, and all is linear in time.
+Only complete blocks count. A tag without its end, or in backticks, is one that somebody mentions,
+and what follows it stays.
+"""
+
+from __future__ import annotations
+
+from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
+
+MEMORY = "kinen-memory"
+REMINDERS = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook")
+"""Blocks that clients add to any text."""
+MACHINE = (
+    *("command-message", "command-name", "command-args", "local-command-stdout"),
+    *("local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout", "bash-stderr"),
+    *("ide_opened_file", "ide_selection", "ide_diagnostics", "environment_context"),
+    *("user_instructions", "session_context", "turn_aborted", "subagent_notification", "skill"),
+    "permissions instructions",
+)
+"""Blocks that clients add to prompts."""
+SYNTHETIC = (
+    *("<task-notification>\n", "<task-notification><", "[Request interrupted"),
+    *("Caveat: The messages below", "This session is being continued", "# AGENTS.md instructions"),
+    *("System: Please continue", "This is the Gemini CLI.", "/kinen:"),
+)
+"""How prompts begin that nobody wrote, or that only ask kinen."""
+_REQUEST = "## My request for Codex:"
+_RUNNERS = frozenset("env time exec sudo uvx nohup command ( { ! if then do while".split())
+_RUN = frozenset("uv poetry pipx pdm hatch rye".split())
+LONGEST_TAG = 2_000
+"""Characters of a tag with its attributes."""
+
+
+def without_blocks(text: str, name: str) -> str:
+    """The text without the complete blocks `<name …>…</name>`; of nested ones the outermost go."""
+    closing = f"</{name}>"
+    if closing not in text or f"<{name}" not in text:
+        return text
+    blocks: list[tuple[int, int]] = []
+    open_tags: list[int] = []
+    for start, end, closes in _tags(text, name):
+        if not closes:
+            open_tags.append(start)
+        elif open_tags:
+            first = open_tags.pop()
+            while blocks and blocks[-1][0] > first:
+                blocks.pop()
+            blocks.append((first, end))
+    pieces: list[str] = []
+    place = 0
+    for start, end in blocks:
+        pieces.append(text[place:start])
+        place = end
+    return "".join(pieces) + text[place:]
+
+
+def _tags(text: str, name: str) -> list[tuple[int, int, bool]]:
+    """Start and end of each tag of a name, and whether it closes; those in backticks are none."""
+    tags = []
+    for head, closes in ((f"<{name}", False), (f"</{name}>", True)):
+        start = text.find(head)
+        while start >= 0:
+            end = start + len(head)
+            if not closes:
+                end = _tag_end(text, end)
+            quoted = text[start - 1 : start] == "`" == text[end : end + 1]
+            if end > 0 and not quoted:
+                tags.append((start, end, closes))
+            start = text.find(head, start + len(head))
+    return sorted(tags)
+
+
+def _tag_end(text: str, place: int) -> int:
+    """Where an opening tag ends whose name ends at a place; 0 if it is not one."""
+    following = text[place : place + 1]
+    if following == ">":
+        return place + 1
+    if not following.isspace():
+        return 0
+    end = text.find(">", place, place + LONGEST_TAG)
+    return end + 1 if end >= 0 and text.find("<", place, end) < 0 else 0
+
+
+def without_injected(text: str) -> str:
+    """The text without what kinen put into it."""
+    return without_blocks(text, MEMORY) if MEMORY_OPEN in text else text
+
+
+def without_reminders(text: str) -> str:
+    """The text without what kinen and clients put into it for the agent alone."""
+    if "</" not in text:
+        return text
+    for name in (MEMORY, *REMINDERS):
+        text = without_blocks(text, name)
+    return text
+
+
+def own_words(prompt: str) -> str:
+    """A prompt as its user typed it, without what the client added; empty if nobody typed it."""
+    text = prompt
+    if "</" in text:
+        text = _slash_command(text) or text
+        for name in (MEMORY, *REMINDERS, *MACHINE):
+            text = without_blocks(text, name)
+    text = (text.partition(_REQUEST)[2] or text).strip()
+    notified = text.startswith("<task-notification>") and "</task-notification>" in text
+    return "" if notified or text.startswith(SYNTHETIC) else text
+
+
+def _slash_command(prompt: str) -> str:
+    """What a user typed who ran a command of the client with arguments: `/fix the login`."""
+    command = _inside(prompt, "command-name")
+    arguments = _inside(prompt, "command-args")
+    if not command or not arguments or not prompt.lstrip().startswith("<command-"):
+        return ""
+    return " ".join(f"{command} {arguments}".split())
+
+
+def _inside(text: str, name: str) -> str:
+    opening, closing = f"<{name}>", f"</{name}>"
+    after = text.partition(opening)[2]
+    content, closed, _ = after.partition(closing)
+    return content.strip() if closed else ""
+
+
+def asks_kinen(command: str) -> int:
+    """Whether a command line runs kinen: 2 if nothing else, 1 if among others, 0 if not."""
+    if "kinen" not in command:
+        return 0
+    for sign in ("&&", "||", "|", "\n", "$(", "`", "&"):
+        command = command.replace(sign, ";")
+    runs = [_runs_kinen(piece.split()) for piece in command.split(";")]
+    known = [run for run in runs if run is not None]
+    return any(known) + all(known) if known else 0
+
+
+def _runs_kinen(words: list[str]) -> bool | None:
+    """Whether the words of one command run kinen; None if they run nothing of interest."""
+    place = 0
+    while place < len(words):
+        word = words[place]
+        name = word.strip("\"'()").replace("\\", "/").rpartition("/")[2]
+        if name in _RUN and words[place + 1 : place + 2] == ["run"]:
+            place += 2
+        elif "=" in word or word.startswith("-") or name in _RUNNERS or not name:
+            place += 1
+        else:
+            break
+    else:
+        return None
+    if name == "cd":
+        return None
+    if name.startswith("python"):
+        return words[place + 1 : place + 3] == ["-m", "kinen"]
+    return name in ("kinen", "kinen.exe")
+
+
+def is_kinen_tool(name: str) -> bool:
+    """Whether a tool of an MCP client is kinen's own: what it returns is known already."""
+    return name.startswith(("mcp__kinen", "mcp__plugin_kinen", "kinen_")) or "_kinen_" in name
+
+
+def marked(text: str) -> str:
+    """Text out of memory as data, between tags that nothing in it can open or close."""
+    return f"{MEMORY_OPEN}\n{_neutral(text)}\n{MEMORY_CLOSE}"
+
+
+def _neutral(text: str) -> str:
+    """The text with a blank in the tags of memory blocks, however they are written."""
+    low = text.lower()
+    if MEMORY not in low or len(low) != len(text):
+        return text.replace(MEMORY, _INERT)
+    pieces: list[str] = []
+    end = 0
+    place = low.find(MEMORY)
+    while place >= 0:
+        if text[max(0, place - 9) : place].rstrip().rstrip("/").rstrip()[-1:] == "<":
+            pieces.append(text[end:place] + _INERT)
+            end = place + len(MEMORY)
+        place = low.find(MEMORY, place + 1)
+    return "".join(pieces) + text[end:]
+
+
+_INERT = "kinen memory"
