@@ -1,0 +1,137 @@
+"""Time grows with the text and not with its square, whatever the text is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kinen import secret_names, secret_shapes
+from kinen.injected import asks_kinen, marked, own_words, without_reminders
+from kinen.masking import mask
+from worst_cases import GROWTH, growth, pumps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXPRESSIONS = {
+    *(row[2] for row in (*secret_shapes.TOKENS, *secret_shapes.PHRASES)),
+    *(row[1] for row in secret_shapes.COMMANDS),
+    *secret_shapes.EXPRESSIONS.values(),
+    *secret_names.EXPRESSIONS,
+}
+SEARCHED = EXPRESSIONS - {
+    # These are only matched at one place, and only values of 256 characters are given to the others.
+    secret_shapes.EXPRESSIONS["key_text"],
+    secret_shapes.EXPRESSIONS["arguments"],
+    *(secret_names.BARE, secret_names.BARE_START, secret_names.LOOSE, secret_names.LOOSE_START),
+    *(secret_names.SPOKEN, secret_names.ESCAPED, *secret_names.QUOTED.values()),
+    *(secret_names.PLACEHOLDER, secret_names.CODE, secret_names.NAMES_OF_CODE),
+    secret_names.LAST_HUMP,
+}
+NAMES = ("password", "pwd", "token", "api_key", "contraseña", "mot de passe")
+USES = (
+    *("{}=", "{}==", "{}: ", "{} ", '{}="', "{}='", "{} is ", "{}=$1", "{}_id=1", "{}=a", "--{} "),
+    *(
+        "{} = x1y2z3w4 ",
+        "--{} a1b2c3d4 ",
+        "{}=abcdef1(",
+        "{}_{}_{}_id=1a2b3c",
+        '{}="x1\\"',
+        "{}=!a1",
+    ),
+    *("{} for the server is ", "{}: str = ", "{} is a1b2c3d,", "{}=1{}=", "{}:1{}:", "{}:\n"),
+)
+TEXTS = (
+    *("-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----!", "-----END PRIVATE KEY-----"),
+    "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----!",
+    *("<private>", "<private", "< private ", "<private>a</private>", "</private>", "`<private>`"),
+    *("://", "://a:", "://a:b/", "://a:b@", "://a:b@h ", "://:/@", "@://a:/@", "a\\\n", "\\\n"),
+    *(
+        "a1\\\nb \\\n",
+        "token=\\\n",
+        "mysql -p",
+        "mysql a",
+        "curl -u a",
+        "curl -u a:",
+        "sshpass -p ",
+    ),
+    *("htpasswd -b ", "htpasswd -b a b ", 'variable "token" {', 'variable "key" { default ', "a="),
+    *("cookie: a=$", "cookie: a=b", "Authorization: ", "machine a login b ", "a", "-", " ", "\n"),
+    *('"', "<", "[masked:secret] ", "[masked:", "eyJabcdefgh.", "é", "İtoken=", "bearer ", "sig="),
+)
+BLOCKS = (
+    *("<system-reminder>", "</system-reminder>", "<system-reminder>a</system-reminder>", "<skill "),
+    *(
+        "<kinen-memory>",
+        "</kinen-memory>",
+        "<kinen-memory></kinen-memory>",
+        "<",
+        "</",
+        "kinen-memory",
+    ),
+    *("<system-reminder></system-reminder", "<command-name>", "</command-args>", "<skill><skill>"),
+    "<kinen-memory><system-reminder></kinen-memory></system-reminder>",
+)
+COMMANDS = (
+    "a=b ",
+    "a=b kinen ",
+    "kinen;",
+    "env ",
+    "uv run ",
+    "( ",
+    "$(",
+    "- kinen ",
+    ";kinen",
+    "&&",
+)
+
+
+def repeated(text: str) -> Callable[[int], str]:
+    return lambda size: (text * (size // len(text) + 1))[:size]
+
+
+@pytest.mark.parametrize("expression", sorted(SEARCHED))
+def test_an_expression_of_masking_is_linear_in_its_own_worst_cases(expression: str) -> None:
+    pattern = re.compile(expression, re.ASCII)
+    for pump in pumps(expression, re.ASCII):
+        ratio = growth(lambda text: sum(1 for _ in pattern.finditer(text)), pump, 1 << 16)
+        assert ratio <= GROWTH, repr(pump(80))
+
+
+def test_every_expression_that_masking_compiles_is_in_a_table() -> None:
+    for name in NAMES:
+        for use in USES:
+            mask(repeated(use.format(name, name, name))(2_000))
+    for text in TEXTS:
+        mask(repeated(text)(2_000))
+    assert set(secret_shapes._patterns) <= EXPRESSIONS
+
+
+@pytest.mark.parametrize("use", USES)
+def test_masking_is_linear_in_names_of_secrets(use: str) -> None:
+    for name in NAMES[:3]:
+        assert growth(mask, repeated(use.format(name, name, name))) <= GROWTH, name
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=repr)
+def test_masking_is_linear_in_what_its_scanners_look_for(text: str) -> None:
+    assert growth(mask, repeated(text)) <= GROWTH
+
+
+@pytest.mark.parametrize("row", secret_shapes.TOKENS, ids=lambda row: row[1][0])
+def test_masking_is_linear_in_the_words_of_tokens(row: tuple[str, tuple[str, ...], str]) -> None:
+    for text in (row[1][0], f"{row[1][0]} ", f"!{row[1][0]}" + "a1B2c3D4" * 4):
+        assert growth(mask, repeated(text)) <= GROWTH, text
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_leaving_out_blocks_is_linear(text: str) -> None:
+    for rule in (own_words, without_reminders, marked):
+        assert growth(rule, repeated(text)) <= GROWTH, rule
+
+
+@pytest.mark.parametrize("text", COMMANDS)
+def test_looking_for_kinen_in_a_command_is_linear(text: str) -> None:
+    assert growth(lambda line: asks_kinen(f"{line} kinen"), repeated(text)) <= GROWTH
