@@ -1,8 +1,8 @@
 """Worst cases for expressions, derived from the expressions themselves.
 
-An expression is slow where it can begin at many places and runs far from each before it fails. So a
-text that matches is generated, and each of its beginnings is repeated: alone, and followed by a long
-run of its last character.
+An expression is slow where it can begin at many places and runs far from each before it fails.
+So a text that matches is generated, and beginnings of it are repeated: alone, and followed by a
+long run of its last character.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GROWTH = 2.3
 """What twice the text may cost at most, in times."""
 MEASURABLE = 0.03
 """Seconds of CPU from which a ratio means something."""
-LONGEST = 1 << 18
+LONGEST = 1 << 15
 
 
 def atoms(pattern: Any) -> Iterator[str]:
@@ -75,10 +75,10 @@ def _is_in(char: str, items: list[tuple[Any, Any]]) -> bool:
 
 
 def beginnings(expression: str, flags: int = 0) -> list[str]:
-    """The beginnings of a text that matches, at most twelve."""
+    """The beginnings of a text that matches, at most six."""
     pieces = list(atoms(parser.parse(expression, flags & ~re.DEBUG)))
     places = range(1, len(pieces) + 1)
-    step = max(1, len(pieces) // 12)
+    step = max(1, len(pieces) // 5)
     return ["".join(pieces[:place]) for place in (*places[::step], len(pieces)) if pieces]
 
 
