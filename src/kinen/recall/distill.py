@@ -61,7 +61,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NUMBERS = r"\[\^?(\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\]"
 # `items[2]` is code, unless it is the end of the line.
 _CITATION = re.compile(
-    rf"([ \t]*)(?:(?<!\w){_NUMBERS}|{_NUMBERS}(?=(?:\s*{_NUMBERS})*[.,;:]?\s*$))"
+    rf"(?<![ \t])([ \t]*+)(?:(?<!\w){_NUMBERS}|{_NUMBERS}(?=(?:\s*{_NUMBERS})*[.,;:]?\s*$))"
 )
 
 
