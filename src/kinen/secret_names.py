@@ -23,7 +23,7 @@ _QUOTE = r"[bruf]?\\?[\"'`]"
 # a quoted value of four characters, or a bare one of six, with a digit unless it is a password.
 _WORTH = (
     rf"(?={_QUOTE}(?!\[masked:)\S{{4}}"
-    rf"|(?(password)|(?=[^{_ENDS}]{{0,64}}?\d))(?![$%])[^{_ENDS}]{{6}})"
+    rf"|(?(password)|(?=[^{_ENDS}\d]{{0,64}}+\d))(?![$%])[^{_ENDS}]{{6}})"
 )
 _ANNOTATION = r"(?::\s{0,4}[a-z][\w.\[\]|? ]{0,40}?\s{0,4}(?==[^=]))?"
 ASSIGNED = (
