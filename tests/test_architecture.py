@@ -17,6 +17,7 @@ BASE = {
     *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
     "configkeys",
     *("gitdir", "registry", "space", "route", "vocabulary", "characters", "gitcommand"),
+    "entrance",
     "storage",
     *(
         "secret_shapes",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from kinen import route
+from kinen.entrance import plain
 from kinen.errors import Excluded, QueryError
 from kinen.journal import append
 from kinen.vocabulary import EVENTS
@@ -23,21 +24,29 @@ def jot(
     kind: str = "message",
     files: Iterable[str] = (),
     folder: str = "",
-    found: dict[str, int] | None = None,
-    **columns: str,
+    session: str = "",
+    agent: str = "",
 ) -> tuple[append.Row, bool]:
     """Keep what happened in a folder; the row, and whether it is in the journal yet.
 
-    It is on disk either way: what cannot be written now is spooled. `found` is evidence of what was
-    masked in other columns.
+    It is on disk either way: what cannot be written now is spooled.
     """
+    text = plain(text)
     check(text, kind)
     here = route.find(route.default_home(os.environ), folder or os.getcwd(), folder or None)
     named = [route.inside(file, here.tree, here.root) for file in files]
     allowed(named, here.excluded)
-    columns["branch"], columns["head"] = route.head(here.git, here.common)
-    columns.setdefault("repo", here.repo)
-    row = append.row(text, kind, 0, found, files=append.array(named), **columns)
+    branch, head = route.head(here.git, here.common)
+    row = append.row(
+        text,
+        kind,
+        files=named,
+        session=session,
+        repo=here.repo,
+        agent=agent,
+        branch=branch,
+        head=head,
+    )
     return row, append.keep(here.data, here.spool_folders, row)
 
 

@@ -44,7 +44,7 @@ def search_query(
         limit=limit or settings.default_limit,
         mode=mode or settings.default_mode,
         kinds=kinds_of(types),
-        session=session,
+        session=_stored(session),
         tags=tuple(tag.lstrip("#") for tag in tags),
         paths=tuple(paths),
         since=parse_time(since, now()) if since else "",
@@ -52,8 +52,8 @@ def search_query(
         context=settings.context_chunks if context < 0 else context,
         min_score=min_score,
         events=events_of(kinds),
-        agent=agent,
-        repo=repo,
+        agent=_stored(agent),
+        repo=_stored(repo),
         user=author,
         near=tuple(near),
     )
@@ -94,7 +94,7 @@ def recall_query(
         limit=limit,
         kinds=("checkpoint", "memory") if events else kinds_of(names),
         events=events,
-        session=session,
+        session=_stored(session),
         tags=tuple(tag.lstrip("#") for tag in tags),
         files=files,
         symbols=symbols,
@@ -103,6 +103,15 @@ def recall_query(
         budget=budget,
         min_similarity=min_similarity,
     )
+
+
+def _stored(name: str) -> str:
+    """A name as the journal has it, where those that look like secrets are masked."""
+    if not name:
+        return ""
+    from kinen import entrance  # most searches filter by no name
+
+    return entrance.name(name)
 
 
 def listed(names: Iterable[str]) -> list[str]:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 PROMPT, ANSWER, SUMMARY = 10_000, 5_000, 20_000
 """Characters of what the user says, what an agent answers, and what a conversation came to."""
 COMMAND, OUTPUT, DIFF, RESULT, INPUT = 2_000, 4_000, 4_000, 2_000, 300
+WINDOW = 1 << 18
+"""Characters of one text that are looked at; all that is kept of it is a small part of that."""
+MARGIN = 1 << 12
+"""Characters at the cuts of such a text that are not kept: a secret may be cut in half there."""
+MANY = 100
+"""Inputs of a tool that are told."""
 EDITS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 QUIET = ("Read", "NotebookRead", "Grep", "Glob", "LS", "Agent", "Task", "TodoWrite", "ToolSearch")
 """Tools whose result is in files, or is told by another event."""
@@ -44,10 +50,35 @@ class Sieve:
         self.found: dict[str, int] = {}
 
     def clean(self, text: str) -> str:
+        """The text as it may be kept. Of a very long one the beginning and the end are looked at.
+
+        More than is kept is masked, so that no secret is cut in half where it would show.
+        """
+        if len(text) <= WINDOW:
+            return self._masked(text).strip()
+        start = self._masked(text[: WINDOW // 2])[:-MARGIN]
+        if _opens(text.lower()):
+            return f"{start.strip()}\n[cut: the rest]"  # the end may be part of what is open
+        end = text[-WINDOW // 2 :].partition("\n")[2]
+        return f"{start.strip()}\n…\n{self._masked(end)[MARGIN:].strip()}"
+
+    def _masked(self, text: str) -> str:
         text, found = mask(without_reminders(text))
         for name, count in found.items():
             self.found[name] = self.found.get(name, 0) + count
-        return text.strip()
+        return text
+
+
+def _opens(low: str) -> bool:
+    """Whether a text in lower case opens something that is left out up to its end."""
+    if "-----begin" in low or "<kinen-memory" in low:
+        return True
+    at = low.find("private")
+    while at >= 0:
+        if low[max(0, at - 64) : at].rstrip().endswith("<"):
+            return True
+        at = low.find("private", at + 1)
+    return False
 
 
 class Event:
@@ -84,6 +115,28 @@ def summary(said: Said, sieve: Sieve) -> str:
     """What a compacted conversation came to, without how the model got there."""
     text = text_of(said, "compact_summary").rpartition("<summary>")[2].partition("</summary>")[0]
     return clipped(sieve.clean(text), SUMMARY)
+
+
+def rescued(said: Said, sieve: Sieve) -> Event | None:
+    """What can be kept of an event that could not be read as what it is: the texts in it."""
+    tool, given = _tool(said)
+    if tool.startswith(OURS):
+        return None
+    texts = [text_of(said, name) for name in TEXTS]
+    inputs = [one for one in given.values() if isinstance(one, str)]
+    result = said.get("tool_response")
+    results = result.values() if isinstance(result, dict) else [result]
+    texts += [*inputs[:MANY], *(one for one in results if isinstance(one, str))]
+    text = "\n".join(clipped(sieve.clean(one), RESULT) for one in texts if one)
+    name = text_of(said, "hook_event_name")
+    found = Event("message", text, {"event": name, "toolName": tool}) if text else None
+    if found is not None:
+        found.files = [sieve.place(text_of(given, name)) for name in PATHS if text_of(given, name)]
+        found.mentions = [word.strip("'\"()<>;&|") for one in inputs for word in one.split()[:64]]
+    return found
+
+
+TEXTS = ("prompt", "last_assistant_message", "compact_summary", "error")
 
 
 # One maker for each event
@@ -184,9 +237,9 @@ def _told(said: Said, given: Said, sieve: Sieve) -> Event:
             about[key] = clipped(value, INPUT)
             lines.append(f"{label}: {about[key]}")
     if not about and given:
-        about["inputKeys"] = sorted(map(str, given))
-        short = {str(name): one for name, one in given.items() if isinstance(one, (str, int))}
-        for name, one in short.items():
+        about["inputKeys"] = [clipped(str(name), INPUT) for name in sorted(given)[:MANY]]
+        short = [(name, one) for name, one in given.items() if isinstance(one, (str, int))]
+        for name, one in short[:MANY]:
             lines.append(clipped(sieve.clean(f"{name}: {one}"), INPUT))
     made = _event(said, "\n".join(lines), about)
     made.files = [about["filePath"]] if "filePath" in about else []

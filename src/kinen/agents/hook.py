@@ -10,7 +10,7 @@ import os
 import sys
 
 from kinen import route
-from kinen.agents import claude_code
+from kinen.agents import claude_code, payload
 from kinen.agents.claude_code import text_of
 from kinen.agents.session import Session
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kinen.agents.claude_code import Said
 
 AGENTS = ("claude-code",)
-LONGEST = 64 << 20
-"""Bytes of a payload: what never ends is not read to its end."""
 PAUSE = 3600
 """Seconds after which a session that goes on is told again what there is to know."""
 PATIENCE = 2.0
@@ -56,29 +54,23 @@ def _run(argv: list[str]) -> str:
         return ""
     if argv[1:2] == ["--close"]:
         return _close(argv[0], argv[2])
-    said = parsed(sys.stdin.buffer.read(LONGEST))
+    return handled(payload.read(sys.stdin.buffer), argv[0])
+
+
+def handled(said: Said, agent: str) -> str:
+    """Do what an event asks for; what is to be printed.
+
+    An event that could not be handled is kept as far as possible before the error goes on.
+    """
     handle = HANDLERS.get(text_of(said, "hook_event_name"))
-    return handle(Session(said, argv[0])) if handle else ""
-
-
-def parsed(data: bytes) -> Said:
-    """The JSON of a payload; `json` itself would cost as much as all the rest."""
-    from _json import make_scanner
-
-    text = data.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if handle is None:
+        return ""
+    session = Session(said, agent)
     try:
-        found = make_scanner(_Plain)(text, 0)[0]  # type: ignore[arg-type]
-    except (StopIteration, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-class _Plain:
-    """What the scanner wants to know: everything as usual."""
-
-    strict = False
-    object_hook = object_pairs_hook = None
-    parse_float, parse_int, parse_constant = float, int, float
+        return handle(session)
+    except Exception:
+        session.rescue()
+        raise
 
 
 # What is done with each event
@@ -148,6 +140,7 @@ def _compacted(session: Session) -> str:
     text = claude_code.summary(session.said, sieve)
     if not text or not session.id:
         return ""
+    text += session.remark
     id_ = quick.named(session.agent, session.id, text_of(session.said, "prompt_id"), text)
     db = session.journal()
 
@@ -160,6 +153,7 @@ def _compacted(session: Session) -> str:
     if db is None or not _tried(write, default=False):
         about = {"event": "PostCompact"}
         session.keep(claude_code.Event("node_output", text, about, id_), sieve)
+    session.kept = True
     return ""
 
 
@@ -187,11 +181,9 @@ HANDLERS = {
 
 
 def _tried(work: Callable[[], bool], *, default: bool) -> bool:
-    import sqlite3
-
     try:
         return work()
-    except sqlite3.Error:
+    except Exception:  # a capsule that cannot be written now must not lose the event
         return default
 
 
@@ -225,7 +217,7 @@ def _relevant(prompt: str, session: Session) -> str:
         line, space = "POST /v1/context/prompt", session.here.root
         answer = wire.ask(home, line, said, space=space, wait=PATIENCE)
         if answer is not None and answer.code == 200:
-            return text_of(parsed(answer.body), "text")
+            return text_of(payload.parsed(answer.body), "text")
     import signal
 
     from kinen.memory import Memory

@@ -6,17 +6,23 @@ import os
 import time
 
 from kinen import route
+from kinen.agents import claude_code
 from kinen.agents.claude_code import Sieve, text_of
+from kinen.agents.payload import CUT
+from kinen.entrance import name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
-    from typing import Any
 
     from kinen.agents.claude_code import Event, Said
 
     Work = Callable[[sqlite3.Connection], None]
+
+
+LONGEST_PATH = 4096
+"""Characters: nothing longer is the path of a file."""
 
 
 class Session:
@@ -27,7 +33,11 @@ class Session:
 
         self.said, self.agent = said, agent
         self.here = _here(said)
-        self.id = text_of(said, "session_id")
+        self.id = name(text_of(said, "session_id"))
+        self.kept = False
+        """Whether what happened is on disk, or is not to be kept."""
+        size = said.get(CUT)
+        self.remark = f"\n[cut: {size / 1e6:.0f} MB]" if isinstance(size, int) else ""
         self.capsule = quick.named(agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, agent)
         self.now = time.time_ns() // 1_000_000
@@ -41,7 +51,13 @@ class Session:
         return bool(self.id) and quick.begin(db, self.capsule, self.now, self.scope, again=again)
 
     def sieve(self) -> Sieve:
-        return Sieve(lambda path: route.inside(self._full(path), self.here.tree, self.here.root))
+        return Sieve(self._place)
+
+    def _place(self, path: str) -> str:
+        """A path as the space knows it; what is too long to be one stays as it is."""
+        if len(path) > LONGEST_PATH:
+            return path
+        return route.inside(self._full(path), self.here.tree, self.here.root)
 
     def _full(self, path: str) -> str:
         return os.path.join(text_of(self.said, "cwd"), os.path.expanduser(path))
@@ -51,6 +67,7 @@ class Session:
         from kinen.journal import append, quick
 
         if self._private(found):
+            self.kept = True
             return
 
         def work(db: sqlite3.Connection) -> None:
@@ -60,21 +77,48 @@ class Session:
 
         branch, head = route.head(self.here.git, self.here.common)
         row = append.row(
-            found.text,
+            found.text + self.remark,
             found.kind,
             self.now,
-            sieve.found,
+            found=sieve.found,
             id=quick.named(self.agent, *found.key) if found.key else "",
-            provenance=_object(found.about),
+            provenance=found.about,
             session=self.id,
             repo=self.here.repo,
             agent=self.agent,
             capsule=self.capsule,
             branch=branch,
             head=head,
-            files=append.array(found.files),
+            files=found.files,
         )
         append.keep(self.here.data, self.here.spool_folders, row, before=work)
+        self.kept = True
+
+    def rescue(self) -> None:
+        """Keep an event that could not be handled: its words, else that there was one.
+
+        Nothing of it is kept that could not be masked.
+        """
+        if self.kept:
+            return
+        try:
+            sieve = self.sieve()
+            found = claude_code.rescued(self.said, sieve)
+            if found is not None:
+                self.keep(found, sieve)
+        except Exception:
+            self._spool_remark()
+
+    def _spool_remark(self) -> None:
+        from kinen.journal import append
+        from kinen.journal.spool import put
+
+        event = text_of(self.said, "hook_event_name")
+        text = f"[{event}: its text could not be masked and is not kept]"
+        values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
+        values.update(id=append.ulid(), kind="message", content=text, ts=self.now)
+        values.update(capsule=self.capsule, agent=self.agent)
+        put(self.here.spool_folders[0], tuple(values.get(one, "") for one in append.COLUMNS))
 
     def journal(self, timeout_ms: int = 0) -> sqlite3.Connection | None:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""
@@ -95,11 +139,26 @@ class Session:
         """Whether it is about a path that is never captured; a word may only look like one."""
         globs, roots = self.here.excluded, (self.here.tree, self.here.root)
         for word in filter(None, found.mentions):
+            if len(word) > LONGEST_PATH:
+                continue
             full = self._full(word)
             path = route.inside(full, *roots) if "/" in word else word
             if route.excluded(path, globs) and ("/" in word or os.path.lexists(full)):
                 return True
         return any(route.excluded(path, globs) for path in found.files)
+
+
+def _folders(said: Said) -> list[str]:
+    """The folders that an event may belong to, the likeliest first.
+
+    Where the client names none that can be one, it is the folder that it runs the hook in.
+    """
+    given = (os.environ.get("CLAUDE_PROJECT_DIR", ""), text_of(said, "cwd"))
+    usable = [one for one in given if os.path.isabs(one) and len(one) <= LONGEST_PATH]
+    try:
+        return usable or [os.getcwd()]
+    except OSError:
+        return []
 
 
 def _here(said: Said) -> route.Route:
@@ -110,7 +169,7 @@ def _here(said: Said) -> route.Route:
     from kinen.errors import KinenError, SpaceError
 
     home, fault = route.default_home(os.environ), SpaceError("no folder")
-    for folder in (os.environ.get("CLAUDE_PROJECT_DIR", ""), text_of(said, "cwd")):
+    for folder in _folders(said):
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)
@@ -128,19 +187,3 @@ def _here(said: Said) -> route.Route:
         if known:
             return known
     raise fault
-
-
-def _object(about: dict[str, Any]) -> str:
-    """Provenance as JSON, keys in order: texts, numbers, and lists of texts."""
-    from _json import encode_basestring
-
-    from kinen.journal.append import array
-
-    def written(value: Any) -> str:
-        if isinstance(value, list):
-            return array(value)
-        known = {True: "true", False: "false"} if isinstance(value, bool) else {}
-        return encode_basestring(value) if isinstance(value, str) else known.get(value, str(value))
-
-    pairs = (f"{encode_basestring(key)}: {written(about[key])}" for key in sorted(about))
-    return f"{{{', '.join(pairs)}}}"

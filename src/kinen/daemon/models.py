@@ -5,7 +5,6 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -14,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from kinen.entrance import plain_values
 from kinen.model import MODES
 from kinen.vocabulary import CAPSULE_TYPES, EVENTS
 
@@ -30,20 +30,11 @@ ALSO.update({f"{name}_id": [name] for name in (*SCOPE, "capsule")})
 """Other words for a field: the first of those named that there is."""
 
 
-def _plain(text: str) -> str:
-    """Text that can be stored and shown: without NUL bytes and halves of surrogate pairs."""
-    text.encode()
-    if "\0" in text:
-        raise ValueError("it has a NUL byte")
-    return text
-
-
-Plain = Annotated[str, AfterValidator(_plain)]
-Name = Annotated[Plain, Field(max_length=500)]
-Text = Annotated[Plain, Field(max_length=20_000)]
+Name = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=20_000)]
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._-]+$")]
 NewId = Annotated[str, Field(max_length=128, pattern=r"^[0-9A-Za-z._-]*$")]
-Place = Annotated[Plain, Field(min_length=1, max_length=4096)]
+Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Moment = Annotated[int, Field(strict=True, ge=0, lt=LATEST)] | Annotated[str, Field(max_length=64)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="at most this many")]
 Cursor = Annotated[str, Field(max_length=1000, description="`next` of the page before")]
@@ -72,6 +63,7 @@ class Asked(BaseModel):
     def _in_our_words(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
+        given = plain_values(dict(given))
         found: dict[str, Any] = {}
         for name, value in given.items():
             word = cls._word(name)
@@ -184,13 +176,13 @@ class Beginning(Flat):
 
 
 class Prompt(Beginning):
-    prompt: Plain = Field(examples=["make the retry test pass"])
+    prompt: str = Field(examples=["make the retry test pass"])
 
 
 class Observe(Scoped):
     """Something that happened; the same id is stored once."""
 
-    content: Plain = Field(min_length=1, examples=["the test raced with the cache"])
+    content: str = Field(min_length=1, examples=["the test raced with the cache"])
     kind: Literal[*EVENTS] = "message"  # type: ignore[valid-type]
     id: NewId = ""
     at: Moment = Field("", description="when; now if not given")
@@ -256,7 +248,7 @@ class Close(Asked):
 class MakePin(Scoped):
     """What every recall in a scope is to begin with, for a time or for good."""
 
-    target: Annotated[Plain, Field(max_length=4096)] = Field(
+    target: Annotated[str, Field(max_length=4096)] = Field(
         "", description="a ref or a path", examples=["docs/conventions.md"]
     )
     target_type: Name = Field("", description="with target_id, instead of target")

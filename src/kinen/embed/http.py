@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from kinen.characters import storable
 from kinen.errors import ConfigError, EmbedError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class HttpEmbedder(ABC):
 
     def _prepared(self, text: str, *, query: bool) -> str:  # noqa: ARG002
         # JSON carries no lone surrogates, and services refuse an empty input.
-        return text.encode("utf-8", "replace").decode() or " "
+        return storable(text) or " "
 
     def _headers(self) -> dict[str, str]:
         return {}

@@ -10,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.characters import storable
 from kinen.errors import EmbedError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class OnnxEmbedder:
         windows = Windows([], [])
         for start in range(0, len(texts), SLICE):
             # A lone surrogate is a valid str but no valid UTF-8, which the tokenizer needs.
-            clean = [t.encode("utf-8", "replace").decode() for t in texts[start : start + SLICE]]
+            clean = [storable(text) for text in texts[start : start + SLICE]]
             for n, encoding in enumerate(tokenizer.encode_batch(clean), start):
                 for part in (encoding, *encoding.overflowing):
                     windows.ids.append(part.ids or [0])

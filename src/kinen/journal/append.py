@@ -12,6 +12,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
     Row = tuple[str | int, ...]
 
@@ -53,27 +54,35 @@ def ulid(ms: int = 0) -> str:
 
 
 def row(
-    content: str, kind: str, ts: int = 0, found: dict[str, int] | None = None, **more: str
+    content: str,
+    kind: str,
+    ts: int = 0,
+    *,
+    provenance: dict[str, Any] | None = None,
+    files: Iterable[str] = (),
+    found: dict[str, int] | None = None,
+    **names: str,
 ) -> Row:
-    """An observation as the table has it, its secrets masked; `more` are columns by name.
+    """An observation as the table has it, with secrets masked in every column.
 
-    `found` is what was masked in its other columns.
+    `names` are the other columns. `found` counts what was masked in the content before.
     """
-    from kinen.masking import mask
+    from kinen import entrance
 
-    text, masked = mask(_storable(content))
-    for name, count in (found or {}).items():
-        masked[name] = masked.get(name, 0) + count
-    values: dict[str, str | int] = {"provenance": "{}", "files": "[]", **more}
-    values.update(kind=kind, content=text, ts=ts or time.time_ns() // 1_000_000)
-    values.update(masked=proof(masked), id=more.get("id") or ulid())
-    cells = (values.get(name, "") for name in COLUMNS)
-    return tuple(_storable(one) if isinstance(one, str) else one for one in cells)
-
-
-def _storable(text: str) -> str:
-    """Text that SQLite can hold: names of files may have half a surrogate pair in them."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    text, counts = entrance.masked(content)
+    about, more = entrance.masked_values(provenance or {})
+    for secrets in (more, found or {}):
+        for name, count in secrets.items():
+            counts[name] = counts.get(name, 0) + count
+    values: dict[str, str | int] = {name: entrance.name(cell) for name, cell in names.items()}
+    values["id"] = entrance.identifier(names.get("id", "")) or ulid()
+    values["kind"] = kind
+    values["content"] = text
+    values["ts"] = ts or time.time_ns() // 1_000_000
+    values["provenance"] = entrance.plain(encoded(about))
+    values["files"] = array(entrance.names(files))
+    values["masked"] = proof(counts)
+    return tuple(values.get(name, "") for name in COLUMNS)
 
 
 def proof(found: dict[str, int]) -> str:
@@ -86,9 +95,32 @@ def proof(found: dict[str, int]) -> str:
 
 def array(items: Iterable[str]) -> str:
     """A JSON array of strings."""
+    return encoded(list(items))
+
+
+def encoded(value: Any) -> str:
+    """JSON with the keys in order. `json` would cost a hook as much as all the rest.
+
+    TypeError or ValueError for what JSON cannot say.
+    """
     from _json import encode_basestring
 
-    return f"[{', '.join(encode_basestring(item) for item in items)}]"
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        pairs = [f"{encode_basestring(key)}: {encoded(value[key])}" for key in sorted(value)]
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join([encoded(item) for item in value])}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if not isinstance(value, float):
+        raise TypeError(f"{type(value).__name__} is not a JSON value")
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError(f"{value} is not a JSON number")
+    return float.__repr__(value)
 
 
 def connect(path: str, timeout_ms: int) -> sqlite3.Connection:
@@ -161,7 +193,7 @@ def keep(
         if before:
             before(db)
         insert(db, [one])
-    except (sqlite3.Error, OSError):
+    except Exception:  # whatever it is: an event that is not written waits in the spool
         from kinen.journal.spool import put
 
         put(spools[0], one)

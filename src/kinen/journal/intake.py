@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.database import translated, writing
+from kinen.entrance import identifier, plain
 from kinen.errors import StoreError
 from kinen.journal.rows import LONGEST_ID, SCOPE, encode, let_go
 from kinen.journal.sections import REQUIRED, SECTIONS, Field, Section
@@ -178,7 +179,7 @@ class Intake:
             )
 
     def _ignore(self, name: str, count: int = 1) -> None:
-        name = name[:80].encode("utf-8", "replace").decode()
+        name = plain(name[:80])
         name = name if name in self._ignored or len(self._ignored) < _MANY else "others"
         self._ignored[name] = self._ignored.get(name, 0) + count
 
@@ -200,11 +201,10 @@ class Intake:
         if section.table == "observations":
             self._loose += columns[section.columns.index("capsule")].count("")
         if section.table == "capsules":
-            groups = [(item["id"], item.get("observationIds")) for item in items]
-            self._db.executemany(
-                "INSERT INTO temp.gathered VALUES (?, ?)",
-                [(capsule, encode(ids)) for capsule, ids in groups if ids],
-            )
+            own = str if self._sealed else identifier
+            groups = [(own(item["id"]), item.get("observationIds") or ()) for item in items]
+            held = [(id_, encode([*map(own, ids)])) for id_, ids in groups if ids]
+            self._db.executemany("INSERT INTO temp.gathered VALUES (?, ?)", held)
         rows = list(zip(*columns, strict=True))
         if section.table == "pins":
             rows = self._aimed(rows)

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import writing
+from kinen.entrance import name, names
 from kinen.entries import Clock, Learned
 from kinen.journal import reading
-from kinen.masking import mask
 
 if TYPE_CHECKING:
     import sqlite3
@@ -42,7 +42,7 @@ def learn(db: sqlite3.Connection, learned: Sequence[Learned]) -> Counts:
         for one in learned:
             known: Learned | None = reading.entry(db, "memory", one.id)
             if known is None:
-                db.execute(_INSERT, (*one[:2], mask(one.content)[0], *_said(one), *one.scope))
+                db.execute(_INSERT, (*one[:2], name(one.content), *_said(one), *names(one.scope)))
                 added += 1
             elif not (known.forgotten_at or known.redacted):
                 now = _united(known, one)

@@ -4,8 +4,10 @@ an agent is told when it begins. Light on purpose, as `append` is.
 
 from __future__ import annotations
 
-from kinen.masking import mask
+from kinen.entrance import name, named
 from kinen.vocabulary import REDACTED
+
+__all__ = ["begin", "call", "left_open", "memories", "named", "pins", "sum_up", "touched"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,22 +28,7 @@ UNNAMED = ""
 """The intent of a capsule before its first prompt."""
 MOST, RECENT = 500, 400
 """Memories that are looked through, and observations whose files count as touched lately."""
-_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ALIVE = "redacted = 0 AND forgotten_at = 0"
-
-
-def named(*key: str) -> str:
-    """An id for what has a name elsewhere: always the same one, so that it is stored once."""
-    try:
-        from _blake2 import blake2b
-    except ImportError:
-        from hashlib import blake2b
-    said = "\n".join(key).encode("utf-8", "surrogatepass")
-    number, digits = int.from_bytes(blake2b(said, digest_size=16).digest(), "big"), ""
-    for _ in range(26):
-        digits = _DIGITS[number & 31] + digits
-        number >>= 5
-    return digits
 
 
 def begin(
@@ -59,7 +46,7 @@ def begin(
         made = db.execute(
             "INSERT OR IGNORE INTO capsules(id, type, intent, status, opened_at, session, repo,"
             " agent) VALUES (?, 'session', ?, 'open', ?, ?, ?, ?)",
-            (id_, UNNAMED, now, *scope),
+            (id_, UNNAMED, now, *map(name, scope)),
         ).rowcount
         if not made:
             db.execute(
@@ -83,14 +70,14 @@ def begin(
 def call(db: sqlite3.Connection, id_: str, intent: str) -> None:
     """Give a capsule its intent, unless it has one."""
     update = "UPDATE capsules SET intent = ? WHERE id = ? AND intent = ?"
-    db.execute(update, (mask(intent)[0], id_, UNNAMED))
+    db.execute(update, (name(intent), id_, UNNAMED))
 
 
 def sum_up(db: sqlite3.Connection, id_: str, capsule: str, text: str, now: int) -> None:
     """Keep what somebody said a capsule came to so far."""
     db.execute(
         "INSERT OR IGNORE INTO summaries(id, capsule, content, created_at) VALUES (?, ?, ?, ?)",
-        (id_, capsule, mask(text)[0], now),
+        (id_, capsule, name(text), now),
     )
 
 
@@ -110,7 +97,7 @@ def pins(db: sqlite3.Connection, session: str, agent: str, now: int) -> list[Ent
         "SELECT target_type, target_id, reason, created_at FROM pins"
         " WHERE (expires_at = 0 OR expires_at > ?) AND session IN ('', ?) AND agent IN ('', ?)"
         " ORDER BY created_at, id",
-        (now, session, agent),
+        (now, name(session), name(agent)),
     ).fetchall()
     found = []
     for kind, id_, note, at in rows:

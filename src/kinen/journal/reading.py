@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.entrance import name, names
 from kinen.entries import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.errors import NotFound, QueryError
 
@@ -110,15 +111,15 @@ def page(db: sqlite3.Connection, plural: str, wanted: Wanted) -> list[Any]:
 def _where(noun: Noun, wanted: Wanted) -> tuple[str, list[Any]]:
     clauses: list[str] = []
     values: list[Any] = []
-    begun = {name: getattr(wanted, name) for name in ("session", "repo", "agent")}
-    scoped = [f"substr({name}, 1, length(?)) = ?" for name, value in begun.items() if value]
-    scoped += [f"{name} = ?" for name, value in wanted.scope._asdict().items() if value]
+    begun = {column: name(getattr(wanted, column)) for column in ("session", "repo", "agent")}
+    scoped = [f"substr({column}, 1, length(?)) = ?" for column, value in begun.items() if value]
+    scoped += [f"{column} = ?" for column, value in wanted.scope._asdict().items() if value]
     if scoped:
         said = " AND ".join(scoped)
         inner = f"capsule IN (SELECT id FROM capsules WHERE {said})"
         clauses.append(inner if noun.kind == "summary" else said)
         values += [value for value in begun.values() if value for _ in range(2)]
-        values += filter(None, wanted.scope)
+        values += filter(None, names(wanted.scope))
     kinds = (*wanted.kinds, *filter(None, [wanted.kind]))
     if kinds:
         if noun.kind in ("summary", "pin"):
@@ -230,27 +231,27 @@ def outline(
 
 def latest_summary(db: sqlite3.Connection, scope: Scope) -> Summary | None:
     """The summary of the open capsule in scope, else of the one that was closed last."""
-    fields = [name for name in Scope._fields[:4] if getattr(scope, name)]
-    clauses = "".join(f" AND c.{name} IN ('', ?)" for name in fields)
-    columns = ", ".join(f"s.{name.strip()}" for name in NOUNS["summaries"].columns.split(","))
+    fields = [field for field in Scope._fields[:4] if getattr(scope, field)]
+    clauses = "".join(f" AND c.{field} IN ('', ?)" for field in fields)
+    columns = ", ".join(f"s.{column.strip()}" for column in NOUNS["summaries"].columns.split(","))
     row = db.execute(
         f"SELECT {columns} FROM summaries s JOIN capsules c ON c.id = s.capsule"
         f" WHERE s.forgotten_at = 0 AND s.redacted = 0{clauses}"
         " ORDER BY c.status = 'open' DESC, MAX(c.closed_at, c.opened_at) DESC, c.id DESC,"
         " s.created_at DESC, s.id DESC LIMIT 1",
-        [getattr(scope, name) for name in fields],
+        [name(getattr(scope, field)) for field in fields],
     ).fetchone()
     return made("summary", row) if row else None
 
 
 def pins_in(db: sqlite3.Connection, scope: Scope, now: int) -> list[Pin]:
     """The pins that hold in a scope and have not expired, oldest first."""
-    fields = [name for name in Scope._fields[:4] if getattr(scope, name)]
-    clauses = "".join(f" AND {name} IN ('', ?)" for name in fields)
+    fields = [field for field in Scope._fields[:4] if getattr(scope, field)]
+    clauses = "".join(f" AND {field} IN ('', ?)" for field in fields)
     rows = db.execute(
         f"SELECT {NOUNS['pins'].columns} FROM pins WHERE (expires_at = 0 OR expires_at > ?)"
         f"{clauses} ORDER BY created_at, id",
-        [now, *(getattr(scope, name) for name in fields)],
+        [now, *(name(getattr(scope, field)) for field in fields)],
     )
     return [made("pin", row) for row in rows]
 

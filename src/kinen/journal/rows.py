@@ -13,7 +13,8 @@ from functools import lru_cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.masking import evidence, mask, mask_values
+from kinen.entrance import identifier, masked, masked_values, name
+from kinen.masking import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -111,22 +112,32 @@ def _kept_flags(values: Column, _: Found) -> Sequence[Column]:
     return (list(map(int, values)),)  # SQLite takes twice as long for a bool
 
 
-def _kept_text(values: Column, _: Found) -> Sequence[Column]:
-    """Text that SQLite can hold: half a surrogate pair is none."""
-    try:
-        "".join(values).encode()
-    except UnicodeEncodeError:
-        values = [one.encode("utf-8", "replace").decode() for one in values]
-    return (values,)
+def _kept_names(values: Column, found: Found) -> Sequence[Column]:
+    """Names as they are looked up; of a sealed bundle as they are."""
+    if found is None or _harmless(values):
+        return (values,)
+    return ([name(value) for value in values],)
+
+
+def _kept_ids(values: Column, found: Found) -> Sequence[Column]:
+    if found is None or _harmless(values):
+        return (values,)
+    return ([identifier(value) for value in values],)
+
+
+def _harmless(values: Column) -> bool:
+    """Whether none has to be changed, judged together: most imports have nothing to mask here."""
+    whole = "\n".join(dict.fromkeys(values))
+    return name(whole) == whole
 
 
 def _masked_text(values: Column, found: Found) -> Sequence[Column]:
     """Text without secrets; where nothing is to be found, it was masked before it was sealed."""
     if found is None:
         return (values,)
-    texts = list(_kept_text(values, found)[0])
+    texts = list(values)
     for index, text in enumerate(texts):
-        texts[index], secrets = mask(text)
+        texts[index], secrets = masked(text)
         if secrets:
             _add(found, index, secrets)
     return (texts,)
@@ -151,7 +162,7 @@ def let_go() -> None:
 @lru_cache(512)
 def masked_json(text: str) -> tuple[str, dict[str, int]]:
     """A text of JSON without secrets. The same comes up again and again, and masking is dear."""
-    value, secrets = mask_values(_decode(text))
+    value, secrets = masked_values(_decode(text))
     return encode(value), secrets
 
 
@@ -163,11 +174,13 @@ def array(*texts: str) -> str:
 
 def _add(found: dict[int, dict[str, int]], index: int, secrets: dict[str, int]) -> None:
     here = found.setdefault(index, {})
-    for name, count in secrets.items():
-        here[name] = here.get(name, 0) + count
+    for kind, count in secrets.items():
+        here[kind] = here.get(kind, 0) + count
 
 
-def _kept_list(values: Column, _: Found) -> Sequence[Column]:
+def _kept_list(values: Column, found: Found) -> Sequence[Column]:
+    if found is not None and not _harmless(list(chain.from_iterable(values))):
+        values = [[name(item) for item in value] for value in values]
     return ([array(*value) for value in values],)
 
 
@@ -179,7 +192,7 @@ def _kept_scope(values: Column, found: Found) -> Sequence[Column]:
         if one != last:
             last, cells = one, tuple(one.get(key) or "" for key in SCOPE)
         rows.append(cells)
-    return [_kept_text(list(column), found)[0] for column in zip(*rows, strict=True)]
+    return [_kept_names(list(column), found)[0] for column in zip(*rows, strict=True)]
 
 
 def _kept_proof(values: Column, found: Found) -> Sequence[Column]:
@@ -240,11 +253,11 @@ def one_of(words: tuple[str, ...]) -> Form:
     return Form(said, lambda values: _texts(values) and known(values), _as_is)
 
 
-ID = Form(f"an id of 1 to {LONGEST_ID} characters", _ids, _as_is)
-ID_OR_NONE = Form(f"an id of at most {LONGEST_ID} characters", _names, _as_is)
+ID = Form(f"an id of 1 to {LONGEST_ID} characters", _ids, _kept_ids)
+ID_OR_NONE = Form(f"an id of at most {LONGEST_ID} characters", _names, _kept_ids)
 IDS = Form("a list of ids", _listed(_ids), _as_is)
-REF = Form("a name", _refs, _as_is)
-WORD = Form("a text", _texts, _kept_text)
+REF = Form("a name", _refs, _kept_names)
+WORD = Form("a text", _texts, _kept_names)
 TEXT = Form("a text", _texts, _masked_text)
 TIME = Form("a time in epoch milliseconds before the year 10000", _moments, _as_is, str)
 FLAG = Form("true or false", _of(bool), _kept_flags, _shown_flag)

@@ -8,13 +8,13 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from kinen import entrance
 from kinen.database import integrity, translated, writing
 from kinen.entries import Capsule, Pin, Scope, Summary
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.journal import append, reading
 from kinen.journal.quick import IDLE, STALE_MS
 from kinen.journal.summary import summarize
-from kinen.masking import mask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,8 @@ class Journal:
 
     def tag(self, path: str, ops: list[str], head: str, now: int) -> None:
         """Keep what a file was tagged by hand: `+tag` or `-tag`."""
-        rows = [(append.ulid(), path, op[0], op[1:], head, now) for op in ops]
+        place = entrance.name(path)
+        rows = [(append.ulid(), place, op[0], entrance.name(op[1:]), head, now) for op in ops]
         with self.writing() as db:
             db.executemany(
                 "INSERT INTO tag_ops(id, path, op, tag, head, created_at)"
@@ -154,6 +155,8 @@ class Journal:
 
         With `resume` that one goes on instead. One that has the id already is begun once.
         """
+        id_ = entrance.identifier(id_)
+        scope = Scope(*entrance.names(scope))
         with self.writing() as db:
             known: Capsule | None = reading.entry(db, "capsule", id_) if id_ else None
             if known:
@@ -165,7 +168,7 @@ class Journal:
                 self._close(db, left, "", "abandoned", now)
             self._close_idle(db, now)
             name = id_ or append.ulid(now)
-            capsule = Capsule(name, type_, mask(intent)[0], "open", now, scope=scope)
+            capsule = Capsule(name, type_, entrance.name(intent), "open", now, scope=scope)
             db.execute(
                 "INSERT INTO capsules(id, type, intent, status, opened_at, session, repo, agent,"
                 " user, task) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",
@@ -220,7 +223,8 @@ class Journal:
         )
         closed = capsule._replace(status="closed", closed_at=ended, reason=reason)
         if summary.strip():
-            return self._summary(db, closed, mask(summary)[0], (), now, confidence, written=True)
+            text = entrance.name(summary)
+            return self._summary(db, closed, text, (), now, confidence, written=True)
         said = db.execute(
             "SELECT COUNT(*) FROM summaries WHERE capsule = ? AND written AND created_at >= ?",
             (capsule.id, last or 0),
@@ -253,7 +257,8 @@ class Journal:
 
     def pin(self, target: str, note: str, ttl_ms: int, scope: Scope, now: int) -> Pin:
         """Pin a ref; what is pinned already in that scope gets the new note and time."""
-        kind, _, id_ = target.partition(":")
+        kind, _, id_ = entrance.name(target).partition(":")
+        scope = Scope(*entrance.names(scope))
         ends = now + ttl_ms if ttl_ms else 0
         with self.writing() as db:
             row = db.execute(
@@ -264,10 +269,10 @@ class Journal:
             if row:
                 db.execute(
                     "UPDATE pins SET reason = ?, expires_at = ? WHERE id = ?",
-                    (mask(note)[0], ends, row[0]),
+                    (entrance.name(note), ends, row[0]),
                 )
                 return reading.entry(db, "pin", row[0])  # type: ignore[no-any-return]
-            made = Pin(append.ulid(now), target, mask(note)[0], now, ends, scope)
+            made = Pin(append.ulid(now), f"{kind}:{id_}", entrance.name(note), now, ends, scope)
             db.execute(
                 "INSERT INTO pins VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (made.id, kind, id_, made.note, now, ends, *scope),
@@ -276,6 +281,7 @@ class Journal:
 
     def unpin(self, name: str) -> list[str]:
         """Take away a pin, or every pin of a ref; the refs of what is pinned no more."""
+        name = entrance.name(name)
         with self.writing() as db:
             rows = db.execute(
                 "SELECT id, target_type || ':' || target_id FROM pins WHERE"

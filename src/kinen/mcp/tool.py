@@ -4,9 +4,10 @@ import json
 import re
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from kinen import question
+from kinen.entrance import plain_values
 from kinen.mcp.models import Value
 from kinen.memory import Memory
 from kinen.model import KINDS
@@ -30,6 +31,11 @@ class Tool(BaseModel):
     repeats: ClassVar[bool] = True
     """Whether the same call again changes nothing more."""
     _client: str = PrivateAttr("")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, given: Any) -> Any:
+        return plain_values(dict(given)) if isinstance(given, dict) else given
 
     def answer(self, memory: Memory) -> Answer:
         raise NotImplementedError

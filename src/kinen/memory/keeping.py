@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from kinen import entrance
 from kinen.errors import NotFound, QueryError
 from kinen.memory.asking import Asking
 from kinen.text import now
@@ -47,32 +48,35 @@ class Keeping(Asking):
         from kinen.jot import allowed, check
         from kinen.journal import append, reading
 
+        text = entrance.plain(text)
         check(text, kind)
         if not 0 <= at < append.LATEST:
             raise QueryError(f"no such time: {at}", "give epoch milliseconds before the year 10000")
         root = self.space.root
-        named = [route.inside(os.path.join(root, file), root) for file in files]
+        places = [os.path.join(root, file.replace("\0", "")) for file in files]
+        named = [route.inside(place, root) for place in places]
         allowed(named, list(self.config.privacy.exclude))
         journal = self._journal
         if capsule:
             capsule = reading.resolve(journal.db, capsule, ["capsule"])[1]
         branch, head = route.head(*self._git)
-        said, masked = _provenance(provenance or {})
-        return journal.observe(
-            append.row(
+        try:
+            row = append.row(
                 text,
                 kind,
                 at,
-                found=masked,
                 id=id,
-                provenance=said,
+                provenance=dict(provenance or {}),
                 capsule=capsule,
                 branch=branch,
                 head=head,
-                files=append.array(named),
+                files=named,
                 **self._scope(scope)._asdict(),
             )
-        )
+        except (TypeError, ValueError) as error:
+            hint = "use strings, numbers, lists and objects"
+            raise QueryError(f"provenance is not JSON: {error}", hint) from error
+        return journal.observe(row)
 
     def _scope(self, scope: Scope | Mapping[str, str] | None) -> Scope:
         """A scope as given, in this repository unless it says another."""
@@ -156,7 +160,9 @@ class Keeping(Asking):
         """Whether there is, or was, an observation of that id."""
         from kinen.journal import reading
 
-        return self._journal.exists and bool(reading.entry(self._journal.db, "observation", id))
+        if not self._journal.exists:
+            return False
+        return bool(reading.entry(self._journal.db, "observation", entrance.identifier(id)))
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
@@ -171,7 +177,8 @@ class Keeping(Asking):
         if compacting or not db:
             text = brief(plan, pins, None, (), size)
             return f"{KEEP}\n{text}\n" if text and compacting else text
-        last = quick.summary(db, quick.named(agent, session) if session else "")
+        own = quick.named(agent, entrance.name(session)) if session else ""
+        last = quick.summary(db, own)
         memories = ranked(quick.memories(db), quick.touched(db))[:MEMORIES]
         return brief(plan, pins, last, memories, size)
 
@@ -302,7 +309,7 @@ class Keeping(Asking):
         """Write the journal, or a part of it, as one bundle; a file is replaced as a whole."""
         from kinen.journal.bundle import Filter, export
 
-        only = Filter(session, repo, after, before)
+        only = Filter(entrance.name(session), entrance.name(repo), after, before)
         moment = os.environ.get("SOURCE_DATE_EPOCH", "")
         at = int(moment) * 1000 if moment.isdecimal() else _milliseconds()
 
@@ -359,20 +366,3 @@ class Keeping(Asking):
 
 def _milliseconds() -> int:
     return round(now() * 1000)
-
-
-def _provenance(said: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
-    """Provenance as JSON, its secrets masked, with the evidence."""
-    if not said:
-        return "{}", {}
-    import json
-
-    from kinen.masking import mask_values
-
-    value, found = mask_values(dict(said))
-    try:
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False), found
-    except (TypeError, ValueError) as error:
-        raise QueryError(
-            f"provenance is no JSON: {error}", "give strings, numbers, lists"
-        ) from error

@@ -6,9 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from kinen import entrance
 from kinen.entries import Digest
 from kinen.errors import QueryError, StoreError
-from kinen.masking import mask
 from kinen.recall.clis import claude, gemini
 from kinen.recall.ollama import ollama
 from kinen.recall.process import Failed
@@ -148,16 +148,14 @@ def prompt(question: str, passages: Sequence[Passage], budget: int) -> str:
     for number, one in enumerate(passages, 1):
         head = " · ".join(filter(None, (one.ref, one.title, one.at[:10])))
         # Each for itself: an open <private> goes as far as its own text.
-        blocks.append(f"[{number}] {_masked(' '.join(head.split()))}\n{_masked(one.text).strip()}")
+        blocks.append(
+            f"[{number}] {entrance.name(' '.join(head.split()))}\n{entrance.name(one.text).strip()}"
+        )
     found = "\n\n".join(blocks)
     # No text can hold its own digest, so none can end the data before its end.
     mark = f"=== {digest(found)[:16]} ==="
-    asked = _masked(" ".join(question.split()))
+    asked = entrance.name(" ".join(question.split()))
     return _PROMPT.format(words=budget * 3 // 5, mark=mark, passages=found, question=asked)
-
-
-def _masked(text: str) -> str:
-    return mask(text)[0].encode("utf-8", "replace").decode()
 
 
 def _fitting(passages: Sequence[Passage]) -> Iterator[Passage]:
@@ -177,7 +175,7 @@ def _fitting(passages: Sequence[Passage]) -> Iterator[Passage]:
 
 def _digest(name: str, answer: Answer, refs: Sequence[str], budget: int) -> Digest:
     """An answer with its numbers turned into refs, cut to the budget at the end of a line."""
-    said = _CONTROL.sub("", answer.text.encode("utf-8", "replace").decode()).strip()
+    said = _CONTROL.sub("", entrance.name(answer.text)).strip()
     read = [_cited(line, refs) for line in said.splitlines() or [""]]
     lines = [line for line, _ in read]
     text = _cut(lines, "\n", budget) or _cut(lines[0].split(), " ", budget)

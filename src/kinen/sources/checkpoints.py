@@ -10,6 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from kinen.characters import storable
 from kinen.entries import Checkpoint, Plan
 from kinen.errors import Unreadable
 from kinen.extract import decode
@@ -70,7 +71,7 @@ def _markdown(data: bytes) -> tuple[dict[str, Any], str]:
     front, body = split_front(decode(data))
     if not front.end:
         raise Unreadable("no frontmatter")
-    return front.values, _sound(body.strip())
+    return front.values, storable(body.strip())
 
 
 def _json(data: bytes) -> tuple[dict[str, Any], str]:
@@ -99,12 +100,7 @@ def _text(value: Any) -> str:
     """A scalar as JavaScript spells it; nothing for what is none."""
     if value is None or isinstance(value, (dict, list)):
         return ""
-    return str(value).lower() if isinstance(value, bool) else _sound(str(value))
-
-
-def _sound(text: str) -> str:
-    """Half a character, which JSON can spell, can be stored nowhere."""
-    return text.encode("utf-8", "replace").decode()
+    return str(value).lower() if isinstance(value, bool) else storable(str(value))
 
 
 def items(value: Any, *, split: bool = False) -> tuple[str, ...]:

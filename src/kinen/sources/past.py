@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.entrance import name, plain
 from kinen.journal.append import LATEST
 from kinen.masking import mask
 from kinen.text import excerpt
@@ -59,7 +60,7 @@ class Past:
     ) -> None:
         self.agent, self.path, self.cwd = agent, path, cwd
         fits = 0 < len(id_) <= 200 and id_.isprintable()
-        self.id = id_ if fits else stable_id(0, 0, id_)
+        self.id = name(id_) if fits else stable_id(0, 0, id_)
         self.project = project
         """The digest of its folder, where the client tells no more."""
         self.origin = origin
@@ -130,9 +131,7 @@ def text(value: object) -> str:
     """A text that can be stored and be a path; nothing for what is none."""
     if not isinstance(value, str):
         return ""
-    if not value.isascii():
-        value = value.encode("utf-8", "replace").decode("utf-8")
-    return value.replace("\0", "")
+    return plain(value)
 
 
 def fields(value: object) -> dict[str, Any]:

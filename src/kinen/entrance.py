@@ -1,0 +1,115 @@
+"""What text goes through before kinen writes it anywhere: storable characters, then masking.
+
+Names that are looked up go through it too, so that a lookup finds what was stored. Hooks use it:
+it imports nothing but `characters` and `masking`.
+"""
+
+from __future__ import annotations
+
+from kinen.characters import storable
+from kinen.masking import mask, mask_values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_HALVES = (b"\\ud", b"\\uD", b"\\u0000", b"\0")
+"""What the JSON of a lone surrogate or of a NUL has in it; UTF-8 itself cannot hold the first."""
+
+
+def plain(text: str) -> str:
+    """Text that every store can hold: U+FFFD for lone surrogates, and no NUL characters.
+
+    NULs are dropped because SQLite's functions and the file system end a text there. What has them
+    is mostly UTF-16 read as UTF-8, which becomes readable that way.
+    """
+    text = storable(text)
+    return text.replace("\0", "") if "\0" in text else text
+
+
+def masked(text: str) -> tuple[str, dict[str, int]]:
+    """Text as it may be written, and how many secrets of each class were masked in it."""
+    return mask(plain(text))
+
+
+def name(text: str) -> str:
+    """A name, title or filter as it is stored and looked up. Unlike content, it has no evidence."""
+    return masked(text)[0] if text else text
+
+
+def names(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name(text) for text in texts)
+
+
+def identifier(text: str) -> str:
+    """An id that was chosen elsewhere; one that looks like a secret becomes a digest of itself.
+
+    Unlike a name it stays unique, so that two events never become one.
+    """
+    if name(text) == text:
+        return text
+    return named("id", text)
+
+
+def named(*key: str) -> str:
+    """An id for what has a name elsewhere: always the same one, so that it is stored once."""
+    try:
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+    data = "\n".join(key).encode("utf-8", "surrogatepass")
+    number = int.from_bytes(blake2b(data, digest_size=16).digest(), "big")
+    digits = ""
+    for _ in range(26):
+        digits = _DIGITS[number & 31] + digits
+        number >>= 5
+    return digits
+
+
+def suspicious(data: bytes) -> bool:
+    """Whether JSON may hold strings that `plain` changes."""
+    return any(half in data for half in _HALVES)
+
+
+def plain_values(value: Any) -> Any:
+    """`plain` for every string and key of parsed JSON, in place, however deep it is nested."""
+    if isinstance(value, str):
+        return plain(value)
+    waiting = [value]
+    while waiting:
+        holder = waiting.pop()
+        if isinstance(holder, dict):
+            pairs = list(holder.items())
+            holder.clear()
+        elif isinstance(holder, list):
+            pairs = list(enumerate(holder))
+        else:
+            continue
+        for key, item in pairs:
+            if isinstance(item, (dict, list)):
+                waiting.append(item)
+            place = plain(key) if isinstance(key, str) else key
+            holder[place] = plain(item) if isinstance(item, str) else item
+    return value
+
+
+def masked_values(value: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
+    """Nested values without secrets, in their keys too, and how many were masked."""
+    values, found = mask_values(value)
+    return _masked_keys(values, found), found  # type: ignore[return-value]
+
+
+def _masked_keys(value: object, found: dict[str, int]) -> object:
+    if isinstance(value, list):
+        return [_masked_keys(item, found) for item in value]
+    if not isinstance(value, dict):
+        return value
+    renamed = {}
+    for key, item in value.items():
+        text, secrets = mask(str(key))
+        for kind, count in secrets.items():
+            found[kind] = found.get(kind, 0) + count
+        renamed[text] = _masked_keys(item, found)
+    return renamed
