@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FOLDER = "answers"
 MOST = 200
-_VERSION, _END = "answer 2", "end"
+_VERSION, _END = "answer 3", "end"
 _DATABASES = ("index.db", "index.db-wal", "journal.db", "journal.db-wal")
 _SETTINGS = ".kinen/config.yml"
 _PLANS = (".memories/.active-plan", ".memories/.active-brief")
@@ -92,7 +92,7 @@ def _state(here: route.Route) -> str:
 
 
 def _key(asked: str) -> str:
-    return repr((os.getcwd(), asked))
+    return route.digest(repr((os.getcwd(), asked)))
 
 
 def _file(data: str, asked: str) -> str:

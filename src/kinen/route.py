@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks")
-_VERSION, _END = "route 4", "end"
+_VERSION, _END = "route 5", "end"
 LONGEST_REF = 65_536
 """Bytes of HEAD, of a ref, or of a file that only names a folder."""
 PACKED_REFS = 64 << 20
@@ -198,7 +198,16 @@ def stamp(line: str) -> str:
 def _env(start: str | None) -> str:
     idle = ("KINEN_DEBUG",) if start is None else ("KINEN_DEBUG", "KINEN_SPACE")
     names = sorted(name for name in os.environ if name.startswith("KINEN_") and name not in idle)
-    return "\x1f".join(f"{name}={os.environ[name]}" for name in names)
+    return digest("\x1f".join(f"{name}={os.environ[name]}" for name in names))
+
+
+def digest(text: str) -> str:
+    """A short digest: what a setting or a question says may be a secret, and is not written."""
+    try:
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b(os.fsencode(text), digest_size=16).hexdigest()
 
 
 def head(git: str, common: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from kinen import __version__
+from kinen import __version__, entrance
 from kinen.config import write_atomic
 from kinen.text import iso
 
@@ -68,6 +68,7 @@ class Diary:
 
     def note(self, what: str) -> None:
         """Remember something that people should know of."""
+        what = entrance.name(what)
         log.warning(what)
         self.happened = [*self.happened, {"at": iso(self._clock()), "what": what}][-KEPT:]
         self._write()

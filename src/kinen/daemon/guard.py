@@ -12,6 +12,8 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
+from kinen import entrance
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
@@ -67,7 +69,7 @@ class Gone(Exception):
 def failure(status: int, message: str, hint: str = "") -> bytes:
     """The body of an error."""
     code = FAULTS.get(status, FAULTS[400 if status < 500 else 500])[0]
-    told = {"error": {"code": code, "message": message, "hint": hint}}
+    told = {"error": {"code": code, "message": entrance.name(message), "hint": hint}}
     return json.dumps(told, ensure_ascii=False, indent=2).encode("utf-8", "replace")
 
 

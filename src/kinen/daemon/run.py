@@ -15,7 +15,7 @@ import time
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
-from kinen import __version__, config, loopback, wire
+from kinen import __version__, config, entrance, loopback, wire
 from kinen import space as spaces
 from kinen.daemon.diary import Diary
 from kinen.daemon.guard import by_socket
@@ -78,9 +78,16 @@ def _locked(home: str) -> int:
         time.sleep(0.02)
 
 
+class _Masking(logging.Formatter):
+    """Writes no secret into a log, whatever an error says."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return entrance.name(super().format(record))
+
+
 def _log_to(path: str) -> None:
     handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, delay=True)
-    form = logging.Formatter("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    form = _Masking("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     form.converter = time.gmtime
     handler.setFormatter(form)
     logging.raiseExceptions = False  # a full disk is told in other places

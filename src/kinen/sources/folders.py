@@ -6,6 +6,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from kinen import entrance
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
 from kinen.sources.frontmatter import read_frontmatter, text_of
 from kinen.sources.memories import slug_of
@@ -182,7 +183,7 @@ def close_session(root: str, its: Session, summary: str, now: float) -> None:
     if summary and not its.summary:
         about = {"artifact_type": "session_summary", "kinen_session": its.name}
         front = _front(iso(now), status=COMPLETE, **about)
-        text = f"{front}\n# {its.title}\n\n{summary.strip()}\n"
+        text = f"{front}\n# {its.title}\n\n{entrance.name(summary).strip()}\n"
         inside.create(root, f"{its.path}/session-summary.md", text.encode())
 
 
@@ -206,7 +207,7 @@ def _front(moment: str, **values: object) -> str:
 
 
 def _titled(title: str) -> str:
-    title = " ".join(title.split())
+    title = entrance.name(" ".join(title.split()))
     if not title:
         raise QueryError("a title says nothing", "say what it is about")
     return title[:200]

@@ -7,6 +7,7 @@ import os
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen import entrance
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.sources.frontmatter import load_yaml
 from kinen.sources.layout import MANIFEST
@@ -100,6 +101,9 @@ _FOLDERS = {
 
 def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> str:
     """Copy a file into resources/ and note its tags; gives its path in the space."""
+    note = entrance.name(note)
+    tags = entrance.names(tags)
+    to = entrance.name(to)
     name = os.path.basename(file)
     folder = to.strip("/") or _FOLDERS.get(os.path.splitext(name)[1].lower(), "docs")
     target = os.path.normpath(os.path.join("resources", folder, name)).replace(os.sep, "/")

@@ -1,0 +1,93 @@
+"""A secret that a request carries, in any field, is in no file afterwards, nor in an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import NOTE, Project, application, client, serving, unix_door
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOKEN = "gh" + "p_" + "Zq7Rk2Vx9Lm4Tn8Wb3Yc6Hd1Jf5Gs0Pa4Ke7"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path)
+    made.enter(monkeypatch)
+    return made
+
+
+def body_of(schema: dict[str, Any], whole: dict[str, Any]) -> Any:
+    """A value of a schema with the secret wherever a text may stand."""
+    if "$ref" in schema:
+        return body_of(whole["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]], whole)
+    if "anyOf" in schema:
+        return body_of(schema["anyOf"][0], whole)
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if kind == "object" and "properties" in schema:
+        return {name: body_of(one, whole) for name, one in schema["properties"].items()}
+    if kind == "object":
+        return {TOKEN: TOKEN}
+    if kind == "array":
+        return [body_of(schema["items"], whole)]
+    if kind in ("integer", "number"):
+        return schema.get("default", 1)
+    return {"boolean": False, "string": TOKEN}.get(str(kind))
+
+
+LESS: tuple[dict[str, Any], ...] = (
+    {},
+    {"capsule": "", "at": "", "since": "", "until": "", "cursor": "", "kinds": []},
+    {"target": NOTE, "target_type": "", "target_id": "", "types": [], "near": []},
+)
+
+
+def test_no_field_of_a_request_leaks_a_secret(project: Project) -> None:
+    door, path = unix_door()
+    accepted = set()
+    space = {"X-Kinen-Space": str(project.root)}
+    with serving(application(), door), client(path, **space) as ask:
+        spec = ask.get("/v1/openapi.json").json()
+        for place, methods in spec["paths"].items():
+            for method, about in methods.items():
+                if place.endswith(("/events", "/import")):
+                    continue
+                content = about.get("requestBody", {}).get("content", {}).get("application/json")
+                url = place.replace("{id}", TOKEN)
+                named = [one["name"] for one in about.get("parameters", ()) if one["in"] == "query"]
+                for less in LESS:
+                    given = body_of(content["schema"], spec) if content else {}
+                    given |= {key: value for key, value in less.items() if key in given}
+                    query = {name: less.get(name, TOKEN) for name in named}
+                    got = ask.request(method, url, json=given or None, params=query)
+                    assert got.status_code < 500
+                    if got.is_success:
+                        accepted.add((method.upper(), place))
+                    else:
+                        assert TOKEN not in got.text
+    assert {
+        ("POST", "/v1/observations"),
+        ("POST", "/v1/capsules"),
+        ("POST", "/v1/pins"),
+    } <= accepted
+    files = [path for path in project.home.rglob("*") if path.is_file()]
+    assert not [path for path in files if TOKEN.encode() in path.read_bytes()]
+
+
+def test_odd_characters_are_kept_as_elsewhere(project: Project) -> None:
+    door, path = unix_door()
+    space = {"X-Kinen-Space": str(project.root)}
+    with serving(application(), door), client(path, **space) as ask:
+        for text in ('"half \\ud83d"', '"nul\\u0000 nul"'):
+            body = f'{{"content": {text}, "session": {text}, "provenance": {{{text}: {text}}}}}'
+            got = ask.post(
+                "/v1/observations", content=body, headers={"content-type": "application/json"}
+            )
+            assert got.status_code == 200, got.text
+        kept = ask.post("/v1/observations/list", json={}).json()["observations"]
+        assert {one["content"] for one in kept} == {"half \ufffd", "nul nul"}
