@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -347,3 +348,45 @@ def test_a_spooled_row_is_what_the_table_takes(space: Path, tmp_path: Path) -> N
     folder = str(tmp_path / "spool")
     spool.put(folder, row)
     assert spool._read(append.waiting([folder])[0]) == row
+
+
+# The write-ahead log
+
+
+def test_a_log_that_disappeared_is_noticed(space: Path, home: Path, kinen: Kinen) -> None:
+    for number in range(5):
+        hook(event(space, "UserPromptSubmit", prompt=f"kettle {number}"), space)
+    (journal,) = home.rglob("journal.db")
+    for path in journal.parent.glob("journal.db-*"):
+        path.unlink()
+    hook(event(space, "UserPromptSubmit", prompt="after"), space)
+    sentence = "observations, 5 were seen on"
+    for command in ("doctor", "status"):
+        done = kinen(command)
+        assert sentence in done.out, done.out
+        assert "its write-ahead log was removed" in done.out
+    assert "restore journal.db together with journal.db-wal" in kinen("doctor").out
+    (journal.parent / "journal.seen").unlink()
+    assert sentence not in kinen("status").out
+
+
+def test_a_sound_journal_misses_nothing(space: Path, kinen: Kinen) -> None:
+    hook(event(space, "UserPromptSubmit", prompt="kettle"), space)
+    ref = kinen("log", "to be forgotten").out.strip()
+    assert kinen("forget", ref, "--yes").code in (0, 2)
+    assert "were seen on" not in kinen("status").out
+    assert json.loads(kinen("status", "--json").out)["journal_lost"] == ""
+
+
+def test_a_copy_of_the_database_alone_has_what_was_kept(
+    space: Path, home: Path, tmp_path: Path, kinen: Kinen
+) -> None:
+    for number in range(3):
+        hook(event(space, "UserPromptSubmit", prompt=f"kettle {number}"), space)
+    assert kinen("status").code == 0
+    (journal,) = home.rglob("journal.db")
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(journal.read_bytes())
+    db = sqlite3.connect(copy)
+    assert db.execute("SELECT COUNT(*) FROM observations").fetchone() == (3,)
+    db.close()

@@ -276,3 +276,5 @@ class JournalState(NamedTuple):
     unreadable: tuple[str, ...] = ()
     """Spooled files that were set aside."""
     problem: str = ""
+    lost: str = ""
+    """What to say if observations are gone that were there before."""

@@ -147,7 +147,14 @@ def _journal(memory: Memory) -> Iterator[Finding]:
         mend = f"copy {state.path} away, then `kinen export` what can still be read"
         yield Finding("journal", False, state.problem, mend)
         return
-    yield Finding("journal", True, f"{state.observations:,} observations in {state.path}")
+    if state.lost:
+        mend = (
+            "restore journal.db together with journal.db-wal from a backup;"
+            f" to go on without, remove {os.path.dirname(state.path)}/journal.seen"
+        )
+        yield Finding("journal", False, state.lost, mend)
+    else:
+        yield Finding("journal", True, f"{state.observations:,} observations in {state.path}")
     if state.waiting:
         said = f"{state.waiting:,} observations wait in the spool"
         yield Finding("spool", False, said, "kinen list observations")

@@ -24,12 +24,19 @@ def status(space: str | None, as_json: bool) -> int:
 
     with Memory.open(space=space) as memory:
         state = memory.status()
+        lost = memory.journal_lost()
         seen = control.look(memory.space.home)
     if as_json:
-        print(render.to_json({**render.status_json(state), "daemon": seen.state or None}))
+        print(
+            render.to_json(
+                {**render.status_json(state), "daemon": seen.state or None, "journal_lost": lost}
+            )
+        )
     else:
         style = colours()
         print(render.status_text(state, style))
         told = daemon_text(seen.state, seen.last, held=seen.held, style=style, root=state.root)
         print(f"{style('dim', 'daemon    ')} {told}")
+        if lost:
+            print(f"{style('warn', 'journal   ')} {lost}; see `kinen doctor`")
     return 0

@@ -30,6 +30,8 @@ LATEST = 253_402_300_800_000
 CHECKPOINT = 200
 """Pages of write-ahead log before they move into the database: a hook may have to read them."""
 PAGE = 4096
+SEEN = "journal.seen"
+"""The file that says how far the journal went when it was last written."""
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _INSERT = "INSERT OR IGNORE INTO observations({}) VALUES ({})".format(
@@ -193,6 +195,7 @@ def keep(
         if before:
             before(db)
         insert(db, [one])
+        remember(db, data)
     except Exception:  # whatever it is: an event that is not written waits in the spool
         from kinen.journal.spool import put
 
@@ -207,6 +210,44 @@ def keep(
 
 
 held: list[sqlite3.Connection] = []
+
+
+def remember(db: sqlite3.Connection, data: str) -> None:
+    """Note how far the journal goes, in a file beside it: see `missing`."""
+    last = db.execute("SELECT IFNULL(MAX(seq), 0) FROM observations").fetchone()[0]
+    try:
+        file = os.open(os.path.join(data, SEEN), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        return
+    try:
+        if last > _number(os.read(file, 20)):
+            os.lseek(file, 0, os.SEEK_SET)
+            os.write(file, b"%020d" % last)
+    except OSError:
+        pass  # a full disk: an older mark is still true
+    finally:
+        os.close(file)
+
+
+def missing(db: sqlite3.Connection, data: str) -> tuple[int, int, float]:
+    """How many observations the journal has and once had, and when; three zeros if none is missing.
+
+    They are lost when the write-ahead log is removed or left out of a copy: SQLite opens what is
+    left without a word.
+    """
+    path = os.path.join(data, SEEN)
+    try:
+        with open(path, "rb") as file:
+            before = _number(file.read(20))
+        moment = os.stat(path).st_mtime
+    except OSError:
+        return 0, 0, 0.0
+    last = db.execute("SELECT IFNULL(MAX(seq), 0) FROM observations").fetchone()[0]
+    return (last, before, moment) if last < before else (0, 0, 0.0)
+
+
+def _number(digits: bytes) -> int:
+    return int(digits) if digits.isdigit() else 0
 
 
 def glance(path: str) -> str:

@@ -15,6 +15,7 @@ from kinen.errors import Busy, NotFound, StoreError
 from kinen.journal import append, reading
 from kinen.journal.quick import IDLE, STALE_MS
 from kinen.journal.summary import summarize
+from kinen.text import iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,9 +60,25 @@ class Journal:
         return self.path if self.db else ""
 
     def close(self) -> None:
+        """Close the database, with as much of its log moved into it as others allow."""
         if self._db is not None:
+            with contextlib.suppress(sqlite3.Error):
+                append.remember(self._db, os.path.dirname(self.path))
+                self._db.execute("PRAGMA busy_timeout=0")
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._db.close()
             self._db = None
+
+    def lost(self) -> str:
+        """What to say if observations are missing that were there before; empty if none are."""
+        with self.translated():
+            count, before, moment = append.missing(self.db, os.path.dirname(self.path))
+        if not before:
+            return ""
+        return (
+            f"journal.db has {count:,} observations, {before:,} were seen on"
+            f" {iso(moment)[:10]}: its write-ahead log was removed"
+        )
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:

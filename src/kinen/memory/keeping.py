@@ -200,7 +200,12 @@ class Keeping(Asking):
             if name.endswith(".bad")
         ]
         waiting = len(self._waiting())
-        return JournalState(True, journal.path, observations, waiting, tuple(bad), problem)
+        lost = "" if problem else journal.lost()
+        return JournalState(True, journal.path, observations, waiting, tuple(bad), problem, lost)
+
+    def journal_lost(self) -> str:
+        """What to say if the journal lost observations that it had; empty if it did not."""
+        return self._journal.lost() if self._journal.exists else ""
 
     def pin(
         self,
