@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -250,3 +251,82 @@ def test_the_session_id_of_an_agent_is_not_masked(space: Path) -> None:
     with Memory.open(space) as memory:
         kept = memory.observe("the kettle is on", scope={"session": id_})
         assert kept.scope.session == id_
+
+
+# The index
+
+
+def secret_space(space: Path) -> None:
+    """Files of several formats and a commit, each with a secret."""
+    (space / "note.md").write_text(f"---\ntags: [x]\nkey: {TOKEN}\n---\n# Use {TOKEN}\n\n{TOKEN}\n")
+    (space / "code.py").write_text(f"key = '{TOKEN}'\n")
+    (space / "page.html").write_text(f"<title>{TOKEN}</title><p>{TOKEN} kettle</p>")
+    (space / "rows.csv").write_text(f"a,b\n1,{TOKEN}\n")
+    for line in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", f"use {TOKEN}\n\nkettle"],
+    ):
+        subprocess.run(["git", *line], cwd=space, check=True, capture_output=True)
+
+
+def test_switching_the_mask_of_the_index_on_leaves_no_secret_behind(
+    space: Path, home: Path, kinen: Kinen
+) -> None:
+    secret_space(space)
+    assert kinen("index").code == 0
+    assert kinen("snapshot", "create").code == 0
+    assert leaks(home)
+    masked = {"KINEN_PRIVACY_MASK_INDEX": "true"}
+    done = kinen("index", **masked)
+    assert done.code == 0, done.err
+    assert not leaks(home)
+    found = json.loads(kinen("search", "kettle", "--json", **masked).out)["results"]
+    assert {one["source"]["type"] for one in found} >= {"commit"}
+    assert MASK in json.dumps(found)
+    (space / "note.md").write_text(f"# Another\n\n{TOKEN}\n")
+    assert kinen("index", **masked).code == 0
+    assert kinen("search", "another", **masked).code == 0
+    assert not leaks(home)
+    assert kinen("index").code == 0
+    assert leaks(home)
+
+
+# Private text and vectors
+
+
+def test_private_text_is_in_no_file_and_no_vector(
+    space: Path, home: Path, monkeypatch: pytest.MonkeyPatch, kinen: Kinen
+) -> None:
+    import numpy as np
+
+    from kinen.index import sync
+    from kinen.index.writer import Writer
+
+    monkeypatch.delenv("KINEN_INDEX_EMBEDDING_PROVIDER")
+    secret = "zanzibarite ultramarine"
+    hook(
+        {
+            "hook_event_name": "UserPromptSubmit",
+            "cwd": str(space),
+            "prompt": f"the kettle <private>{secret}</private> is on",
+            "session_id": "",
+        }
+    )
+    with Memory.open(space) as memory:
+        memory.observe(f"a second kettle <private>{secret}</private>")
+        memory.sync()
+        embedder = memory._embedder
+        assert embedder is not None
+        stored = dict(memory._cache.vectors(embedder.fingerprint))
+        with contextlib.closing(Writer(memory._file("index.db"))) as writer:
+            texts = writer.texts(list(stored))
+        assert texts
+        assert secret.split(maxsplit=1)[0] not in str(texts)
+        expected = np.asarray(sync._embedded(embedder, texts, {}), dtype="<f2")
+        found = np.array([np.frombuffer(vector, dtype="<f2") for vector in stored.values()])
+        assert np.allclose(found, expected, atol=0.01)
+    kinen("search", "kettle")
+    kinen("recall", "kettle", "--distiller", "extract")
+    for word in secret.split():
+        assert not leaks(home, space, secret=word)

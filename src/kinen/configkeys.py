@@ -40,6 +40,7 @@ class PrivacySection(NamedTuple):
         *(".env", ".env.*", ".netrc", ".pgpass", ".aws", ".ssh", ".gnupg", "id_rsa*", "id_ecdsa*"),
         *("id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.kdbx", "*.keystore"),
     )
+    mask_index: bool = False
 
 
 class GitSection(NamedTuple):
@@ -161,6 +162,7 @@ ROWS = {
         Row("recall", "budget", "int", "most tokens of a recall", 50, 1_000_000),
         Row("recall", "memories", "bool", "consolidated memories among what is found, too"),
         Row("privacy", "exclude", "globs", "more paths that are never captured"),
+        Row("privacy", "mask_index", "bool", "mask file content and commit messages, too"),
         Row("git", "strip_prefixes", "words", "folders that give no tag: they only hold others"),
         Row("git", "stop_tags", "words", "tags that say nothing: no path gets them"),
         Row("git", "exclude", "words", "paths whose history is left out, as in .gitignore"),

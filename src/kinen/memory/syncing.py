@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kinen.index.history import Settings
     from kinen.model import Report
-    from kinen.ports import Embedder, Source
+    from kinen.ports import Embedder, Past, Source
     from kinen.sources.git import Log
     from kinen.sources.gitstep import Steps
     from kinen.sources.rules import Rules
@@ -77,6 +77,7 @@ class Syncing(Parts):
             return self._sync(embed, rebuild, session, tell, lambda: time.monotonic() > until)
 
         with sync_lock(self._file("sync.lock"), wait):
+            self._heed_mask()
             report = self._healed(work, notes)
             about = self._file("meta.json")
             if any(report[:4]) or report.embedded or not os.path.exists(about):
@@ -85,6 +86,12 @@ class Syncing(Parts):
                 self._snapshot_if_due()
         notes += report.notes
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
+
+    def _heed_mask(self) -> None:
+        from kinen.index.masked import remove_unmasked
+
+        if remove_unmasked(self.space.data, masked=self.config.privacy.mask_index):
+            Parts.close(self)
 
     def _snapshot_if_due(self) -> None:
         """A copy of the index every so many commits, for whoever cannot wait for a rebuild."""
@@ -132,6 +139,7 @@ class Syncing(Parts):
             texts=self._cache.texts,
             only=session,
             suppressed=self._suppressed(),
+            masked=self.config.privacy.mask_index,
         )
 
     @property
@@ -142,7 +150,16 @@ class Syncing(Parts):
         size, overlap = settings.chunk_size, settings.chunk_overlap
         return Entries(self._journal.ready(), size=size, overlap=overlap)
 
-    def _past(self, known: str = "") -> tuple[Log, Settings] | None:
+    def _past(self, known: str = "") -> tuple[Past, Settings] | None:
+        """The history as it is indexed."""
+        found = self._unmasked_past(known)
+        if found is None or not self.config.privacy.mask_index:
+            return found
+        from kinen.sources.masked import MaskedPast
+
+        return MaskedPast(found[0]), found[1]
+
+    def _unmasked_past(self, known: str = "") -> tuple[Log, Settings] | None:
         """The history of the repository around the space, and what its files are tagged by.
 
         With the commit that is known, git begins at once to look for what came after it.

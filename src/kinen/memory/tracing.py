@@ -39,7 +39,7 @@ class Tracing(Keeping):
         super().close()
 
     def _repository_past(self) -> tuple[Log, Settings]:
-        past = self._past()
+        past = self._unmasked_past()
         if past is None:
             raise GitError(f"no git repository around {self.space.root}", "`git init` makes one")
         return past
@@ -150,7 +150,7 @@ class Tracing(Keeping):
         from kinen.config import write_atomic
         from kinen.sources.commits import with_tags
 
-        past = self._past()
+        past = self._unmasked_past()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
         told = with_tags(text, line, past[0].comment_sign() if past else "#")

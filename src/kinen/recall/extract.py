@@ -7,6 +7,7 @@ from itertools import islice
 from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen import entrance
 from kinen.entries import Digest
 from kinen.errors import EmbedError, QueryError
 from kinen.recall.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
@@ -70,6 +71,7 @@ def extract(
         lines, notes = _distilled(question, given, heads, budget, embed)
         text = _listed(heads, lines)
     refs = tuple(dict.fromkeys(ref for ref, _ in lines))
+    text = entrance.name(text)
     return Digest(text, "extract", refs, size, estimate(text), notes=tuple(notes))
 
 

@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kinen import entrance
 from kinen.errors import Unreadable
 from kinen.extract import decode, extractor_for, plain
+from kinen.masking import VERSION as MASKING
 from kinen.model import Change, Chunk, Delta, Document, Extract, Part, Record, State
 from kinen.sources.chunks import chunk_markdown, chunk_parts
 from kinen.sources.ignore import Ignore
@@ -22,6 +24,7 @@ from kinen.sources.layout import (
     wanted,
 )
 from kinen.sources.manifest import Manifest
+from kinen.sources.masked import masked_extract
 from kinen.storage import inside, regular
 from kinen.text import digest, estimate, excerpt, iso, spelled
 
@@ -52,7 +55,9 @@ class Files:
         texts: MutableMapping[str, str] | None = None,
         only: str = "",
         suppressed: Container[str] = (),
+        masked: bool = False,
     ) -> None:
+        """With `masked`, secrets in the content of files are masked before it is indexed."""
         self.root = root
         self._suppressed = suppressed
         self.only = only
@@ -61,6 +66,7 @@ class Files:
         self.files: set[str] = set()
         """Every file that was seen, readable or not."""
         self._size, self._overlap, self._max = size, overlap, max_bytes
+        self._masked = masked
         self._texts: MutableMapping[str, str] = {} if texts is None else texts
         self._manifest = Manifest()
         self._odd: dict[str, str] = {}
@@ -74,9 +80,10 @@ class Files:
         found = {spelled(path): stamp for path, stamp in found.items()} if self._odd else found
         self.files = self.attachments | found.keys()
         self._manifest = Manifest.read(self.root)
-        rules = State(
-            f"{self._size}:{self._overlap}:{self._max}:{self._manifest.digest}", ignore.digest
-        )
+        stamp = f"{self._size}:{self._overlap}:{self._max}:{self._manifest.digest}"
+        if self._masked:
+            stamp += f":masked {MASKING}"
+        rules = State(stamp, ignore.digest)
         before = known.get(RULES, _NEVER)
         fresh = found if before.digest != rules.digest else found.keys() - known.keys()
         for path in [path for path in fresh if ignore.ignored(path, directory=False)]:
@@ -141,8 +148,10 @@ class Files:
         if kind == "checkpoint":
             return self._checkpoint(ref, path, data)
         if is_markdown(path):
-            return self._markdown(ref, kind, path, decode(data), at)
+            return self._markdown(ref, kind, path, self._text(data), at)
         extract = self._extract(path, data, content, size)
+        if self._masked:
+            extract = masked_extract(extract)
         chunks = chunk_parts(extract.parts, ref, size=self._size, overlap=self._overlap)
         title = extract.title or Path(path).stem
         tags, note = self._manifest.of(path)
@@ -188,6 +197,8 @@ class Files:
         """A checkpoint; what its frontmatter says in words is searched too."""
         from kinen.sources.checkpoints import LISTS, TEXTS, read_checkpoint, written
 
+        if self._masked:
+            data = self._text(data).encode()
         one = read_checkpoint(data, path)
         text = decode(data) if is_markdown(path) else written(one)
         made = self._markdown(ref, "checkpoint", path, text, one.at)
@@ -214,6 +225,9 @@ class Files:
         last = len(chunks)
         return (*chunks, *(one._replace(n=last + one.n, start_line=1, end_line=1) for one in parts))
 
+    def _text(self, data: bytes) -> str:
+        return entrance.name(decode(data)) if self._masked else decode(data)
+
     def _extract(self, path: str, data: bytes, content: str, size: int) -> Extract:
         if is_data(path):
             from kinen.extract.data import describe
@@ -222,10 +236,12 @@ class Files:
         extractor = extractor_for(path) or plain.extract
         if not path.lower().endswith((".pdf", ".epub")):
             return extractor(Path(path), data)
-        key = f"extract:1:{content}"
+        key = f"extract:{'masked' if self._masked else 1}:{content}"
         if key in self._texts:
             return _from_json(self._texts[key])
         extract = extractor(Path(path), data)
+        if self._masked:
+            extract = masked_extract(extract)
         self._texts[key] = _to_json(extract)
         return extract
 
