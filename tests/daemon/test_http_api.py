@@ -467,8 +467,6 @@ WRONG: list[Any] = [
     b'"query"',
     b"\xff\xfe",
     b'{"query": NaN}',
-    b'{"query": "\\ud800"}',
-    b'{"query": "a\\u0000b"}',
     b'{"limit": 1e999, "query": "a"}',
     b"[" * 100_000,
     b'{"query": ' + b"[" * 900 + b"]" * 900 + b"}",
@@ -503,7 +501,7 @@ def test_provenance_that_cannot_be_kept_is_refused(ask: Asked) -> None:
     deep: Any = "a"
     for _ in range(200):
         deep = {"a": deep}
-    for said in (b'{"a": NaN}', b'{"a": "\\ud800"}', json.dumps(deep).encode()):
+    for said in (b'{"a": NaN}', json.dumps(deep).encode()):
         sent = b'{"content": "a", "provenance": ' + said + b"}"
         ask(
             "POST", "/observations", 400, content=sent, headers={"content-type": "application/json"}

@@ -186,7 +186,7 @@ def test_the_last_result_counts(desk: Desk, printed: tuple[Any, ...]) -> None:
         ("items[2] of [3] it", "items[2] of [observation:01JD] it", (2,)),
         ("nothing is cited", "nothing is cited", (0, 1, 2)),
         ("a [0] b [2026] c [x]", "a b [2026] c [x]", (0, 1, 2)),
-        ("red \x1b[31m\x07alert\ud800 [2]", "red [31malert? [commit:a43f9c1]", (1,)),
+        ("red \x1b[31m\x07alert\ud800 [2]", "red [31malert\ufffd [commit:a43f9c1]", (1,)),
     ],
 )
 def test_citations_are_read_as_models_write_them(
