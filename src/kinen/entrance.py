@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+SHORTEST = 10
+"""No name is masked that has fewer characters: `pwd=abc123` has ten. Most names are short."""
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _HALVES = (b"\\ud", b"\\uD", b"\\u0000", b"\0")
 """What the JSON of a lone surrogate or of a NUL has in it; UTF-8 itself cannot hold the first."""
@@ -36,7 +38,7 @@ def masked(text: str) -> tuple[str, dict[str, int]]:
 
 def name(text: str) -> str:
     """A name, title or filter as it is stored and looked up. Unlike content, it has no evidence."""
-    return masked(text)[0] if text else text
+    return masked(text)[0] if len(text) >= SHORTEST else plain(text)
 
 
 def names(texts: Iterable[str]) -> tuple[str, ...]:
@@ -48,7 +50,8 @@ def identifier(text: str) -> str:
 
     Unlike a name it stays unique, so that two events never become one.
     """
-    if name(text) == text:
+    made_here = len(text) == 26 and text.isalnum() and text.isupper()
+    if made_here or name(text) == text:
         return text
     return named("id", text)
 
@@ -108,7 +111,7 @@ def _masked_keys(value: object, found: dict[str, int]) -> object:
         return value
     renamed = {}
     for key, item in value.items():
-        text, secrets = mask(str(key))
+        text, secrets = masked(str(key)) if len(str(key)) >= SHORTEST else (plain(str(key)), {})
         for kind, count in secrets.items():
             found[kind] = found.get(kind, 0) + count
         renamed[text] = _masked_keys(item, found)
