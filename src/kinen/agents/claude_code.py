@@ -120,7 +120,7 @@ def summary(said: Said, sieve: Sieve) -> str:
 def rescued(said: Said, sieve: Sieve) -> Event | None:
     """What can be kept of an event that could not be read as what it is: the texts in it."""
     tool, given = _tool(said)
-    if tool.startswith(OURS):
+    if is_kinen_tool(tool):
         return None
     texts = [text_of(said, name) for name in TEXTS]
     inputs = [one for one in given.values() if isinstance(one, str)]
