@@ -19,17 +19,8 @@ BASE = {
     *("gitdir", "registry", "space", "route", "vocabulary", "characters", "gitcommand"),
     "entrance",
     "storage",
-    *(
-        "secret_shapes",
-        "secret_names",
-        "injected",
-        "lineage",
-        "answers",
-        "question",
-        "wire",
-        "brief",
-        "loopback",
-    ),
+    *("secret_shapes", "secret_names", "injected", "lineage", "answers", "question", "wire"),
+    *("brief", "loopback", "httpserver"),
 }
 ALLOWED = {
     "journal": BASE,

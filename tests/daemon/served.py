@@ -17,9 +17,10 @@ import httpx
 
 import kinen.cli
 from kinen import space
-from kinen.daemon import http
+from kinen import httpserver
 from kinen.daemon.app import create_app
 from kinen.daemon.events import Hub
+from kinen.daemon.guard import failure
 from kinen.errors import SpaceError
 from kinen.memory import Memory
 from kinen.memory.spaces import Spaces
@@ -74,9 +75,11 @@ def application(**more: Any) -> Guard:
 
 
 @contextmanager
-def serving(app: Any, *doors: socket.socket) -> Iterator[http.Quiet]:
+def serving(
+    app: Any, *doors: socket.socket, limits: httpserver.Limits | None = None
+) -> Iterator[httpserver.Quiet]:
     """A server in a thread of its own, stopped at the end."""
-    server = http.make(app)
+    server = httpserver.make(app, failure, limits)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=list(doors))))
     thread.start()
     try:
@@ -134,7 +137,10 @@ class Raw:
         """One answer of a connection that goes on."""
         heard = b""
         while b"\r\n\r\n" not in heard:
-            heard += self.socket.recv(65_536)
+            part = self.socket.recv(65_536)
+            if not part:
+                raise ConnectionResetError(f"it ended after {heard!r}")
+            heard += part
         head, _, body = heard.partition(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].split()[0])
         while len(body) < length:

@@ -19,7 +19,8 @@ import httpx
 import pytest
 from served import TOKEN, Raw, application, client, opened, serving, tcp_door, unix_door
 
-from kinen.daemon import guard, http
+from kinen import httpserver
+from kinen.daemon import guard
 from kinen.daemon.app import create_app
 from kinen.daemon.events import Hub
 from kinen.memory.spaces import Spaces
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: kinen\r\n"
 END = b"Connection: close\r\n\r\n"
+HANGING = 300.0
+"""Seconds that only guard against waiting forever."""
 
 
 class Served:
@@ -63,11 +66,20 @@ class Served:
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def served(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Served]:
+    """The server; `@head(seconds)` has it wait so long for the head of a request."""
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
     made = Served(tmp_path / "space")
-    with serving(made.app, made.door, made.tcp):
+    seconds: float = getattr(request, "param", HANGING)
+    limits = httpserver.Limits(tcp=256, unix=256, tcp_head=seconds, unix_head=seconds)
+    with serving(made.app, made.door, made.tcp, limits=limits):
         yield made
+
+
+def head(seconds: float) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("served", [seconds], indirect=True)
 
 
 def fault(answer: bytes) -> tuple[int, str]:
@@ -279,43 +291,47 @@ def asked(served: Served) -> bytes:
         return raw.say(HEALTH, END).hear()
 
 
-def test_a_head_that_dribbles_is_cut_off_and_keeps_nobody_waiting(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "HEAD_SECONDS", 0.5)
-    with Raw(served.path) as slow, Raw(served.path) as silent:
-        began = time.monotonic()
-        try:
-            while time.monotonic() < began + 5:
-                slow.say(b"G" if time.monotonic() == began else b"E")
+@head(0.5)
+def test_a_head_that_dribbles_is_cut_off_and_keeps_nobody_waiting(served: Served) -> None:
+    with Raw(served.path, HANGING) as slow, Raw(served.path, HANGING) as silent:
+        answered = 0
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            slow.say(b"G")
+            while True:  # until it is cut off
+                slow.say(b"E")
                 assert b" 200 " in asked(served)
-                time.sleep(0.02)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-        assert 0.3 < time.monotonic() - began < 3
+                answered += 1
+        assert answered
         assert silent.hear() == b""
 
 
-def test_a_second_head_that_dribbles_is_cut_off_too(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "HEAD_SECONDS", 0.3)
-    with Raw(served.path) as raw:
+@head(0.3)
+def test_a_second_head_that_dribbles_is_cut_off_too(served: Served) -> None:
+    with Raw(served.path, HANGING) as raw:
         assert b" 200 " in raw.say(HEALTH + b"\r\n").hear_one()
-        began = time.monotonic()
         raw.say(b"GET /v1/hea")
         assert raw.hear() == b""
-        assert time.monotonic() - began < 3
 
 
-def test_a_client_that_asks_again_is_not_cut_off(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "HEAD_SECONDS", 0.3)
-    with Raw(served.path) as raw:
-        for _ in range(4):
-            assert b" 200 " in raw.say(HEALTH + b"\r\n").hear_one()
-            time.sleep(0.15)
+@head(2.0)
+def test_a_client_that_asks_again_is_not_cut_off(served: Served) -> None:
+    """The clock of the first head does not run on through the requests after it."""
+    for _ in range(20):
+        longest_pause = 0.0
+        with Raw(served.path, HANGING) as raw:
+            began = last = time.monotonic()
+            while last - began < 3.0:
+                try:
+                    assert b" 200 " in raw.say(HEALTH + b"\r\n").hear_one()
+                except (OSError, IndexError):
+                    break
+                longest_pause = max(longest_pause, time.monotonic() - last)
+                last = time.monotonic()
+            else:
+                return
+        # On a busy machine this process may sleep for too long, which is no fault of the server.
+        assert longest_pause > 0.5 or time.monotonic() - last > 0.5
+    pytest.skip("this machine is too busy to ask twice in two seconds")
 
 
 def test_a_body_that_dribbles_is_refused_and_keeps_nobody_waiting(
@@ -387,20 +403,6 @@ def test_two_hundred_silent_connections_keep_nobody_waiting(served: Served) -> N
         one.socket.close()
 
 
-def test_more_connections_than_there_is_room_for_are_turned_away(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "MOST", 3)
-    kept = [Raw(served.path) for _ in range(3)]
-    time.sleep(0.1)
-    with Raw(served.path) as late:
-        assert late.hear() == b""
-    for one in kept:
-        one.socket.close()
-    time.sleep(0.1)
-    assert b" 200 " in asked(served)
-
-
 # The server itself
 
 
@@ -431,7 +433,7 @@ def test_a_request_that_waits_to_be_told_to_go_on_is(served: Served) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
 def test_nothing_wakes_the_server_while_nobody_asks() -> None:
     door, path = unix_door()
-    server, ids = http.make(application()), list[int]()
+    server, ids = httpserver.make(application(), guard.failure), list[int]()
 
     def run() -> None:
         ids.append(threading.get_native_id())
@@ -459,7 +461,7 @@ def test_nothing_wakes_the_server_while_nobody_asks() -> None:
 
 def test_the_server_leaves_signals_to_others_and_ends_when_told() -> None:
     door, path = unix_door()
-    server = http.make(application())
+    server = httpserver.make(application(), guard.failure)
 
     async def run() -> None:
         handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
@@ -477,7 +479,7 @@ def test_the_server_leaves_signals_to_others_and_ends_when_told() -> None:
 
 
 def test_a_server_that_is_told_to_end_before_it_began_never_serves() -> None:
-    server, (door, path) = http.make(application()), unix_door()
+    server, (door, path) = httpserver.make(application(), guard.failure), unix_door()
     server.stop()
     asyncio.run(asyncio.wait_for(server.serve(sockets=[door]), 5))
     with socket.socket(socket.AF_UNIX) as late, pytest.raises(ConnectionRefusedError):

@@ -232,5 +232,7 @@ async def events(
 
     A listener that is far behind loses the oldest, and is told how many by `lost`.
     """
-    told = request.app.state.door.hub.subscribe(last)
-    return StreamingResponse(told, media_type="text/event-stream")
+    hub = request.app.state.door.hub
+    if hub.full:
+        raise Refused(503, "too many listeners", "end one of them, then try again")
+    return StreamingResponse(hub.subscribe(last), media_type="text/event-stream")

@@ -18,6 +18,10 @@ HEARTBEAT = 30.0
 """Seconds of silence after which a listener is shown that the line is alive."""
 
 
+LISTENERS = 32
+"""Listeners at a time: each holds a connection for as long as it likes."""
+
+
 class Event(NamedTuple):
     id: int
     kind: str
@@ -31,7 +35,8 @@ class Event(NamedTuple):
 class Hub:
     """The last events, from which each listener reads at its own pace."""
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, kept: int = KEPT, most: int = LISTENERS) -> None:
+        self._most = most
         self._recent: deque[Event] = deque(maxlen=kept)
         self._last = 0
         self._bells: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
@@ -52,6 +57,12 @@ class Hub:
             self._closed = True
             self._ring()
 
+    @property
+    def full(self) -> bool:
+        """Whether there are as many listeners as there may be."""
+        with self._lock:
+            return len(self._bells) >= self._most
+
     def _ring(self) -> None:
         for loop, bell in self._bells:
             with contextlib.suppress(RuntimeError):  # its loop has ended
@@ -60,6 +71,8 @@ class Hub:
     async def subscribe(self, after: int = -1, heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
         """Events from now on, or after one that was read before, as they go over the wire."""
         own = (asyncio.get_running_loop(), asyncio.Event())
+        if self.full:  # others were accepted since it was asked
+            return
         with self._lock:
             last = after if 0 <= after <= self._last else self._last
             self._bells.add(own)

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from kinen import __version__, config, entrance, loopback, wire
 from kinen import space as spaces
 from kinen.daemon.diary import Diary
-from kinen.daemon.guard import by_socket
+from kinen.daemon.guard import by_socket, failure
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.memory import Memory
 
 if TYPE_CHECKING:
-    from kinen.daemon.http import Quiet
     from kinen.daemon.syncs import Syncs
+    from kinen.httpserver import Quiet
     from kinen.ports import Embedder
 
 TOKEN_FILE = "http.token"  # noqa: S105
@@ -146,7 +146,7 @@ class Daemon:
         return made
 
     async def _serve(self, doors: list[socket.socket]) -> None:
-        from kinen.daemon import http
+        from kinen import httpserver
         from kinen.daemon.app import create_app
         from kinen.daemon.events import Hub
         from kinen.daemon.syncs import Syncs
@@ -165,7 +165,7 @@ class Daemon:
             default=self._options.folder,
             used=self._touch,
         )
-        self._server: Quiet = http.make(self._porch(app))
+        self._server: Quiet = httpserver.make(self._porch(app), failure)
         self._syncs: Syncs = Syncs(
             self.open,
             debounce=self._debounce,

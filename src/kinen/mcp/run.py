@@ -30,8 +30,6 @@ PATH = "/mcp"
 TOKEN_FILE = "mcp.token"  # noqa: S105
 GUARD = "KINEN_DISTILLING"
 """An agent waits for the answer: no other agent is started to make it."""
-GRACE = 3
-"""Seconds that requests have to end when the server does."""
 
 
 def serve(*, name: str = "", read_only: bool = False, port: int | None = None) -> None:
@@ -65,8 +63,9 @@ async def _stdio(server: Any) -> None:
 
 
 async def _http(server: Any, door: socket.socket, secret: str) -> None:
-    import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
+
+    from kinen import httpserver
 
     port = door.getsockname()[1]
     names = [f"{host}:{port}" for host in (HOST, "localhost")]
@@ -74,15 +73,17 @@ async def _http(server: Any, door: socket.socket, secret: str) -> None:
         allowed_hosts=names, allowed_origins=[f"http://{one}" for one in names]
     )
     app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
-    settings = uvicorn.Config(
-        guarded(app, secret),
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=GRACE,
-    )
+    settings = httpserver.settings(guarded(app, secret), failure, lifespan=True)
     print(f"http://{HOST}:{port}{PATH}", flush=True)
     print(f"kinen: the bearer token is in {token_file()}", file=sys.stderr, flush=True)
-    await uvicorn.Server(settings).serve(sockets=[door])
+    await httpserver.Server(settings).serve(sockets=[door])
+
+
+def failure(status: int, message: str, hint: str) -> bytes:
+    """The body of a request that is refused before MCP reads it."""
+    import json
+
+    return json.dumps({"error": {"code": status, "message": message, "hint": hint}}).encode()
 
 
 def token_file() -> str:
