@@ -10,6 +10,7 @@ import os
 import time
 
 from kinen import route
+from kinen.storage import private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def look(asked: str) -> tuple[int, str, str] | None:
     if here is None:
         return None
     try:
-        with open(_file(here.data, asked), encoding="utf-8", newline="") as file:
-            head, _, said = file.read().partition(f"\n{_END}\n")
+        text = private.read(_file(here.data, asked)).decode()
+        head, _, said = text.partition(f"\n{_END}\n")
         version, key, state, end, code, *stamps = head.split("\n")
         if (version, key, state) != (_VERSION, _key(asked), _state(here)):
             return None
@@ -60,8 +61,6 @@ def keep(
         return
     from contextlib import suppress
 
-    from kinen.registry import write_atomic
-
     databases = [os.path.join(here.data, name) for name in _DATABASES]
     told = [os.path.join(here.root, path) for path in (*_PLANS, *paths)]
     settings = [route.user_file(), os.path.join(here.root, _SETTINGS)]
@@ -73,7 +72,7 @@ def keep(
     head = "\n".join([_VERSION, _key(asked), _state(here), end, str(code), *stamps])
     with suppress(OSError, ValueError):  # what cannot be kept is made again
         folder = os.path.join(here.data, FOLDER)
-        write_atomic(_file(here.data, asked), f"{head}\n{_END}\n{remarks}\n{_END}\n{output}")
+        private.write(_file(here.data, asked), f"{head}\n{_END}\n{remarks}\n{_END}\n{output}")
         kept = sorted((os.path.join(folder, name) for name in os.listdir(folder)), key=_time)
         for path in kept[: max(0, len(kept) - MOST)]:
             os.unlink(path)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import registry
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.route import user_file
-from kinen.storage import inside, regular
+from kinen.storage import inside, private, regular
 
 if TYPE_CHECKING:
     Path = str | os.PathLike[str]
@@ -66,8 +66,7 @@ def _settled(mtime_ns: int) -> bool:
 
 def _cached(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            cache = json.loads(file.read())
+        cache = json.loads(private.read(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return cache if isinstance(cache, dict) else {}
@@ -77,7 +76,7 @@ def _store(path: str, cache: dict[str, Any]) -> None:
     from contextlib import suppress
 
     with suppress(OSError, ValueError):  # the next start parses again
-        registry.write_atomic(path, json.dumps(cache))
+        private.write(path, json.dumps(cache))
 
 
 def _bytes(file: Path, root: str = "") -> bytes:
@@ -110,7 +109,7 @@ def write(file: Path, text: str) -> None:
     if root:
         inside.replace(root, os.path.relpath(file, root), text.encode())
     else:
-        registry.write_atomic(file, text)
+        registry.write_atomic(file, text, mode=private.FILE_MODE)
 
 
 def _digest(data: bytes) -> str:

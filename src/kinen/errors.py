@@ -8,7 +8,8 @@ KinenError                 base: a fact (the message) and what to do about it (t
 ├── GitError               git could not do it; the message is its own
 ├── EmbedError             the embedding provider failed or answered nonsense
 ├── StoreError             a database is from the future, corrupt, or the disk is full
-│   └── Busy               another process has it; it will be free again
+│   ├── Busy               another process has it; it will be free again
+│   └── Untrusted          a file of kinen's home is a link or a device (an OSError, too)
 ├── Excluded               it names a path that is never captured
 ├── QueryError             the question cannot be asked: bad mode, time, filter
 └── NotFound               no record, path or chunk of that name
@@ -59,6 +60,20 @@ class StoreError(KinenError):
 
 class Busy(StoreError):
     """Another process has it; it will be free again."""
+
+
+class Untrusted(StoreError, OSError):
+    """A file of kinen's home is a link, a FIFO or a device: somebody may have planted it.
+
+    An `OSError`, so that whoever can go on without the file does, as hooks can.
+    """
+
+    def __init__(self, path: str) -> None:
+        fact = f"{path} is not a regular file"
+        super().__init__(fact, "kinen follows no link here: remove it, then try again")
+        self.errno = 40
+        self.strerror = "it is not a regular file"
+        self.filename = path
 
 
 class Excluded(KinenError):

@@ -6,6 +6,7 @@ import os
 import stat
 
 from kinen.errors import ConfigError, KinenError
+from kinen.storage import private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,18 +34,16 @@ def token(path: str) -> str:
     """The secret that clients show, made if there is none; only its owner may read it."""
     import secrets
 
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    private.folder(os.path.dirname(path))
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(path, "x", encoding="ascii", opener=private.opener) as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
     except FileExistsError:
         pass
-    else:
-        with os.fdopen(file, "w", encoding="ascii") as made:
-            made.write(secrets.token_urlsafe(32) + "\n")
-    if os.name != "nt" and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+    info = os.lstat(path)
+    if os.name != "nt" and stat.S_ISREG(info.st_mode) and info.st_mode & private.OTHERS:
         raise ConfigError(f"others may read {path}", "remove it: a new token is made")
-    with open(path, encoding="utf-8", errors="replace") as kept:
-        secret = kept.read().strip()
+    secret = private.read(path).decode("utf-8", "replace").strip()
     if len(secret) < 16 or not secret.isascii():
         raise ConfigError(f"no token in {path}", "remove it: a new one is made")
     return secret

@@ -7,42 +7,30 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from kinen.errors import SpaceError, StoreError
+from kinen.errors import SpaceError, StoreError, Untrusted
+from kinen.storage import atomic, private
 
 T = TypeVar("T")
 Table = dict[str, Any]
 VERSION = 1
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes | str) -> None:
-    """Replace a file as a whole or leave it as it was; its mode and a link to it are kept."""
+def write_atomic(path: str | os.PathLike[str], data: bytes | str, mode: int = 0o666) -> None:
+    """Replace a file of the user as a whole; its mode and a link to it are kept.
+
+    A new one has `mode`, less the umask. Files of kinen's home are written by `storage.private`.
+    """
     target = os.path.realpath(path)
-    folder, name = os.path.split(target)
-    os.makedirs(folder, exist_ok=True)
-    draft = os.path.join(folder, f".{name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+    parent = os.path.dirname(target)
+    if mode & 0o077:
+        os.makedirs(parent, exist_ok=True)
+    else:
+        private.folder(parent, tighten=False)
     try:
-        with open(draft, "xb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(target):
-            os.chmod(draft, os.stat(target).st_mode & 0o7777)
-        _replace(draft, target)
-    except BaseException:
-        if os.path.exists(draft):
-            os.unlink(draft)
-        raise
-
-
-def _replace(draft: str, target: str) -> None:
-    for patience in (0.01, 0.05, 0.2, 0.5):
-        try:
-            return os.replace(draft, target)
-        except PermissionError:
-            if os.name != "nt":
-                raise
-            time.sleep(patience)  # Windows refuses while another process reads the target
-    return os.replace(draft, target)
+        known = os.stat(target).st_mode & 0o7777
+    except FileNotFoundError:
+        known = None
+    atomic.replace(target, data, mode, keep=known)
 
 
 def table_file(home: str, name: str) -> str:
@@ -53,10 +41,11 @@ def read(home: str, name: str) -> Table:
     """The table of that name, empty when there is none yet."""
     path = table_file(home, name)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = private.read(path)
     except FileNotFoundError:
         return {}
+    except Untrusted:
+        raise
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}", "check its permissions") from None
     try:
@@ -88,7 +77,7 @@ def _damaged(home: str, path: str, data: bytes) -> StoreError:
     copy = f"{path}.damaged-{int(os.stat(path).st_mtime)}"
     try:
         if not os.path.exists(copy):
-            write_atomic(copy, data)
+            private.write(copy, data)
     except OSError:
         copy = path
     return StoreError(
@@ -104,17 +93,20 @@ def update(home: str, name: str, change: Callable[[Table], T]) -> T:
 
     path = table_file(home, name)
     try:
-        os.makedirs(home, mode=0o700, exist_ok=True)
-        lock = sqlite3.connect(os.path.join(home, "registry.lock"), timeout=10)
+        private.folder(home)
+        file = private.database(os.path.join(home, "registry.lock"))
+        lock = sqlite3.connect(file, timeout=10)
         try:
             lock.isolation_level = None
             lock.execute("BEGIN EXCLUSIVE")
             table = read(home, name)
             result = change(table)
-            write_atomic(path, json.dumps({"version": VERSION, name: table}, indent=1) + "\n")
+            private.write(path, json.dumps({"version": VERSION, name: table}, indent=1) + "\n")
             return result
         finally:
             lock.close()
+    except Untrusted:
+        raise
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", "check KINEN_HOME") from None
     except sqlite3.Error as error:

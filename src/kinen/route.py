@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.storage import regular
+from kinen.storage import private, regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,10 +119,10 @@ def last_known(home: str, folder: str) -> Route | None:
 
 def _recall(home: str, folder: str, env: str, *, moved: bool = False) -> Route | None:
     try:
-        with open(_file(home, folder), encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read().split("\n")
+        text = private.read(_file(home, folder))
     except OSError:
         return None
+    lines = text.decode("utf-8", "surrogateescape").split("\n")
     end = 2 + len(_FIELDS)
     if lines[:3] != [_VERSION, folder, env] or len(lines) <= end or lines[-1] != _END:
         return None
@@ -168,7 +168,7 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     if not any("\n" in line for line in lines):
         # What cannot be remembered, say on a full disk, is found anew each time.
         with suppress(OSError):
-            registry.write_atomic(_file(home, folder), os.fsencode("\n".join(lines)))
+            private.write(_file(home, folder), os.fsencode("\n".join(lines)))
     return found
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from kinen.storage import private
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -90,10 +92,11 @@ def _connected(home: str, sign: float) -> tuple[Any, str, str]:
     try:
         door.settimeout(sign)
         if path:
+            if os.path.islink(path):
+                raise ValueError(path)  # it leads to a socket of somebody else
             door.connect(path)
             return door, "localhost", ""
-        with open(os.path.join(home, PORT), encoding="ascii") as file:
-            port, token = file.read().split()
+        port, token = private.read(os.path.join(home, PORT)).decode("ascii").split()
         door.connect(("127.0.0.1", int(port)))
     except BaseException:
         door.close()
@@ -177,8 +180,8 @@ def start(home: str) -> int:
     except OSError:
         pass
     try:
-        os.makedirs(home, mode=0o700, exist_ok=True)
-        with open(stamp, "w", encoding="ascii"):
+        private.folder(home)
+        with open(stamp, "w", encoding="ascii", opener=private.opener):
             pass
         return spawn(home, ["--auto"])
     except OSError:
@@ -196,7 +199,7 @@ def running(home: str) -> bool:
 
 def hold(home: str) -> int | None:
     """The lock of the one daemon as an open file, gone with its process; None if another has it."""
-    file = os.open(os.path.join(home, LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    file = private.opener(os.path.join(home, LOCK), os.O_RDWR | os.O_CREAT)
     try:
         if os.name == "nt":
             import msvcrt
@@ -221,6 +224,8 @@ def spawn(home: str, options: Iterable[str] = ()) -> int:
     env["KINEN_HOME"] = home
     log = os.path.join(home, LOG)
     append = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    os.close(private.opener(log, append))  # refused here if it is a link, with its name
+    append |= getattr(os, "O_NOFOLLOW", 0)
     if os.name != "nt":
         actions: list[Any] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         actions += [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
@@ -235,6 +240,6 @@ def spawn(home: str, options: Iterable[str] = ()) -> int:
     if os.name == "nt":
         apart = {"creationflags": 0x00000208}  # detached, in a group of its own
     null = subprocess.DEVNULL
-    with open(log, "ab") as file:
+    with open(log, "ab", opener=private.opener) as file:
         made = subprocess.Popen(line, stdin=null, stdout=null, stderr=file, env=env, **apart)
     return made.pid

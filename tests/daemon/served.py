@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 import kinen.cli
-from kinen import space
-from kinen import httpserver
+from kinen import httpserver, space
 from kinen.daemon.app import create_app
 from kinen.daemon.events import Hub
 from kinen.daemon.guard import failure

@@ -18,7 +18,7 @@ from kinen.errors import KinenError, QueryError
 from kinen.gitdir import git_above
 from kinen.registry import write_atomic
 from kinen.route import default_home, user_folder
-from kinen.storage import inside, regular
+from kinen.storage import inside, private, regular
 from kinen.text import digest
 
 if TYPE_CHECKING:
@@ -333,9 +333,7 @@ def _before(path: str) -> str | None:
 def _write(plan: Done) -> None:
     try:
         if not _anywhere(_parsed(plan.before, plan.path)):
-            os.makedirs(os.path.dirname(plan.backup), mode=0o700, exist_ok=True)
-            write_atomic(plan.backup, plan.before)
-            os.chmod(plan.backup, 0o600)
+            private.write(plan.backup, plan.before)
         _replace(plan)
         if not plan.before and plan.path.endswith(".claude.json"):
             os.chmod(plan.path, 0o600)  # the client keeps more in it later on

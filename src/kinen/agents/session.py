@@ -125,9 +125,10 @@ class Session:
         import sqlite3
 
         from kinen.journal import append
+        from kinen.storage import private
 
         try:
-            os.makedirs(self.here.data, mode=0o700, exist_ok=True)
+            private.folder(self.here.data)
             path = os.path.join(self.here.data, "journal.db")
             db = append.connect(path, timeout_ms or append.HOOK_MS)
         except (sqlite3.Error, OSError):

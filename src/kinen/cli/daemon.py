@@ -14,6 +14,7 @@ from kinen.cli.flags import for_scripts
 from kinen.cli.run import NOTHING, colours, note
 from kinen.errors import KinenError
 from kinen.render.daemon import daemon_text
+from kinen.storage import private
 
 PORT = 7335
 LINES = 50
@@ -126,7 +127,7 @@ def _follow(path: str) -> None:
         if now != inode or size < at:
             at, inode = 0, now
         if size > at:
-            with open(path, encoding="utf-8", errors="replace") as file:
+            with open(path, encoding="utf-8", errors="replace", opener=private.opener) as file:
                 file.seek(at)
                 sys.stdout.write(file.read())
                 sys.stdout.flush()

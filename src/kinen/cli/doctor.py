@@ -14,6 +14,7 @@ from kinen import space as spaces
 from kinen.cli.flags import for_scripts
 from kinen.cli.run import colours
 from kinen.errors import KinenError
+from kinen.storage import private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,13 +89,17 @@ def _full_text() -> Finding:
 
 def _writable(home: str) -> Finding:
     try:
-        config.write_atomic(os.path.join(home, ".doctor"), "")
+        private.write(os.path.join(home, ".doctor"), "")
         os.unlink(os.path.join(home, ".doctor"))
+        tightened, links = private.audit(home)
     except (OSError, KinenError) as error:
         return Finding(
             "data folder", False, f"{home}: {error}", "set KINEN_HOME to a folder of yours"
         )
-    return Finding("data folder", True, home)
+    if links:
+        return Finding("data folder", False, f"{links[0]} is a link", f"rm {links[0]}")
+    closed = f"; closed to others: {tightened} files and folders" if tightened else ""
+    return Finding("data folder", True, f"{home}{closed}")
 
 
 def _daemon(home: str) -> Finding:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kinen import wire
 from kinen.daemon import diary
 from kinen.errors import KinenError
+from kinen.storage import private
 
 STARTING, STOPPING, DYING = 15.0, 10.0, 3.0
 """Seconds that it may take to listen, to end, and to end if it does not listen."""
@@ -47,7 +48,7 @@ def start(home: str) -> tuple[dict[str, Any], bool]:
     seen = look(home)
     if seen.state:
         return seen.state, False
-    os.makedirs(home, mode=0o700, exist_ok=True)
+    private.folder(home)
     pid = 0 if seen.held else wire.spawn(home)
     end = time.monotonic() + STARTING
     while time.monotonic() < end:
@@ -106,8 +107,8 @@ def _put_away(home: str, why: str) -> bool:
 def holder(home: str) -> int:
     """The pid of the one that holds the lock, 0 if it does not say."""
     path = os.path.join(home, wire.LOCK)
-    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
-        return int(file.read())
+    with contextlib.suppress(OSError, ValueError):
+        return int(private.read(path))
     return int(diary.read(home).get("pid") or 0)
 
 
@@ -123,8 +124,7 @@ def tail(home: str, count: int) -> list[str]:
     for name in (f"{wire.LOG}.1", wire.LOG):
         with contextlib.suppress(OSError):
             path = os.path.join(home, name)
-            with open(path, encoding="utf-8", errors="replace") as file:
-                lines += file.read().splitlines()
+            lines += private.read(path).decode("utf-8", "replace").splitlines()
     return lines[-count:] if count else lines
 
 

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen import __version__, entrance
-from kinen.config import write_atomic
+from kinen.storage import private
 from kinen.text import iso
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ log = logging.getLogger("kinen.daemon")
 def read(home: str) -> dict[str, Any]:
     """What the last daemon wrote; empty if there was none, or it cannot be read."""
     with contextlib.suppress(OSError, ValueError):
-        with open(os.path.join(home, FILE), encoding="utf-8") as file:
-            found = json.load(file)
+        found = json.loads(private.read(os.path.join(home, FILE)))
         if isinstance(found, dict):
             return found
     return {}
@@ -90,4 +89,4 @@ class Diary:
         told = json.dumps({**self.about, "happened": self.happened}, ensure_ascii=False, indent=1)
         with contextlib.suppress(OSError):  # a full disk must not end us
             os.stat(self._home)  # what is gone stays gone
-            write_atomic(os.path.join(self._home, FILE), told + "\n")
+            private.write(os.path.join(self._home, FILE), told + "\n")

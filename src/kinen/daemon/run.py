@@ -21,6 +21,7 @@ from kinen.daemon.diary import Diary
 from kinen.daemon.guard import by_socket, failure
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.memory import Memory
+from kinen.storage import private
 
 if TYPE_CHECKING:
     from kinen.daemon.syncs import Syncs
@@ -55,7 +56,7 @@ def run(options: Options) -> None:
     os.environ["KINEN_HOME"] = home
     os.environ[GUARD] = "1"
     os.umask(0o077)
-    os.makedirs(home, mode=0o700, exist_ok=True)
+    private.folder(home)
     lock = _locked(home)
     try:
         os.chdir(os.path.abspath(os.sep))
@@ -85,8 +86,16 @@ class _Masking(logging.Formatter):
         return entrance.name(super().format(record))
 
 
+class PrivateLog(RotatingFileHandler):
+    """A log that only its owner may read, and that follows no link."""
+
+    def _open(self) -> Any:
+        return open(self.baseFilename, self.mode, encoding="utf-8", opener=private.opener)
+
+
 def _log_to(path: str) -> None:
-    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, delay=True)
+    os.close(private.opener(path, os.O_WRONLY | os.O_CREAT))  # a link is refused
+    handler = PrivateLog(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, delay=True)
     form = _Masking("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     form.converter = time.gmtime
     handler.setFormatter(form)
@@ -136,7 +145,7 @@ class Daemon:
             self._port = door.getsockname()[1]
         if not path:
             told = f"{self._port} {self._token}\n"
-            config.write_atomic(os.path.join(self.home, wire.PORT), told)
+            private.write(os.path.join(self.home, wire.PORT), told)
             return made
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # of one that was killed: we hold the lock

@@ -7,7 +7,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from kinen.config import write_atomic
+from kinen.storage import private
 from kinen.text import iso, now
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def write_about(path: str, state: Status) -> None:
     """Write the file anew; when the space was first indexed stays as it was."""
     created = iso(now())
-    with contextlib.suppress(OSError, ValueError, KeyError), open(path, encoding="utf-8") as file:
-        created = json.load(file)["created_at"]
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        created = json.loads(private.read(path))["created_at"]
     about = {
         "space_origin": state.origin,
         "space_name": state.name,
@@ -31,7 +31,7 @@ def write_about(path: str, state: Status) -> None:
         "chunks_count": state.counts.chunks,
         "edges_count": state.counts.edges,
     }
-    write_atomic(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+    private.write(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 
 
 def size_of(folder: str) -> int:

@@ -11,6 +11,7 @@ import os
 import sqlite3
 
 from kinen.database import BUSY_MS, integrity, remove_database, statements, translated, writing
+from kinen.storage import private
 
 SCHEMA = 4
 
@@ -102,7 +103,10 @@ CREATE TABLE texts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 def connect(path: str) -> sqlite3.Connection:
     """A connection in WAL mode whose transactions are only ever begun by `writing`."""
     db = sqlite3.connect(
-        path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False
+        private.database(path),
+        isolation_level=None,
+        timeout=BUSY_MS / 1000,
+        check_same_thread=False,
     )
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=NORMAL")

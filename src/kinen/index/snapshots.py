@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.database import BUSY_MS, remove_database, translated
 from kinen.errors import NotFound, StoreError
 from kinen.index.schema import SCHEMA
+from kinen.storage import private
 from kinen.text import iso
 
 if TYPE_CHECKING:
@@ -40,9 +41,10 @@ def create(index: str, folder: str, now: float, *, automatic: bool = False) -> S
         head = (row.fetchone() or ("",))[0]
         moment = iso(now).replace("-", "").replace(":", "").replace(".", "")[:18] + "Z"
         name = f"{moment}-{head or 'none'}{'-auto' if automatic else ''}"
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        private.folder(folder)
         draft = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
         try:
+            private.database(draft)
             with translated(draft), contextlib.closing(sqlite3.connect(draft)) as copy:
                 source.backup(copy)
             os.replace(draft, os.path.join(folder, f"{name}.db"))

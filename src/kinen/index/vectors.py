@@ -10,6 +10,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.storage import private
+
 if TYPE_CHECKING:
     import sqlite3
 
@@ -112,7 +114,7 @@ def _read(path: str, stamp: dict[str, str]) -> Scan | None:
     import numpy as np
 
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=private.opener) as file:
             head = json.loads(file.read(HEADER).rstrip(b"\0") or b"{}")
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError):
@@ -153,7 +155,7 @@ def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str
     n, coded = len(rows), len(rows) > EXACT and dims % 64 == 0
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=private.opener) as file:
             head = json.dumps({**stamp, "n": n, "dims": dims, "coded": coded}).encode()
             file.write(head.ljust(HEADER, b"\0"))
             file.write(np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes())

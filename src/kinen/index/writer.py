@@ -17,6 +17,7 @@ from kinen.index.schema import (
     open_database,
 )
 from kinen.model import JOURNAL_KINDS, Report, State
+from kinen.storage import private
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
@@ -345,7 +346,7 @@ def _link_row(row: int | None, n: int, link: Link) -> tuple[object, ...]:
 @contextlib.contextmanager
 def sync_lock(path: str, wait: float) -> Iterator[None]:
     """One sync at a time per space. SQLite's own lock: portable, and gone with its process."""
-    db = sqlite3.connect(path, isolation_level=None, timeout=wait)
+    db = sqlite3.connect(private.database(path), isolation_level=None, timeout=wait)
     try:
         try:
             db.execute("BEGIN EXCLUSIVE")

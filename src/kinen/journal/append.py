@@ -9,6 +9,8 @@ import os
 import sqlite3
 import time
 
+from kinen.storage import private
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -128,7 +130,10 @@ def encoded(value: Any) -> str:
 def connect(path: str, timeout_ms: int) -> sqlite3.Connection:
     """The journal, brought up to date; a newer one is refused with sqlite3.NotSupportedError."""
     db = sqlite3.connect(
-        path, timeout=timeout_ms / 1000, isolation_level=None, check_same_thread=False
+        private.database(path),
+        timeout=timeout_ms / 1000,
+        isolation_level=None,
+        check_same_thread=False,
     )
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -183,8 +188,9 @@ def keep(
     has moved is forgotten with it, and the next one would have to read it all.
     """
     try:
-        os.makedirs(data, mode=0o700, exist_ok=True)
+        private.folder(data)
         path = os.path.join(data, "journal.db")
+        file = private.identity(private.database(path))
         db = connect(path, timeout_ms)
         held.append(db)
         files = waiting(spools)
@@ -195,6 +201,8 @@ def keep(
         if before:
             before(db)
         insert(db, [one])
+        if private.identity(path) != file or not file[1]:
+            raise OSError(path)  # the home was moved or deleted: what was written is in no file
         remember(db, data)
     except Exception:  # whatever it is: an event that is not written waits in the spool
         from kinen.journal.spool import put

@@ -11,6 +11,7 @@ import contextlib
 import os
 
 from kinen.journal.append import COLUMNS, LATEST, elsewhere, insert, only_ours
+from kinen.storage import private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,17 +53,17 @@ def _name(id_: str) -> str:
 def _ours(folder: str) -> str:
     """The folder, once it is certain that nobody else made it to read along."""
     top = os.path.dirname(os.path.dirname(folder))
-    os.makedirs(top, mode=0o700, exist_ok=True)
+    private.folder(top, tighten=False)  # one that others made or could write to is refused
     only_ours(folder)
     return folder
 
 
 def _write(folder: str, name: str, data: bytes) -> str:
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    private.folder(folder)
     path = os.path.join(folder, name)
     draft = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(draft, "xb", opener=_private) as file:
+        with open(draft, "xb", opener=private.opener) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -74,10 +75,6 @@ def _write(folder: str, name: str, data: bytes) -> str:
     return path
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def _reserve(folder: str) -> str:
     return os.path.join(os.path.dirname(folder), ".reserve")
 
@@ -87,8 +84,8 @@ def keep_reserve(folder: str) -> None:
     path = _reserve(folder)
     with contextlib.suppress(OSError):
         if not os.path.exists(path):
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            with open(path, "xb", opener=_private) as file:
+            private.folder(os.path.dirname(path))
+            with open(path, "xb", opener=private.opener) as file:
                 file.write(os.urandom(RESERVE))
 
 
@@ -111,8 +108,7 @@ def _read(path: str) -> Row:
     import json
 
     try:
-        with open(path, "rb") as file:
-            found = json.load(file)
+        found = json.loads(private.read(path))
         if _sound(found) and _name(found[0]) == os.path.basename(path):
             return tuple(found)
     except FileNotFoundError:

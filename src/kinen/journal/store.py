@@ -15,6 +15,7 @@ from kinen.errors import Busy, NotFound, StoreError
 from kinen.journal import append, reading
 from kinen.journal.quick import IDLE, STALE_MS
 from kinen.journal.summary import summarize
+from kinen.storage import private
 from kinen.text import iso
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Journal:
         self.spools = spools
         self._patience = patience_ms
         self._db: sqlite3.Connection | None = None
+        self._file: tuple[int, int] = (0, 0)
 
     @property
     def exists(self) -> bool:
@@ -45,15 +47,22 @@ class Journal:
     @property
     def db(self) -> sqlite3.Connection:
         """The database, with everything that had been spooled written to it."""
+        if self._db is not None and not self._db.in_transaction and self._moved():
+            self.close()
         if self._db is None:
             from kinen.journal.spool import keep_reserve
 
             with self.translated():
-                os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+                private.folder(os.path.dirname(self.path))
                 self._db = append.connect(self.path, self._patience)
+            self._file = private.identity(self.path)
             keep_reserve(self.spools[0])
         self.drain(BRIEFLY_MS)
         return self._db
+
+    def _moved(self) -> bool:
+        """Whether the home was deleted or moved: what SQLite wrote then would be in no file."""
+        return private.identity(self.path) != self._file
 
     def ready(self) -> str:
         """The path of the database, up to date and with nothing left in the spool."""

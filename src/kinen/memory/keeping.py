@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from kinen import entrance
 from kinen.errors import NotFound, QueryError
 from kinen.memory.asking import Asking
+from kinen.storage import private
 from kinen.text import now
 
 if TYPE_CHECKING:
@@ -331,7 +332,14 @@ class Keeping(Asking):
                 return write(file)
         draft = f"{os.fspath(out)}.{os.getpid()}.tmp"
         try:
-            with open(draft, "x", encoding="utf-8", newline="\n", errors="surrogatepass") as file:
+            with open(
+                draft,
+                "x",
+                encoding="utf-8",
+                newline="\n",
+                errors="surrogatepass",
+                opener=private.opener,
+            ) as file:
                 counts = write(file)
                 file.flush()
                 os.fsync(file.fileno())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import config as configuration
 from kinen import space as spaces
 from kinen.errors import NotFound, SpaceError
-from kinen.storage import inside
+from kinen.storage import inside, private
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class Parts:
         self._stored: Cache | None = None
         self._model: Embedder | None = None
         self._models = models
-        self._opened = 0
+        self._opened = (0, 0)
         self._mendings: list[str] = []
         self._loaded: tuple[str, Scan | None] = ("", None)
         self._log: Journal | None = None
@@ -91,12 +91,12 @@ class Parts:
 
             path = self._file("index.db")
             self._index = Reader(path)
-            self._opened = _inode(path)
+            self._opened = private.identity(path)
         return self._index
 
     def renew(self) -> None:
         """Let go of an index that was put in place of another one since it was opened."""
-        if self._index is not None and _inode(self._file("index.db")) != self._opened:
+        if self._index is not None and private.identity(self._file("index.db")) != self._opened:
             self.close()
 
     @property
@@ -174,8 +174,7 @@ class Parts:
         return self._loaded[1]
 
     def _file(self, name: str) -> str:
-        os.makedirs(self.space.data, mode=0o700, exist_ok=True)
-        return os.path.join(self.space.data, name)
+        return os.path.join(private.folder(self.space.data), name)
 
     def _inside(self, path: str) -> str:
         """A path relative to the space; one that leads outside is refused."""
@@ -186,10 +185,3 @@ class Parts:
         if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return relative
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0

@@ -1,1 +1,1 @@
-"""How kinen reads and writes files that it did not make itself."""
+"""Files on disk: how kinen opens, creates and replaces them."""
