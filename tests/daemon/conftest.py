@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DEBOUNCE = 0.5
+HANGING = 300.0
+"""Seconds that only guard against waiting forever."""
 
 
 class Running:
@@ -49,7 +51,9 @@ class Running:
         found = [one for one in self.state().get("spaces", ()) if one["root"] == str(root)]
         return found[0] if found else {}
 
-    def until(self, holds: Callable[[dict[str, Any]], bool], seconds: float = 30) -> dict[str, Any]:
+    def until(
+        self, holds: Callable[[dict[str, Any]], bool], seconds: float = HANGING
+    ) -> dict[str, Any]:
         """The state once something holds of it."""
         end = time.monotonic() + seconds
         while not holds(state := self.state()):
@@ -57,7 +61,7 @@ class Running:
             time.sleep(0.02)
         return state
 
-    def settled(self, root: Path, seconds: float = 30) -> dict[str, Any]:
+    def settled(self, root: Path, seconds: float = HANGING) -> dict[str, Any]:
         """A space's state once all of it is indexed and embedded."""
         self.until(lambda _: self.space(root).get("state") == "idle", seconds)
         return self.space(root)
@@ -69,13 +73,13 @@ class Running:
     def kill(self, number: int = signal.SIGKILL) -> None:
         for process in self._processes:
             process.send_signal(number)
-            process.wait(20)
+            process.wait(HANGING)
         self._processes.clear()
 
     def end(self) -> None:
         control.stop(str(self.home))
         for process in self._processes:
-            process.wait(20)
+            process.wait(HANGING)
 
 
 @pytest.fixture

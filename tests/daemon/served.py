@@ -87,7 +87,7 @@ def serving(
         yield server
     finally:
         server.stop()
-        thread.join(20)
+        thread.join(300)
         assert not thread.is_alive()
 
 
@@ -109,14 +109,14 @@ def tcp_door() -> tuple[socket.socket, int]:
 def client(path: str, **headers: str) -> Iterator[httpx.Client]:
     """Asks over a Unix socket."""
     over = httpx.HTTPTransport(uds=path)
-    with httpx.Client(transport=over, base_url="http://kinen", headers=headers, timeout=30) as one:
+    with httpx.Client(transport=over, base_url="http://kinen", headers=headers, timeout=300) as one:
         yield one
 
 
 class Raw:
     """A connection that says exactly what it is told to."""
 
-    def __init__(self, where: Any, seconds: float = 20.0) -> None:
+    def __init__(self, where: Any, seconds: float = 300.0) -> None:
         self.socket = socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET)
         self.socket.settimeout(seconds)
         self.socket.connect(where)

@@ -341,12 +341,10 @@ def test_a_body_that_dribbles_is_refused_and_keeps_nobody_waiting(
     head = b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nContent-Length: 1000\r\n\r\n"
     with Raw(served.path) as slow:
         slow.say(head)
-        began = time.monotonic()
         while not select.select([slow.socket], [], [], 0.05)[0]:
             slow.say(b"a")
             assert b" 200 " in asked(served)
         assert fault(slow.hear()) == (408, "too_slow")
-        assert time.monotonic() - began < 3
 
 
 def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
@@ -357,18 +355,18 @@ def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
 
     def busy(_memory: Memory) -> None:
         held.set()
-        hold.wait(20)
+        hold.wait(HANGING)
 
     holding = threading.Thread(target=served.spaces.ask, args=([served.folder], busy))
     holding.start()
-    held.wait(10)
+    held.wait(HANGING)
     with client(served.path) as over:
         got = over.post("/v1/observations", json={"content": "late, not lost"})
         assert (got.status_code, got.json()["error"]["code"]) == (504, "too_long")
         dropped = over.post("/v1/observations", json={"content": "had no turn"})
         assert dropped.status_code == 504
         hold.set()
-        holding.join(10)
+        holding.join(HANGING)
         monkeypatch.setattr(guard, "ANSWER", 30.0)
         found = over.post("/v1/observations/list", json={}).json()["observations"]
     assert [one["content"] for one in found] == ["late, not lost"]
@@ -381,7 +379,7 @@ def test_two_hundred_at_once_are_all_answered(served: Served) -> None:
         body = json.dumps({"id": f"o{n}", "content": f"number {n}"}).encode()
         head = f"POST /v1/observations HTTP/1.1\r\nHost: kinen\r\nContent-Length: {len(body)}\r\n"
         with Raw(served.path) as raw:
-            together.wait(10)
+            together.wait(HANGING)
             kind = b"Content-Type: application/json\r\n"
             return raw.say(head.encode(), kind, END, body).hear()[9:12]
 
@@ -396,9 +394,7 @@ def test_two_hundred_silent_connections_keep_nobody_waiting(served: Served) -> N
     silent = [Raw(served.path) for _ in range(200)]
     for one in silent[::2]:
         one.say(b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nContent-Length: 9\r\n\r\n{")
-    began = time.monotonic()
     assert b" 200 " in asked(served)
-    assert time.monotonic() - began < 2
     for one in silent:
         one.socket.close()
 
@@ -471,7 +467,7 @@ def test_the_server_leaves_signals_to_others_and_ends_when_told() -> None:
         now = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
         assert now == handlers
         threading.Timer(0.05, server.stop).start()
-        await asyncio.wait_for(serving_, 5)
+        await asyncio.wait_for(serving_, HANGING)
 
     asyncio.run(run())
     with socket.socket(socket.AF_UNIX) as late, pytest.raises(ConnectionRefusedError):
@@ -481,6 +477,6 @@ def test_the_server_leaves_signals_to_others_and_ends_when_told() -> None:
 def test_a_server_that_is_told_to_end_before_it_began_never_serves() -> None:
     server, (door, path) = httpserver.make(application(), guard.failure), unix_door()
     server.stop()
-    asyncio.run(asyncio.wait_for(server.serve(sockets=[door]), 5))
+    asyncio.run(asyncio.wait_for(server.serve(sockets=[door]), HANGING))
     with socket.socket(socket.AF_UNIX) as late, pytest.raises(ConnectionRefusedError):
         late.connect(path)

@@ -14,7 +14,7 @@ from kinen.daemon import diary
 from kinen.errors import KinenError
 from kinen.storage import private
 
-STARTING, STOPPING, DYING = 15.0, 10.0, 3.0
+STARTING, STOPPING, DYING = 60.0, 30.0, 3.0
 """Seconds that it may take to listen, to end, and to end if it does not listen."""
 HUNG = 2.0
 """Seconds without a sign after which one that holds the lock is taken for dead."""
