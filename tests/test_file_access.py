@@ -20,6 +20,8 @@ HOME = "a file in kinen's own folder, or of the user, that no clone brings"
 ALLOWED = {
     "storage/folder.py": "the one way to a file inside a space",
     "storage/regular.py": "the one way to a regular file anywhere",
+    "storage/private.py": "the one way to a file of kinen's own",
+    "storage/atomic.py": "how a file is replaced as a whole",
     "registry.py": HOME,
     "index/masked.py": HOME,
     "loopback.py": HOME,

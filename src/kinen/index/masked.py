@@ -7,6 +7,7 @@ import os
 import shutil
 
 from kinen.database import remove_database
+from kinen.storage import private
 
 MARK = "index.masked"
 """The file that says that everything derived is masked."""
@@ -32,5 +33,5 @@ def remove_unmasked(data: str, *, masked: bool) -> bool:
             os.unlink(os.path.join(data, name))
     for name in ("snapshots", "answers"):
         shutil.rmtree(os.path.join(data, name), ignore_errors=True)
-    with open(mark, "x", encoding="utf-8"):
-        return True
+    os.close(private.opener(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    return True

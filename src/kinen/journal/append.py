@@ -224,7 +224,7 @@ def remember(db: sqlite3.Connection, data: str) -> None:
     """Note how far the journal goes, in a file beside it: see `missing`."""
     last = db.execute("SELECT IFNULL(MAX(seq), 0) FROM observations").fetchone()[0]
     try:
-        file = os.open(os.path.join(data, SEEN), os.O_RDWR | os.O_CREAT, 0o600)
+        file = private.opener(os.path.join(data, SEEN), os.O_RDWR | os.O_CREAT)
     except OSError:
         return
     try:
