@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ from kinen import config, registry, render
 from kinen import space as spaces
 from kinen.daemon.guard import JSON
 from kinen.errors import QueryError, SpaceError
+from kinen.memory.spaces import ASK, JOURNAL
 from kinen.model import KINDS
 from kinen.text import iso, now, parse_time
 
@@ -43,6 +45,7 @@ class Door:
     """Takes questions to memories: in a thread, and to each space one at a time.
 
     Whoever waits for a turn takes no thread, so that a space with much to do holds up no other.
+    What only writes to the journal has turns and threads of its own.
     """
 
     def __init__(
@@ -50,15 +53,16 @@ class Door:
     ) -> None:
         self.hub, self.state, self.default = hub, state, default
         self._spaces = spaces
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._threads = CapacityLimiter(THREADS)
+        self._turns: dict[tuple[str, str], asyncio.Lock] = {}
+        self._threads = {lane: CapacityLimiter(THREADS) for lane in (ASK, JOURNAL)}
 
-    async def ask(self, name: str, call: Callable[[Memory], T]) -> T:
+    async def ask(self, name: str, call: Callable[[Memory], T], *, lane: str = ASK) -> T:
         """The answer of a space; who no longer waits for it leaves it to end by itself."""
-        root = await self.thread(self._root, name)
-        turn = self._turns.setdefault(root, asyncio.Lock())
+        root = await self.thread(self._root, name, lane=lane)
+        turn = self._turns.setdefault((root, lane), asyncio.Lock())
         await turn.acquire()
-        work = asyncio.ensure_future(self.thread(self._spaces.ask, [root], call))
+        ask = partial(self._spaces.ask, [root], call, lane=lane)
+        work = asyncio.ensure_future(self.thread(ask, lane=lane))
         work.add_done_callback(lambda _: turn.release())
         return await _lasting(work)
 
@@ -67,8 +71,8 @@ class Door:
         root = await self.thread(self._root, name)
         return await _lasting(asyncio.ensure_future(self.thread(self._spaces.apart, [root], call)))
 
-    async def thread(self, call: Callable[..., T], *given: Any) -> T:
-        return await to_thread.run_sync(call, *given, limiter=self._threads)
+    async def thread(self, call: Callable[..., T], *given: Any, lane: str = ASK) -> T:
+        return await to_thread.run_sync(call, *given, limiter=self._threads[lane])
 
     def _root(self, name: str) -> str:
         """The folder of the space that a header names."""
@@ -101,8 +105,10 @@ class Here:
     def __init__(self, door: Door, name: str) -> None:
         self.door, self.name = door, name
 
-    async def ask(self, call: Callable[[Memory], T], *, apart: bool = False) -> T:
-        return await (self.door.apart if apart else self.door.ask)(self.name, call)
+    async def ask(self, call: Callable[[Memory], T], *, apart: bool = False, lane: str = ASK) -> T:
+        if apart:
+            return await self.door.apart(self.name, call)
+        return await self.door.ask(self.name, call, lane=lane)
 
     def tell(self, kind: str, memory: Memory, done: Any) -> None:
         """Tell those who listen that something was written."""
@@ -132,20 +138,23 @@ class Routes(APIRouter):
     """Endpoints that are functions of a memory: what they return is the answer's JSON."""
 
     def on(
-        self, methods: str, path: str, gives: Any, writes: str = "", **more: Any
+        self, methods: str, path: str, gives: Any, writes: str = "", lane: str = ASK, **more: Any
     ) -> Callable[[Call], Call]:
-        """Have a function answer at a path; its further parameters are those of the request."""
+        """Have a function answer at a path; its further parameters are those of the request.
+
+        With the lane JOURNAL the function may not use the index: it must not wait for a search.
+        """
 
         def wrap(call: Call) -> Call:
             for method in methods.split():
-                route = _endpoint(call, writes, query=method == "GET")
+                route = _endpoint(call, writes, lane, query=method == "GET")
                 self.add_api_route(path, route, methods=[method], response_model=gives, **more)
             return call
 
         return wrap
 
 
-def _endpoint(call: Call, writes: str, *, query: bool) -> Call:
+def _endpoint(call: Call, writes: str, lane: str, *, query: bool) -> Call:
     async def endpoint(at: Here, **given: Any) -> Response:
         def work(memory: Memory) -> Response:
             found = call(memory, **given)
@@ -153,7 +162,8 @@ def _endpoint(call: Call, writes: str, *, query: bool) -> Call:
                 at.tell(writes, memory, found)
             return found if isinstance(found, Response) else answer(found)
 
-        return await at.ask(work, apart=any(getattr(one, "long", False) for one in given.values()))
+        long = any(getattr(one, "long", False) for one in given.values())
+        return await at.ask(work, apart=long, lane=lane)
 
     own = inspect.signature(call)
     memory, *rest = own.parameters.values()

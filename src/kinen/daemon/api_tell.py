@@ -17,6 +17,7 @@ from kinen.entries import Scope
 from kinen.errors import Busy, QueryError, StoreError
 from kinen.injected import without_injected
 from kinen.memory import Memory
+from kinen.memory.spaces import JOURNAL
 from kinen.render.entries import entry_json, loaded_json
 
 router = Routes()
@@ -40,7 +41,7 @@ class Spool(SpooledTemporaryFile[bytes]):
 # Observations
 
 
-@router.on("POST", "/observations", forms.Kept, "observation")
+@router.on("POST", "/observations", forms.Kept, "observation", JOURNAL)
 def observe(memory: Memory, asked: models.Observe) -> Any:
     """Keep something that happened; when this answers, it is on disk, its secrets masked."""
     there = bool(asked.id) and memory.observed(asked.id)
@@ -83,7 +84,7 @@ def forget_observation(memory: Memory, id: Id) -> Any:  # noqa: A002
 # Capsules
 
 
-@router.on("POST", "/capsules", forms.Capsule, "capsule")
+@router.on("POST", "/capsules", forms.Capsule, "capsule", JOURNAL)
 def open_capsule(memory: Memory, asked: models.Open) -> Any:
     """Begin a capsule: a session, or a step of a workflow."""
     how: Any = {"type": asked.type, "resume": asked.resume, "id": asked.id}

@@ -11,6 +11,7 @@ from kinen.injected import marked, without_injected
 from kinen.mcp import models
 from kinen.mcp.tool import Answer, Names, Texts, Tool, place
 from kinen.memory import Memory
+from kinen.memory.spaces import JOURNAL
 from kinen.render.entries import checkpoint_json, entry_json, plan_json
 from kinen.text import estimate, now, parse_time
 from kinen.vocabulary import EVENTS
@@ -131,6 +132,7 @@ class Observe(Tool):
     titled = "Keep an observation"
     gives = models.Observation
     writes = True
+    lane = JOURNAL
     repeats = False
 
     content: str = Field(

@@ -10,6 +10,7 @@ from kinen import question
 from kinen.entrance import plain_values
 from kinen.mcp.models import Value
 from kinen.memory import Memory
+from kinen.memory.spaces import ASK
 from kinen.model import KINDS
 
 
@@ -28,6 +29,8 @@ class Tool(BaseModel):
     titled: ClassVar[str]
     gives: ClassVar[type[Value]]
     writes: ClassVar[bool] = False
+    lane: ClassVar[str] = ASK
+    """Which of the space's memories answers; JOURNAL for what must not wait for a search."""
     repeats: ClassVar[bool] = True
     """Whether the same call again changes nothing more."""
     _client: str = PrivateAttr("")

@@ -1,4 +1,8 @@
-"""The memories that a server has open: one per space, and one question at a time to each."""
+"""The memories that a server has open: two per space, one for questions and one for writing.
+
+Each is used by one request at a time. Writing to the journal has a memory and a lock of its own, so
+that it never waits for a search, and a search never waits for it.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,10 @@ PATIENCE = 2.0
 """Seconds that a question has to end when the server does."""
 
 
+ASK, JOURNAL = "ask", "journal"
+"""Lanes: for everything that reads the index, and for what only writes to the journal."""
+
+
 class Kept(NamedTuple):
     memory: Memory
     lock: Lock
@@ -30,12 +38,12 @@ class Spaces:
     def __init__(self, memory: Memory | Open) -> None:
         self.fixed = isinstance(memory, Memory)
         self._open: Open = memory if not isinstance(memory, Memory) else lambda _: memory
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[tuple[str, str], Kept] = {}
         self._guard = Lock()
 
-    def ask(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
-        """Ask the memory of the first folder that is in a space."""
-        memory, lock = self._keep(self._first(folders))
+    def ask(self, folders: Sequence[str], call: Callable[[Memory], T], *, lane: str = ASK) -> T:
+        """Ask the memory of the first folder that is in a space, in turn with its lane."""
+        memory, lock = self._keep(self._first(folders), lane)
         with lock:
             memory.renew()
             return call(memory)
@@ -48,8 +56,8 @@ class Spaces:
             return call(memory)
 
     def close(self) -> None:
-        for memory, lock in self._kept.values():
-            if not self.fixed and lock.acquire(timeout=PATIENCE):
+        for (_, lane), (memory, lock) in self._kept.items():
+            if (not self.fixed or lane != ASK) and lock.acquire(timeout=PATIENCE):
                 memory.close()
                 lock.release()
 
@@ -65,13 +73,17 @@ class Spaces:
         except SpaceError as error:
             raise told or error from None
 
-    def _keep(self, made: Memory) -> Kept:
+    def _keep(self, made: Memory, lane: str) -> Kept:
         """The open memory of the same space, unless its settings or its data have moved since."""
+        key = (made.space.root, lane)
         with self._guard:
-            known = self._kept.get(made.space.root)
+            known = self._kept.get(key)
             if known and _alike(known.memory, made):
                 return known
-            kept = self._kept[made.space.root] = Kept(made, Lock())
+            if self.fixed and lane != ASK:
+                made = Memory(made.space, made.config)
+            kept = Kept(made, Lock())
+            self._kept[key] = kept
         if known:
             with known.lock:
                 known.memory.close()

@@ -32,7 +32,9 @@ FIRST_SEARCH_SECONDS = 10.0
 """How long the first search of a space embeds before it answers with what there is."""
 FOLLOWED = 500
 """So many new entries of the journal are taken in by a question itself, in one transaction."""
-
+FOLLOW_MS = 1000
+"""How long a question waits for another process that writes to the index."""
+LATER = "the journal is still being indexed: more will be found later"
 
 SMALL, EMBED_SECONDS = 20_000, 2.0
 """Up to so many chunks a search embeds what is new by itself, for so many seconds at most."""
@@ -220,7 +222,11 @@ class Syncing(Parts):
         behind = end[1] - int(known[1]) + end[2] - int(known[2])
         with contextlib.closing(Writer(self._file("index.db"))) as writer:
             if end[0] == known[0] and behind <= FOLLOWED:
-                writer.follow(self._entries)
+                writer.db.execute(f"PRAGMA busy_timeout={FOLLOW_MS}")
+                try:
+                    writer.follow(self._entries)
+                except Busy:
+                    notes.append(LATER)
                 return notes
             from kinen.index.sync import Job, sync_text
             from kinen.index.writer import sync_lock
@@ -230,7 +236,7 @@ class Syncing(Parts):
                     sync_text(Job(writer, self._cache, _silent), [self._entries])
                     writer.count_chunks()
             except Busy:
-                notes.append("the journal is still being indexed: more will be found later")
+                notes.append(LATER)
         return notes
 
     def _follow_past(self) -> list[str]:
