@@ -17,7 +17,7 @@ BASE = {
     *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
     "configkeys",
     *("gitdir", "registry", "space", "route", "vocabulary", "characters", "gitcommand"),
-    "entrance",
+    *("entrance", "budget"),
     "storage",
     *("secret_shapes", "secret_names", "injected", "lineage", "answers", "question", "wire"),
     *("brief", "loopback", "httpserver"),

@@ -22,6 +22,9 @@ class IndexSection(NamedTuple):
     chunk_size: int = 512
     chunk_overlap: int = 50
     max_file_mb: int = 64
+    max_text_mb: int = 6
+    file_seconds: int = 10
+    file_memory_mb: int = 400
 
 
 class SearchSection(NamedTuple):
@@ -156,6 +159,9 @@ ROWS = {
         Row("index", "chunk_size", "int", "most tokens in a chunk", 32, 8192),
         Row("index", "chunk_overlap", "int", "tokens shared by neighbours", 0, 4096),
         Row("index", "max_file_mb", "int", "larger files are skipped", 1, 4096),
+        Row("index", "max_text_mb", "int", "of longer texts only so much is indexed", 1, 4096),
+        Row("index", "file_seconds", "int", "longest time that reading a PDF may take", 1, 3600),
+        Row("index", "file_memory_mb", "int", "most memory that reading a PDF may take", 64, 65536),
         Row("search", "default_mode", "choice", "how hits are found", choices=MODES),
         Row("search", "default_limit", "int", "how many hits", 1, 1000),
         Row("search", "context_chunks", "int", "chunks shown around a hit", 0, 50),

@@ -87,6 +87,8 @@ class Document(NamedTuple):
     """False when nothing in it says when it happened, and `at` is the file's own time."""
     segment: str = ""
     """What it is embedded and shown with: the stretch of a session that it is part of."""
+    cut: str = ""
+    """Why only the beginning of its text was read; empty when all of it was."""
 
 
 class Commit(NamedTuple):
@@ -156,6 +158,8 @@ class Extract(NamedTuple):
     parts: tuple[Part, ...]
     title: str = ""
     metadata: Mapping[str, Any] | None = None
+    cut: str = ""
+    """Why only the beginning was read; empty when all of it was."""
 
 
 class State(NamedTuple):
@@ -164,14 +168,14 @@ class State(NamedTuple):
     stamp: str
     digest: str
     reason: str = ""
-    """Why it was skipped; empty when it was indexed."""
+    """Why it was skipped, or indexed only in part; empty when all of it was indexed."""
 
 
 class Change(NamedTuple):
     """One key of a source that is no longer as the index knows it.
 
-    With a document it is (re)indexed; with a reason it is remembered as skipped; with neither,
-    only its stamp moved. A key that vanished comes with `removed`.
+    With a document it is (re)indexed; with a reason and no document it is remembered as skipped;
+    with neither, only its stamp moved. A key that vanished comes with `removed`.
     """
 
     key: str

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 class Extractor(Protocol):
     """Turns the bytes of one file into text, or raises Unreadable with the reason."""
 
-    def __call__(self, path: Path, data: bytes) -> Extract: ...
+    def __call__(self, path: Path, data: bytes, most: int = ...) -> Extract:
+        """`most` is how many characters of text are read; Extract.cut says if there are more."""
+        ...
 
 
 class Embedder(Protocol):

@@ -1,6 +1,6 @@
 """What somebody asks, in their own words, as a query: the same for every surface."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
@@ -13,6 +13,30 @@ if TYPE_CHECKING:
 
 TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight")
 """Types of checkpoints and memories, which cut across kinds of records."""
+
+
+MOST = {"limit": 1000, "context": 50, "budget": 1_000_000}
+"""The largest numbers that a question may ask for."""
+LONGEST = 10_000
+"""Characters of a question."""
+NAMES = 100
+"""Tags, paths, types or files that a question may name of each."""
+
+
+def _check_size(text: str, names: Mapping[str, Collection[str]], numbers: dict[str, float]) -> None:
+    """Refuse what would take long, before anything is done for it."""
+    if len(text) > LONGEST:
+        raise QueryError(f"the query has {len(text):,} characters", f"ask in at most {LONGEST:,}")
+    for name, values in names.items():
+        if len(values) > NAMES:
+            raise QueryError(f"{len(values):,} {name}", f"name at most {NAMES}")
+        if any(len(value) > LONGEST for value in values):
+            raise QueryError(
+                f"one of the {name} is too long", f"use at most {LONGEST:,} characters"
+            )
+    for name, number in numbers.items():
+        if number > MOST[name]:
+            raise QueryError(f"{name} {number:,} is too much", f"use at most {MOST[name]:,}")
 
 
 def search_query(
@@ -39,6 +63,15 @@ def search_query(
 
     `types` are of records, `kinds` of observations, `near` paths as the repository has them now.
     """
+    names = {
+        "types": tuple(types),
+        "kinds": tuple(kinds),
+        "tags": tuple(tags),
+        "paths": tuple(paths),
+        "near": tuple(near),
+    }
+    _check_size(text, names, {"limit": limit, "context": context})
+    types, kinds, tags, paths, near = names.values()
     return Query(
         text,
         limit=limit or settings.default_limit,
@@ -80,7 +113,10 @@ def recall_query(
         raise QueryError(f"limit {limit} asks for nothing", "use --limit 1 or more")
     if not 0 <= min_similarity <= 1:
         raise QueryError("--min-similarity is a cosine", "use a number from 0 to 1")
-    tags, files, symbols = tuple(tags), tuple(files), tuple(symbols)
+    types, tags = tuple(types), tuple(tags)
+    files, symbols = tuple(files), tuple(symbols)
+    names_given = {"types": types, "tags": tags, "files": files, "symbols": symbols}
+    _check_size(text, names_given, {"limit": limit, "budget": budget})
     if not all(map(str.strip, (*files, *symbols, *tags))):
         raise QueryError("--file, --symbol or --tag is empty", "name one, or leave it away")
     names = listed(types)

@@ -132,12 +132,20 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     Parts of identifiers are asked for beside the whole; runs of CJK characters become phrases.
     """
     found: dict[str, None] = {}
-    for word in words(text):
+    decisive: dict[str, None] = {}
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if word in found:
+            continue
         runs = spaced_cjk(word)
         split = parts(word) if not runs else []
         wanted = runs or [word, *(split if len(split) > 1 else ())]
-        found.update(dict.fromkeys(one.lower() for one in wanted))
-    decisive = [word for word in found if word not in STOP_WORDS]
+        for term in wanted:
+            found[term.lower()] = None
+            if term.lower() not in STOP_WORDS:
+                decisive[term.lower()] = None
+        if len(decisive) >= limit:
+            break  # a text of a megabyte is not read to the end for its first words
     return tuple(decisive or found)[:limit]
 
 

@@ -581,7 +581,6 @@ def test_a_space_with_much_to_do_holds_up_no_other(tmp_path: Path) -> None:
         held.set()
         hold.wait(20)
 
-    said = {"content": "a"}
     with serving(app, door), client(path) as over:
         slow, quick = ({"X-Kinen-Space": str(tmp_path / name)} for name in ("slow", "quick"))
         holding = threading.Thread(target=spaces.ask, args=([str(tmp_path / "slow")], busy))
@@ -590,12 +589,12 @@ def test_a_space_with_much_to_do_holds_up_no_other(tmp_path: Path) -> None:
         codes: list[int] = []
 
         def wait() -> None:
-            codes.append(over.post("/v1/observations", json=said, headers=slow).status_code)
+            codes.append(over.post("/v1/observations/list", json={}, headers=slow).status_code)
 
         waiting = [threading.Thread(target=wait) for _ in range(40)]
         for one in waiting:
             one.start()
-        assert over.post("/v1/observations", json=said, headers=quick).status_code == 200
+        assert over.post("/v1/observations/list", json={}, headers=quick).status_code == 200
         assert codes == []
         hold.set()
         for one in (holding, *waiting):

@@ -62,12 +62,13 @@ def index(
 @in_space
 @for_scripts
 def status(space: str | None, as_json: bool) -> int:
-    """What is in the index, and which files could not be read, each with its reason."""
+    """What is in the index, and which files could not be read or not all, each with its reason."""
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
         state = memory.status()
         skipped = memory.skipped()
+        partly = memory.partly_read()
     if as_json:
         shown = {
             "space": state.name,
@@ -75,7 +76,10 @@ def status(space: str | None, as_json: bool) -> int:
             "counts": render.counts_json(state.counts),
             "types": state.kinds,
             "pending": state.pending,
-            "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
+            "skipped": [
+                {"path": path, "reason": reason, "partly": path in partly}
+                for path, reason in skipped
+            ],
         }
         print(render.to_json(shown))
         return 0
@@ -84,8 +88,11 @@ def status(space: str | None, as_json: bool) -> int:
     print(f"{counts.edges:,} links, {counts.broken:,} broken")
     print(f"last synced {state.synced or 'never'}")
     style = colours()
+    if state.pending:
+        print(f"{state.pending:,} chunks wait for their vectors")
     for path, reason in skipped:
-        print(f"{style('warn', 'skipped')} {path}: {reason}")
+        what = "cut" if path in partly else "skipped"
+        print(f"{style('warn', what)} {path}: {reason}")
     return 0
 
 
@@ -128,5 +135,5 @@ def run(
     for remark in report.notes:
         note(remark)
     if counts.skipped:
-        note(f"{counts.skipped:,} files could not be read: `kinen index status` says why")
+        note(f"{counts.skipped:,} files could not be read in full: `kinen index status` says why")
     return fail(f"embedding stopped: {report.failure}") if report.failure else 0

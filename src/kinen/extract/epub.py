@@ -12,6 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import PAGES, decode, html, suffix_of
 from kinen.model import Extract, Part
@@ -57,8 +58,11 @@ class _Package(NamedTuple):
     metadata: dict[str, Any]
 
 
-def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
-    """The chapters in reading order, each by its sections."""
+def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noqa: ARG001
+    """The chapters in reading order, each by its sections.
+
+    Of a book with more markup than is read of one file, the first chapters.
+    """
     if not data:
         raise Unreadable("empty file")
     with _Book(data) as book:
@@ -67,18 +71,40 @@ def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
         contents = _contents(book, package)
         parts: list[Part] = []
         locked = 0
-        for item in package.spine:
+        cut = ""
+        allowance = _Allowance(2 * most)
+        for n, item in enumerate(package.spine):
             if item.path in encrypted or book.locked(item.path):
                 locked += 1
             elif "nav" not in item.properties and book.has(item.path):
                 last = parts[-1].title if parts else ""
-                parts += _chapter(book.text(item.path), contents.get(item.path, []), last)
+                markup, cut = allowance.take(book.text(item.path, most=allowance.characters))
+                parts += _chapter(markup, contents.get(item.path, []), last)
+            if cut:
+                cut = f"only the first {n + 1} of {len(package.spine)} chapters were read: {cut}"
+                break
     if not parts:
         raise Unreadable("encrypted EPUB (DRM)" if locked else "no text in it (only images?)")
     metadata = package.metadata
     if locked:
         metadata["note"] = f"{locked} of {len(package.spine)} chapters are encrypted"
-    return Extract(tuple(parts), metadata.pop("title", ""), metadata)
+    return Extract(tuple(parts), metadata.pop("title", ""), metadata, cut)
+
+
+class _Allowance:
+    """How much markup of a book may still be parsed."""
+
+    def __init__(self, characters: int) -> None:
+        self.characters = characters
+        self._tags = budget.MARKUP
+
+    def take(self, markup: str) -> budget.Cut:
+        """The part of a chapter that is within what is left."""
+        limit = budget.HTML[0]._replace(most=self._tags)
+        text, cut = budget.bound(markup, [limit], max(1, self.characters - 1))
+        self.characters -= len(text)
+        self._tags -= text.count("<")
+        return budget.Cut(text, "it is too long" if cut else "")
 
 
 class _Book:
@@ -108,22 +134,23 @@ class _Book:
         entry = self._entries.get(name)
         return entry is not None and bool(entry.flag_bits & 1)
 
-    def text(self, name: str) -> str:
-        """The text of one file, or nothing if it is damaged."""
-        data = self._read(self._entries[name])
+    def text(self, name: str, most: int = budget.TEXT) -> str:
+        """The text of one file, at most so many bytes of it, or nothing if it is damaged."""
+        data = self._read(self._entries[name], most)
         try:
             return decode(data, html.charset(data))
         except Unreadable:
             return ""
 
-    def _read(self, entry: zipfile.ZipInfo) -> bytes:
+    def _read(self, entry: zipfile.ZipInfo, most: int) -> bytes:
         # zipfile never gives more than the size that the directory declares.
-        self._left -= entry.file_size
+        self._left -= min(entry.file_size, most)
         bomb = entry.file_size > max(SMALL, MAX_RATIO * entry.compress_size)
         if self._left < 0 or bomb:
             raise Unreadable("too large when unpacked")
         try:
-            return self._zip.read(entry)
+            with self._zip.open(entry) as file:
+                return file.read(most)
         except _DAMAGE:
             return b""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import decode
 from kinen.model import Extract, Part
@@ -47,11 +49,12 @@ _KNOWN_CHARSET = re.compile(
 )
 
 
-def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
+def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noqa: ARG001
     """The page's own text without its furniture, a part for each section."""
     markup = decode(data, charset(data))
     if not markup or markup.isspace():
         raise Unreadable("empty file")
+    markup, cut = budget.bound(markup, budget.HTML, 2 * most)
     page = parse(markup)
     body = page.body
     if body is None:
@@ -61,7 +64,7 @@ def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
     parts = sections(roots, lambda node: _furniture(node, inside=inside)) or sections([body])
     if not parts:
         raise Unreadable("no text in it")
-    return Extract(parts, _title(page, parts), _metadata(page))
+    return Extract(parts, _title(page, parts), _metadata(page), cut)
 
 
 def charset(data: bytes) -> str:
@@ -155,7 +158,7 @@ class _Writer:
             self.pre += 1
         elif tag == "table":
             # Tables also lay pages out; then their cells are no row of anything.
-            self.tables.append(not any(n.tag in _LAYOUT for n, _ in walk(node) if n != node))
+            self.tables.append(not _lays_out(node))
         elif tag == "tr" and self.tables and self.tables[-1]:
             self.row = []
 
@@ -234,6 +237,13 @@ class _Writer:
         self.flush()
         self.end(childless=True)
         return tuple(self.parts)
+
+
+def _lays_out(table: LexborNode) -> bool:
+    """Whether a table holds what no table of data does: headings, or another table."""
+    # By place and not by `!=`, which compares the text of both nodes.
+    inner = islice(walk(table), 1, None)
+    return any(node.tag in _LAYOUT for node, leaving in inner if not leaving)
 
 
 def _depth(markup: str) -> int:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pypdfium2
 
+from kinen import budget
 from kinen.errors import Unreadable
 from kinen.model import Extract, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 MAX_PAGES = 5_000
@@ -42,22 +43,33 @@ _NO_TITLE = re.compile(r"(?i)^(untitled.*|microsoft .* - .*|.*\.(docx?|indd|tex|
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 
-def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
+def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noqa: ARG001
     """One part for each page that has text, with the title and outline if there are any."""
+    pages: list[str] = []
+    metadata, cut = read(data, most, pages.append)
+    return assemble(pages, metadata, cut)
+
+
+def read(data: bytes, most: int, take: Callable[[str], None]) -> tuple[dict[str, Any], str]:
+    """Hand over each page as it is read; then the metadata, and why not all pages were read."""
     if not data:
         raise Unreadable("empty file")
     with _PDFIUM:
         document = _opened(data)
         try:
-            pages, metadata = _read(document)
+            return _read(document, most, take)
         finally:
             document.close()
+
+
+def assemble(pages: list[str], metadata: dict[str, Any], cut: str = "") -> Extract:
+    """What `read` handed over as parts, with hyphens at line ends joined."""
     texts = repaired(pages)
     parts = tuple(Part(text, page=n) for n, text in enumerate(texts, 1) if text)
     if not parts:
         raise Unreadable("no text in it (scanned images?)")
     title = metadata.pop("title", "")
-    return Extract(parts, "" if _NO_TITLE.match(title) else title, metadata)
+    return Extract(parts, "" if _NO_TITLE.match(title) else title, metadata, cut)
 
 
 def repaired(pages: list[str]) -> list[str]:
@@ -96,11 +108,21 @@ def _opened(data: bytes) -> Any:
         raise Unreadable("damaged PDF: its structure cannot be read") from error
 
 
-def _read(document: Any) -> tuple[list[str], dict[str, Any]]:
+def _read(document: Any, most: int, take: Callable[[str], None]) -> tuple[dict[str, Any], str]:
     count = len(document)
-    read = [_page(document, n) for n in range(min(count, MAX_PAGES))]
-    failed = read.count(None)
-    if failed == len(read):
+    done = failed = characters = 0
+    cut = ""
+    for n in range(min(count, MAX_PAGES)):
+        page = _page(document, n)
+        characters += len(page or "")
+        if characters > most:
+            cut = f"only the first {n} of {count} pages were read: more than {most:,} characters"
+            take((page or "")[: most - characters])
+            break
+        done += 1
+        failed += page is None
+        take(page or "")
+    if failed == done and not cut:
         raise Unreadable("damaged PDF: no page can be read")
     metadata: dict[str, Any] = {"pages": count}
     for key in ("Title", "Author", "Subject", "Keywords"):
@@ -108,11 +130,12 @@ def _read(document: Any) -> tuple[list[str], dict[str, Any]]:
             metadata[key.lower()] = value
     if outline := list(_outline(document)):
         metadata["outline"] = outline
-    if count > MAX_PAGES:
-        metadata["note"] = f"only the first {MAX_PAGES} of {count} pages were read"
+    if count > MAX_PAGES and not cut:
+        cut = f"only the first {MAX_PAGES} of {count} pages were read"
+        metadata["note"] = cut
     elif failed:
         metadata["note"] = f"{failed} of {count} pages are damaged"
-    return [page or "" for page in read], metadata
+    return metadata, cut
 
 
 def _page(document: Any, n: int) -> str | None:

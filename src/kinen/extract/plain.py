@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import decode
 from kinen.model import Extract, Part
@@ -12,9 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def extract(path: Path, data: bytes) -> Extract:  # noqa: ARG001
+def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noqa: ARG001
     """The whole text as one part; only CRLF becomes LF, so that lines keep their numbers."""
     text = decode(data).replace("\r\n", "\n")
     if not text or text.isspace():
         raise Unreadable("empty file")
-    return Extract((Part(text, line=1),))
+    text, cut = budget.bound(text, budget.PLAIN, most)
+    return Extract((Part(text, line=1),), cut=cut)

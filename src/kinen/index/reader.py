@@ -170,8 +170,16 @@ class Reader:
         )
         return [to_record(row) for row in rows]
 
+    def partly_read(self) -> set[str]:
+        """Those of the skipped keys of which something was indexed."""
+        rows = self.db.execute(
+            "SELECT s.key FROM states s JOIN records r ON r.source = s.source AND r.key = s.key"
+            " WHERE s.reason != '' AND s.key != ''"
+        )
+        return {key for (key,) in rows}
+
     def skipped(self) -> list[tuple[str, str]]:
-        """Keys that could not be indexed, with the reason."""
+        """Keys that could not be indexed, or not all of it, with the reason."""
         rows = self.db.execute("SELECT key, reason FROM states WHERE reason != '' ORDER BY key")
         return [(key, reason) for key, reason in rows]
 

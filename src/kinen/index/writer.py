@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LAYOUT = ("", "sessions", "rounds", "artifacts", "resources")
 BATCH = 200
 """Changes per transaction: large enough to be fast, small enough that others get a turn."""
+HEAVY = 5_000
+"""Chunks per transaction: a few large files are as much as many small ones."""
 
 
 class Writer:
@@ -273,11 +275,14 @@ def above(title: str, heading: str, body: str) -> str:
 
 def _batches(changes: Iterator[Change]) -> Iterator[list[Change]]:
     batch: list[Change] = []
+    chunks = 0
     for change in changes:
         batch.append(change)
-        if len(batch) >= BATCH:
+        chunks += len(change.document.chunks) if change.document else 0
+        if len(batch) >= BATCH or chunks >= HEAVY:
             yield batch
             batch = []
+            chunks = 0
     if batch:
         yield batch
 

@@ -114,8 +114,12 @@ class Asking(Syncing):
         return self._reader.records(kinds)
 
     def skipped(self) -> list[tuple[str, str]]:
-        """Files that could not be indexed, each with its reason."""
+        """Files that could not be indexed, or only in part, each with its reason."""
         return self._reader.skipped()
+
+    def partly_read(self) -> set[str]:
+        """Those of the skipped files of which the beginning was indexed."""
+        return self._reader.partly_read()
 
     def links(self, ref: str, depth: int = 1) -> list[Edge]:
         """The edges around a record, both directions."""
@@ -157,7 +161,8 @@ class Asking(Syncing):
 
         path = add(self.space.root, file, to, tuple(tags), note)
         self.sync(seconds=FIRST_SEARCH_SECONDS)
+        partly = self.partly_read()
         for skipped, reason in self.skipped():
-            if skipped == path:
+            if skipped == path and path not in partly:
                 raise NotFound(f"{path} is there, but not searchable: {reason}")
         return self.record(path)

@@ -130,6 +130,7 @@ class Syncing(Parts):
             )
 
     def _files(self, session: str) -> Any:
+        from kinen.extract.child import Reader
         from kinen.sources.files import Files
 
         settings = self.config.index
@@ -138,6 +139,8 @@ class Syncing(Parts):
             size=settings.chunk_size,
             overlap=settings.chunk_overlap,
             max_bytes=settings.max_file_mb << 20,
+            max_text=settings.max_text_mb << 20,
+            reader=Reader(settings.file_seconds, settings.file_memory_mb),
             texts=self._cache.texts,
             only=session,
             suppressed=self._suppressed(),

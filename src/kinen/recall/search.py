@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import QueryError
 from kinen.model import MODES, Hit, Hits
+from kinen.question import LONGEST
 from kinen.recall import fuse
 from kinen.text import code_density, is_identifier, terms
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from kinen.model import Query
     from kinen.recall.fuse import Ranked
 
-LONGEST = 10_000
 WORDS, NEAREST = 200, 100
 """How many candidates each retriever gives at least."""
 SIMILAR = 80.0

@@ -265,7 +265,8 @@ def _words(line: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:
             yield _Atom(start, start + len(word), weight, rank)
         else:
             yield from _characters(word, start, rank, most // 32)
-        rank = _SENTENCE if _ENDED.search(word[-_TAIL:]) else _WORD
+        ended = not word[-1].isalnum() and _ENDED.search(word[-_TAIL:])
+        rank = _SENTENCE if ended else _WORD
 
 
 def _characters(word: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:

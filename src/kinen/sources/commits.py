@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from kinen import budget
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,6 +24,10 @@ _CITING = {"reverts": "reverts", "revert": "reverts", "fixes": "fixes", "refs": 
 _SPACE = re.compile(r"\s+")
 LONGEST = 60
 """Characters of a tag; whatever is longer was prose."""
+MESSAGE = 200_000
+"""Characters of a message that are read."""
+SUBJECT = 1_000
+"""Characters of a subject: every part of a long message is shown below it."""
 
 
 class Message(NamedTuple):
@@ -41,9 +47,11 @@ class Message(NamedTuple):
 
 def read_message(text: str) -> Message:
     """Take a message apart; whatever is in it is text, never syntax of ours."""
-    text = (text.replace("\r\n", "\n") if "\r" in text else text).strip("\n")
+    text = (text.replace("\r\n", "\n") if "\r" in text else text).strip("\n")[:MESSAGE]
     subject, _, body = text.partition("\n")
     subject, body = subject.strip(), body.strip("\n")
+    if len(subject) > SUBJECT:
+        subject, body = subject[:SUBJECT], f"{subject[SUBJECT:]}\n{body}"
     head = _HEAD.match(subject) if ": " in subject else None
     kind = head["type"].lower() if head else ""
     scope = _tag(head["scope"] or "") if head else ""
@@ -51,7 +59,7 @@ def read_message(text: str) -> Message:
     if not body:
         return Message(subject, "", kind, scope, breaking)
     trailers = tuple(_trailers(body))
-    ops = tuple(_operations(body)) if "ags:" in body or "AGS:" in body else ()
+    ops = tuple(_operations(body))[: budget.TAGS] if "ags:" in body or "AGS:" in body else ()
     breaking = breaking or ("BREAKING" in body and bool(_BREAKING.search(body)))
     cites = tuple(dict.fromkeys(_cites(body, trailers)))
     return Message(subject, body, kind, scope, breaking, ops, trailers, cites)

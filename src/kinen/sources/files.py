@@ -7,9 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinen import entrance
+from kinen import budget, entrance
 from kinen.errors import Unreadable
 from kinen.extract import decode, extractor_for, plain
+from kinen.extract.child import Reader
 from kinen.masking import VERSION as MASKING
 from kinen.model import Change, Chunk, Delta, Document, Extract, Part, Record, State
 from kinen.sources.chunks import chunk_markdown, chunk_parts
@@ -52,6 +53,8 @@ class Files:
         size: int = 512,
         overlap: int = 50,
         max_bytes: int = 64 << 20,
+        max_text: int = budget.TEXT,
+        reader: Reader | None = None,
         texts: MutableMapping[str, str] | None = None,
         only: str = "",
         suppressed: Container[str] = (),
@@ -67,6 +70,8 @@ class Files:
         """Every file that was seen, readable or not."""
         self._size, self._overlap, self._max = size, overlap, max_bytes
         self._masked = masked
+        self._most = max_text
+        self._reader = reader or Reader()
         self._texts: MutableMapping[str, str] = {} if texts is None else texts
         self._manifest = Manifest()
         self._odd: dict[str, str] = {}
@@ -80,7 +85,8 @@ class Files:
         found = {spelled(path): stamp for path, stamp in found.items()} if self._odd else found
         self.files = self.attachments | found.keys()
         self._manifest = Manifest.read(self.root)
-        stamp = f"{self._size}:{self._overlap}:{self._max}:{self._manifest.digest}"
+        limits = f"{self._size}:{self._overlap}:{self._max}:{self._most}"
+        stamp = f"{limits}:{self._manifest.digest}"
         if self._masked:
             stamp += f":masked {MASKING}"
         rules = State(stamp, ignore.digest)
@@ -110,8 +116,11 @@ class Files:
     ) -> Iterator[Change]:
         for path in sorted(gone):
             yield Change(path, known[path], removed=True)
-        for path in sorted(changed):
-            yield self._read(path, known.get(path, _NEVER))
+        try:
+            for path in sorted(changed):
+                yield self._read(path, known.get(path, _NEVER))
+        finally:
+            self._reader.close()
         # Last, so that a run that was cut short finds the rules changed once more.
         if known.get(RULES) != rules and not self.only:
             problem = self._manifest.problem
@@ -133,7 +142,8 @@ class Files:
                 return Change(path, State(stamp, content, SUPPRESSED))
             if content == before.digest and not before.reason and not is_data(path):
                 return Change(path, State(stamp, content), at=_time_of(stamp))
-            return Change(path, State(stamp, content), self.document(path, data, content, stamp))
+            document = self.document(path, data, content, stamp)
+            return Change(path, State(stamp, content, document.cut), document)
         except FileNotFoundError:
             return Change(path, before, removed=True)
         except Unreadable as error:
@@ -153,6 +163,7 @@ class Files:
         if self._masked:
             extract = masked_extract(extract)
         chunks = chunk_parts(extract.parts, ref, size=self._size, overlap=self._overlap)
+        chunks, cut = _counted(chunks, extract.cut)
         title = extract.title or Path(path).stem
         tags, note = self._manifest.of(path)
         if note or tags:
@@ -170,18 +181,19 @@ class Files:
             tags,
             dict(extract.metadata or {}),
         )
-        return Document(record, chunks, dated=bool(day))
+        return Document(record, chunks, dated=bool(day), cut=cut)
 
     def _markdown(self, ref: str, kind: str, path: str, text: str, at: str) -> Document:
         from kinen.sources.markdown import parse
 
-        parsed = parse(text)
+        parsed = parse(text, self._most)
         metadata: dict[str, Any] = dict(parsed.frontmatter)
         if parsed.problem:
             metadata["problem"] = parsed.problem
         tags, note = self._manifest.of(path)
         tags = tuple(dict.fromkeys((*parsed.tags, *tags)))
         chunks = chunk_markdown(parsed, ref, size=self._size, overlap=self._overlap)
+        chunks, cut = _counted(chunks, parsed.cut)
         title = parsed.title or Path(path).stem
         if note:
             chunks = _with_note(chunks, ref, title, tags, note)
@@ -191,7 +203,7 @@ class Files:
         said = next((str(metadata[key]) for key in _DATES if metadata.get(key)), "")
         when = _moment(said) or _day(date_in(path))
         record = Record(ref, kind, title, path, when or at, session_of(path), tags, metadata)
-        return Document(record, chunks, parsed.links, parsed.aliases, dated=bool(when))
+        return Document(record, chunks, parsed.links, parsed.aliases, dated=bool(when), cut=cut)
 
     def _checkpoint(self, ref: str, path: str, data: bytes) -> Document:
         """A checkpoint; what its frontmatter says in words is searched too."""
@@ -235,20 +247,33 @@ class Files:
             return describe(Path(self.root, path), size, data)
         extractor = extractor_for(path) or plain.extract
         if not path.lower().endswith((".pdf", ".epub")):
-            return extractor(Path(path), data)
-        key = f"extract:{'masked' if self._masked else 1}:{content}"
+            return extractor(Path(path), data, self._most)
+        key = f"extract:{'masked' if self._masked else 2}:{self._most}:{content}"
         if key in self._texts:
             return _from_json(self._texts[key])
-        extract = extractor(Path(path), data)
+        whole = True
+        if path.lower().endswith(".pdf"):
+            extract, whole = self._reader.pdf(data, self._most)
+        else:
+            extract = extractor(Path(path), data, self._most)
         if self._masked:
             extract = masked_extract(extract)
-        self._texts[key] = _to_json(extract)
+        if whole:
+            self._texts[key] = _to_json(extract)
         return extract
 
 
 _NEVER = State("", "")
 _TOLD = ("id", "at", "text", "tags", "path", "type")
 """What a checkpoint's record has elsewhere."""
+
+
+def _counted(chunks: tuple[Chunk, ...], cut: str) -> tuple[tuple[Chunk, ...], str]:
+    """The chunks that are indexed, and why these are not all."""
+    if len(chunks) <= budget.CHUNKS:
+        return chunks, cut
+    reason = f"only the first {budget.CHUNKS:,} of {len(chunks):,} chunks are indexed"
+    return chunks[: budget.CHUNKS], cut or reason
 
 
 def _listed(value: Any) -> str:
@@ -345,10 +370,11 @@ def _with_note(
 
 def _to_json(extract: Extract) -> str:
     return json.dumps(
-        [[list(part) for part in extract.parts], extract.title, extract.metadata], default=str
+        [[list(part) for part in extract.parts], extract.title, extract.metadata, extract.cut],
+        default=str,
     )
 
 
 def _from_json(text: str) -> Extract:
-    parts, title, metadata = json.loads(text)
-    return Extract(tuple(Part(*part) for part in parts), title, metadata)
+    parts, title, metadata, cut = json.loads(text)
+    return Extract(tuple(Part(*part) for part in parts), title, metadata, cut)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import UnsafeFile
 from kinen.route import LONGEST_REF
+from kinen.sources.globs import SPECIAL, Ends, Glob
 from kinen.storage import inside, regular
 
 if TYPE_CHECKING:
@@ -37,27 +38,13 @@ KEPT = frozenset((".memories", "sessions", "resources", "artifacts"))
 
 LARGEST = 16 << 20
 """Bytes of a file of rules; a larger one is left out."""
+FEW = 64
+"""Rules with wildcards up to which one expression for all is the quickest way."""
 MAX_RULE = 4096
 """No path is longer, so no line that is longer is a rule."""
 
-_CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": " \\t",
-    "cntrl": "\\x00-\\x1f\\x7f",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": "!-/:-@\\[-`{-~",
-    "space": " \\t-\\r",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
-_SPECIAL = re.compile(r"[*?\[\\]")
 _TRAILING_SPACES = re.compile(r"((?:\\.|[^\\])*?) +", re.DOTALL)
 _NONE = (-1, -1)
-_STAR, _FOLDERS, _NOTHING = ("star", ""), ("jump", "(?:|.*?/)"), ("nothing", "")
 
 
 class Ignore:
@@ -161,17 +148,19 @@ class Patterns:
     """The rules of one file; the last one that matches decides.
 
     Most rules are a name, a suffix or a path, and are found by looking them up: each key leads
-    to the last rule for files and the last one for folders. Only the others are tried in turn.
+    to the last rule for files and the last one for folders. Of the others, a few are tried in turn;
+    many are looked up by the text before their first wildcard and after their last.
     """
 
-    __slots__ = ("_joined", "globs", "names", "negated", "paths", "suffixes")
+    __slots__ = ("_ends", "_joined", "globs", "names", "negated", "paths", "suffixes")
 
     def __init__(self, data: bytes) -> None:
         self.names: dict[str, tuple[int, int]] = {}
         self.suffixes: dict[str, tuple[int, int]] = {}
         self.paths: dict[str, tuple[int, int]] = {}
-        self.globs: list[_Glob] = []
+        self.globs: list[Glob] = []
         self._joined: tuple[re.Pattern[str], re.Pattern[str]] | None = None
+        self._ends: tuple[Ends, Ends] | None = None
         self.negated: list[bool] = []
         for pattern in _patterns(data):
             self._add(pattern)
@@ -184,14 +173,24 @@ class Patterns:
             best = max(best, self.suffixes.get(name[name.rfind(".") :], _NONE)[directory])
         if self.paths:
             best = max(best, self.paths.get(path, _NONE)[directory])
-        if self.globs and self._any(path, name):
-            for glob in self.globs:
+        if self.globs:
+            for glob in self._candidates(path, name):
                 if glob.number < best:
                     break
                 if (directory or not glob.folders) and glob.matches(name if glob.flat else path):
                     best = glob.number
                     break
         return None if best < 0 else not self.negated[best]
+
+    def _candidates(self, path: str, name: str) -> list[Glob]:
+        """Rules with wildcards that may match, the last one first."""
+        if len(self.globs) <= FEW:
+            return self.globs if self._any(path, name) else []
+        if self._ends is None:
+            flat = Ends([glob for glob in self.globs if glob.flat])
+            self._ends = (flat, Ends([glob for glob in self.globs if not glob.flat]))
+        names, paths = self._ends
+        return sorted([*names.fitting(name), *paths.fitting(path)], key=lambda glob: -glob.number)
 
     def _any(self, path: str, name: str) -> bool:
         """Whether any wildcard fits at all: one question for the many paths that none does."""
@@ -213,28 +212,15 @@ class Patterns:
         flat = "/" not in pattern
         number = len(self.negated)
         self.negated.append(negated)
-        if not _SPECIAL.search(pattern):
+        if not SPECIAL.search(pattern):
             table, key = (self.names, pattern) if flat else (self.paths, pattern.removeprefix("/"))
         elif flat and pattern.startswith("*.") and not re.search(r"[*?\[\\.]", pattern[2:]):
             table, key = self.suffixes, pattern[1:]
         else:
-            self.globs.append(_Glob(number, pattern, flat=flat, folders=folders))
+            self.globs.append(Glob(number, pattern, flat=flat, folders=folders))
             return
         before = table.get(key, _NONE)
         table[key] = (before[0] if folders else number, number)
-
-
-class _Glob:
-    """A rule with wildcards."""
-
-    __slots__ = ("expression", "flat", "folders", "number")
-
-    def __init__(self, number: int, pattern: str, *, flat: bool, folders: bool) -> None:
-        self.number, self.flat, self.folders = number, flat, folders
-        self.expression = _expression(pattern, flat=flat)
-
-    def matches(self, text: str) -> bool:
-        return re.fullmatch(self.expression, text, re.DOTALL) is not None
 
 
 def _exclude_file(root: Path) -> Path:
@@ -269,95 +255,3 @@ def _patterns(data: bytes) -> Iterator[str]:
             rule = match[1]
         if rule:
             yield rule
-
-
-def _expression(pattern: str, *, flat: bool) -> str:
-    """A gitignore pattern as a regular expression that takes no exponential time to fail."""
-    pattern = pattern if flat else pattern.removeprefix("/")
-    special = _SPECIAL.search(pattern)
-    # Git compares the fixed part on its own, so `a**/b` is read as `a` and then `**/b`.
-    fixed = special.start() if special and not flat else 0
-    tokens = list(_tokens(pattern[fixed:], flat=flat))
-    if _NOTHING in tokens:
-        return "(?!)"
-    jumps = [n for n, (kind, _) in enumerate(tokens) if kind == "jump"]
-    out = re.escape(pattern[:fixed]) + _stretch(tokens[: jumps[0] if jumps else None])
-    for start, end in zip(jumps, [*jumps[1:], None], strict=False):
-        stretch = tokens[start][1] + _stretch(tokens[start + 1 : end])
-        # With another `**` after it, the first place where a stretch fits is as good as any.
-        out += stretch if end is None else f"(?>{stretch})"
-    return out
-
-
-def _tokens(pattern: str, *, flat: bool) -> Iterator[tuple[str, str]]:
-    """What a pattern is made of: characters, stars that stay within a name, jumps over folders."""
-    at = 0
-    while at < len(pattern):
-        char = pattern[at]
-        if char == "*":
-            start, at = at, len(pattern) - len(pattern[at:].lstrip("*"))
-            token = _STAR
-            if not flat and at - start > 1 and (start == 0 or pattern[start - 1] == "/"):
-                token = _jump(pattern[at:])
-            at += token == _FOLDERS  # which includes the slash
-            yield token
-        elif char == "[":
-            expression, at = _brackets(pattern, at + 1)
-            yield ("char", expression) if expression else _NOTHING
-        elif char == "\\":
-            literal = pattern[at + 1 : at + 2]
-            yield ("char", re.escape(literal)) if literal else _NOTHING
-            at += 2
-        else:
-            yield "char", "[^/]" if char == "?" else re.escape(char)
-            at += 1
-
-
-def _jump(rest: str) -> tuple[str, str]:
-    """The token for `**` before this rest: it is special only as a whole part of a path."""
-    if rest.startswith("/"):
-        return _FOLDERS
-    return ("jump", ".*?") if not rest or rest.startswith("\\/") else _STAR
-
-
-def _stretch(tokens: list[tuple[str, str]]) -> str:
-    """The expression for tokens without jumps; between two stars the first fit is good enough."""
-    out = chunk = star = ""
-    for kind, expression in tokens:
-        if kind == "star":
-            out += f"(?>[^/]*?{chunk})" if star else chunk
-            chunk, star = "", "[^/]*"
-        elif expression == "/":
-            out += f"{star}{chunk}/"
-            chunk = star = ""
-        else:
-            chunk += expression
-    return out + star + chunk
-
-
-def _brackets(pattern: str, at: int) -> tuple[str, int]:
-    """The expression for a bracket that opened just before `at`, empty if it matches nothing."""
-    negated = pattern[at : at + 1] in ("!", "^")
-    first = at = at + negated
-    items = previous = ""
-    while at < len(pattern) and (pattern[at] != "]" or at == first):
-        item, previous, at = _item(pattern, at, previous)
-        items += item
-    if at >= len(pattern):
-        return "", at
-    return f"(?!/)[{'^' * negated}{items}]", at + 1
-
-
-def _item(pattern: str, at: int, previous: str) -> tuple[str, str, int]:
-    """One item in brackets, the character that a range can start from, and where to go on."""
-    if pattern[at] == "-" and previous and pattern[at + 1 : at + 2] not in ("", "]"):
-        at += 1 + (pattern[at + 1] == "\\")
-        last = pattern[at : at + 1]
-        return f"{re.escape(previous)}-{re.escape(last)}" if previous <= last else "", "", at + 1
-    end = pattern.find("]", at + 2)
-    if pattern.startswith("[:", at) and (end < 0 or (end > at + 2 and pattern[end - 1] == ":")):
-        named = _CLASSES.get(pattern[at + 2 : end - 1], "") if end > 0 else ""
-        return named, "", end + 1 if named else len(pattern)
-    at += pattern[at] == "\\"
-    char = pattern[at : at + 1]
-    return re.escape(char), char, at + 1

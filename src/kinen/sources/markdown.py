@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import image, link
 
+from kinen import budget
 from kinen.model import Link
 from kinen.sources.frontmatter import (
     aliases_of,
@@ -24,6 +25,7 @@ from kinen.sources.frontmatter import (
     text_of,
     unique,
 )
+from kinen.sources.tables import light_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -89,10 +91,16 @@ class Parsed(NamedTuple):
     """The line of the closing `---`, 0 when there is no frontmatter."""
     problem: str
     """Why the frontmatter could not be read; its lines are then a block like any other."""
+    cut: str = ""
+    """Why only the beginning of the text was read; empty when all of it was."""
 
 
-def parse(text: str) -> Parsed:
-    """Read a markdown text; whatever is wrong with it, something sensible comes back."""
+def parse(text: str, most: int = budget.TEXT) -> Parsed:
+    """Read a markdown text; whatever is wrong with it, something sensible comes back.
+
+    Of a text that is beyond what is read of one file only the beginning is parsed: see `cut`.
+    """
+    text, cut = budget.bound(text, budget.MARKDOWN, most)
     lines = split_lines(text)
     end, values, problem = read_frontmatter(lines)
     env: dict[str, Any] = {}
@@ -109,11 +117,12 @@ def parse(text: str) -> Parsed:
         links=tuple(found.links),
         title=text_of(values.get("title")) or _first_title(blocks),
         aliases=aliases_of(values),
-        tags=unique((*tags_of(values), *found.tags)),
+        tags=unique((*tags_of(values), *found.tags))[: budget.TAGS],
         summary=summary_of(values),
         frontmatter=values,
         frontmatter_end=end,
         problem=problem,
+        cut=cut,
     )
 
 
@@ -141,6 +150,8 @@ class _Parser(MarkdownIt):
 def _block_parser() -> MarkdownIt:
     parser = _Parser("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
+    rules = parser.block.ruler
+    rules.at("table", light_table, {"alt": ["paragraph", "reference"]})
     return parser
 
 

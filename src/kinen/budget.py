@@ -1,0 +1,90 @@
+"""How much of one file is indexed, measured in what it holds and never in time.
+
+The same bytes must give the same index on every machine, so that a clock cannot decide. The limits
+are set so that the slowest text of each kind takes a few seconds (docs/decisions/0013-budgets.md).
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TEXT = 6 << 20
+"""Characters of text; `index.max_text_mb` sets another limit."""
+CHUNKS = 30_000
+TAGS = 1_000
+"""Different tags of one file."""
+MARKUP = 200_000
+"""Tags of HTML or XML that are parsed."""
+TIDY = 100_000
+"""Characters that are given up at most to cut at the end of a line or word."""
+
+
+class Limit(NamedTuple):
+    """A thing that costs time, and how many of it are read."""
+
+    name: str
+    pattern: re.Pattern[str]
+    most: int
+
+
+class Cut(NamedTuple):
+    """The part of a text that is read, and why it is not all of it."""
+
+    text: str
+    reason: str = ""
+
+
+PLAIN = (Limit("lines", re.compile("\n"), 500_000),)
+MARKDOWN = (
+    Limit("lines", re.compile("\n"), 200_000),
+    Limit("headings", re.compile(r"(?m)^ {0,3}(?:#{1,6}[ \t]|=+[ \t]*$|-+[ \t]*$)"), 20_000),
+    Limit(
+        "blocks",  # blank lines and lines that may begin a block; markers can be nested on one line
+        re.compile(r"\n[ \t]*(?=\n)|\n[ \t]*[#<=~`]|>|[-+*][ \t]|\d[.)][ \t]"),
+        60_000,
+    ),
+    Limit("table cells", re.compile(r"\|"), 200_000),
+    Limit("links and tags", re.compile(r"\[+|(?<!\S)#\w"), 50_000),
+)
+HTML = (Limit("tags", re.compile("<"), MARKUP),)
+
+
+def bound(text: str, limits: Sequence[Limit], most: int = TEXT) -> Cut:
+    """The beginning of a text that is within all limits, cut at the end of a line or word."""
+    stop = len(text)
+    reason = ""
+    if stop > most:
+        stop = most
+        reason = f"it has {len(text):,} characters (limit {most:,})"
+    for limit in limits:
+        if stop <= limit.most:
+            continue  # no room for that many
+        over = next(islice(limit.pattern.finditer(text, 0, stop), limit.most, None), None)
+        if over is not None:
+            stop = over.start()
+            count = sum(1 for _ in limit.pattern.finditer(text))
+            reason = f"it has {count:,} {limit.name} (limit {limit.most:,})"
+    if not reason:
+        return Cut(text)
+    read = text[: _tidy(text, stop)]
+    return Cut(read, f"only the first {_size(len(read))} of {_size(len(text))} were read: {reason}")
+
+
+def _tidy(text: str, stop: int) -> int:
+    """The end of a line before `stop`, else that of a word, else `stop` itself."""
+    for mark in ("\n", " "):
+        end = text.rfind(mark, max(0, stop - TIDY), stop)
+        if end > 0:
+            return end
+    return stop
+
+
+def _size(characters: int) -> str:
+    if characters < 1_000_000:
+        return f"{characters / 1000:,.0f} kB"
+    return f"{characters / 1_000_000:,.1f} MB"

@@ -1,0 +1,153 @@
+"""Reading PDFs in a process of its own, with a limit of time and memory.
+
+pdfium is native code: a page can make it unpack gigabytes, run for minutes or crash, and nothing
+in the same process could stop it. The child reads one document after the other, and sends each
+page as soon as it has it, so that what was read before it was stopped is not lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from typing import IO, TYPE_CHECKING, Any
+
+from kinen import budget
+from kinen.errors import Unreadable
+
+if TYPE_CHECKING:
+    from kinen.model import Extract
+
+SECONDS = 10
+MEMORY_MB = 400
+TURNS = 200
+"""Documents that one child reads: what pdfium leaks ends with it."""
+
+
+class Reader:
+    """Reads PDFs through a child, which is started when first needed."""
+
+    def __init__(self, seconds: int = SECONDS, memory_mb: int = MEMORY_MB) -> None:
+        self._seconds = seconds
+        self._memory = memory_mb
+        self._process: subprocess.Popen[bytes] | None = None
+        self._turns = 0
+
+    def pdf(self, data: bytes, most: int = budget.TEXT) -> tuple[Extract, bool]:
+        """The text of a PDF, and whether a second try would give the same.
+
+        Raises Unreadable when there is none. A child that was stopped gives the pages it had read.
+        """
+        from kinen.extract import pdf
+
+        messages, reason = self._ask(data, most)
+        pages = [message["page"] for message in messages if "page" in message]
+        last = messages[-1] if messages else {}
+        if "unreadable" in last:
+            raise Unreadable(last["unreadable"])
+        if "metadata" in last:
+            return pdf.assemble(pages, last["metadata"], last["cut"]), True
+        cut = f"{reason} at page {len(pages) + 1}"
+        if not any(pages):
+            raise Unreadable(cut)
+        return pdf.assemble(pages, {}, f"only the first {len(pages)} pages were read: {cut}"), False
+
+    def close(self) -> None:
+        process = self._process
+        self._process = None
+        if process is None:
+            return
+        process.kill()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        process.wait()
+
+    def _ask(self, data: bytes, most: int) -> tuple[list[dict[str, Any]], str]:
+        """What the child says of a document, and why it says no more if it was stopped."""
+        process = self._started()
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(self._seconds, stop)
+        timer.start()
+        messages: list[dict[str, Any]] = []
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(f"{len(data)} {most}\n".encode() + data)
+                process.stdin.flush()
+            for line in process.stdout:
+                with contextlib.suppress(ValueError):  # killed in the middle of a line
+                    messages.append(json.loads(line))
+                if not line.endswith(b"\n") or "page" not in messages[-1]:
+                    break
+        finally:
+            timer.cancel()
+        if messages and "page" not in messages[-1]:
+            return messages, ""
+        self.close()
+        if late.is_set():
+            return messages, f"reading it took more than {self._seconds} s (index.file_seconds)"
+        return messages, f"it needs more than {self._memory} MB (index.file_memory_mb), or crashes"
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._turns >= TURNS:
+            self.close()
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self._turns = 0
+            command = [sys.executable, "-m", "kinen.extract.child", str(self._memory)]
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        self._turns += 1
+        return self._process
+
+
+def main(memory_mb: int) -> None:
+    """The child: documents come on standard input, each with its length and limit before it."""
+    _limit_memory(memory_mb << 20)
+    source, out = sys.stdin.buffer, sys.stdout.buffer
+    while head := source.readline():
+        length, most = map(int, head.split())
+        _answer(source.read(length), most, out)
+
+
+def _answer(data: bytes, most: int, out: IO[bytes]) -> None:
+    from kinen.extract import pdf
+
+    def send(**message: Any) -> None:
+        out.write(json.dumps(message).encode() + b"\n")
+        out.flush()
+
+    try:
+        metadata, cut = pdf.read(data, most, lambda page: send(page=page))
+    except Unreadable as error:
+        send(unreadable=error.message)
+    else:
+        send(metadata=metadata, cut=cut)
+
+
+def _limit_memory(most: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows: there only the time is limited
+        return
+    with contextlib.suppress(ValueError, OSError):  # a limit that is lower already
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
