@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -335,3 +336,32 @@ def test_a_plain_folder_named_by_its_path_is_a_space(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "plain") as memory:
         assert memory.sync(embed=False).added == 1
         assert memory.search("kettle")[0].record.path == "deep/tea.md"
+
+
+@pytest.mark.parametrize("put", ["folder", "fifo"])
+@pytest.mark.parametrize(
+    "name", ["index.db", "cache.db", "journal.db", "vectors.bin", "sync.lock", "meta.json"]
+)
+def test_something_else_in_the_place_of_a_file_is_named_with_the_remedy(
+    name: str, put: str, write: Write, kinen: Callable[..., Any]
+) -> None:
+    write("a.md", "# Tea\n\nThe kettle is on.\n")
+    provider = {"KINEN_INDEX_EMBEDDING_PROVIDER": "none"}
+    kinen("log", "the kettle is on", **provider)
+    kinen("index", **provider)
+    (data,) = (Path(os.environ["KINEN_HOME"]) / "spaces").iterdir()
+    for suffix in ("", "-wal", "-shm"):
+        (data / f"{name}{suffix}").unlink(missing_ok=True)
+    if put == "folder":
+        (data / name).mkdir()
+    else:
+        os.mkfifo(data / name)
+    doctor = kinen("doctor", **provider)
+    assert doctor.code == 1
+    assert "move it away" in doctor.out
+    ran = [kinen(*words, **provider) for words in (("index",), ("search", "kettle"))]
+    kept = kinen("log", "the cups are out", **provider)
+    assert kept.code == 0
+    for one in (*ran, doctor, kept):
+        assert "this is a bug" not in one.err
+        assert one.code in (0, 1) or (name in one.err and "move it away" in one.err)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import date
 
 from kinen import injected
+from kinen.characters import visible, visible_line
 from kinen.storage import inside
 from kinen.text import estimate, excerpt, iso
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
@@ -54,7 +55,7 @@ def brief(
         last = [item(*summary[:2], budget * SUMMARY, f" {iso(summary[2] / 1000)[:16]}Z")]
     told: list[str] = []
     for title, lines in (
-        ("## Plan", [cut("\n".join(plan), budget * PLAN)] if plan else ()),
+        ("## Plan", [cut(visible("\n".join(plan)), budget * PLAN)] if plan else ()),
         ("## Pinned", (item(ref, text, each) for ref, text in pinned.items())),
         ("## Last session", last),
         (
@@ -90,11 +91,12 @@ def marked(parts: list[str]) -> str:
     """Parts between the marks of what kinen says, which nothing in them can end."""
     if not parts:
         return ""
-    return injected.marked("\n\n".join([HEAD, *parts]))
+    return injected.marked(visible("\n\n".join([HEAD, *parts])))
 
 
 def item(ref: str, text: str, tokens: float, more: str = "") -> str:
     """One thing as an item of a list, with what it cites."""
+    text, ref = visible(text), visible_line(ref)  # before it is measured: it gets longer
     lines = cut(text, tokens - estimate(ref) - 6).splitlines() or [""]
     if len(lines) == 1:
         return f"- {lines[0].strip()} [{ref}]{more}"

@@ -12,6 +12,10 @@ _HIDDEN: dict[int, str] = {
 }
 """Characters that move the cursor, talk to the terminal or turn the reading direction."""
 del _HIDDEN[ord("\n")], _HIDDEN[ord("\t")]
+_IN_LINE = {ord("\n"): "\\n", ord("\t"): "\\t"}
+STYLES = {"path": "35", "line": "32", "dim": "2", "bold": "1", "match": "1;31", "warn": "33"}
+"""The colours that kinen itself prints, as terminals number them."""
+_OWN = tuple(f"[{code}m" for code in (*STYLES.values(), "0"))
 
 
 def storable(text: str) -> str:
@@ -42,4 +46,48 @@ def visible_line(text: str) -> str:
     """The same for a name, a title or a subject, which has its place on one line."""
     if text.isprintable():
         return text
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    return visible(text).translate(_IN_LINE)
+
+
+def visible_styled(text: str) -> str:
+    """The same for output that is already coloured: kinen's own colours stay, nothing else."""
+    if "\x1b" not in text:
+        return visible(text)
+    first, *rest = text.split("\x1b")
+    parts = [("\x1b" if part.startswith(_OWN) else "\\x1b") + visible(part) for part in rest]
+    return visible(first) + "".join(parts)
+
+
+def visible_json(text: str) -> str:
+    """JSON in which control characters are escapes: the same values, safe on a terminal."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return text.translate(_escapes())
+
+
+def _escapes() -> dict[int, str]:
+    """The JSON escape of each character that JSON itself would leave as it is."""
+    if not _ESCAPES:
+        hidden = (code for code in _HIDDEN if code >= 0x7F)
+        _ESCAPES.update({code: _escape(code) for code in (*hidden, *range(0xD800, 0xE000))})
+    return _ESCAPES
+
+
+_ESCAPES: dict[int, str] = {}
+
+
+def _escape(code: int) -> str:
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def hidden_again(text: str) -> str:
+    """The text that `visible_line` spelled out: a name copied from the output finds its record."""
+    if "\\" not in text:
+        return text
+    for code, spelling in (*_HIDDEN.items(), *_IN_LINE.items()):
+        if spelling in text:
+            text = text.replace(spelling, chr(code))
+    return text

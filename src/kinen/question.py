@@ -1,16 +1,24 @@
 """What somebody asks, in their own words, as a query: the same for every surface."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from kinen.characters import storable
 from kinen.errors import QueryError
 from kinen.model import KINDS, Query
-from kinen.text import now, parse_time
+from kinen.text import now, parse_time, spelled
 from kinen.vocabulary import EVENTS
 
 if TYPE_CHECKING:
     from kinen.configkeys import SearchSection
 
+PATHS = ("paths", "near", "files")
+TEXTS = (
+    *PATHS,
+    *("text", "mode", "kinds", "session", "tags", "since", "until", "events", "repo", "agent"),
+    *("user", "symbols"),
+)
+"""Fields of a query that are texts, or several of them."""
 TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight")
 """Types of checkpoints and memories, which cut across kinds of records."""
 
@@ -148,6 +156,19 @@ def _stored(name: str) -> str:
     from kinen import entrance  # most searches filter by no name
 
     return entrance.name(name)
+
+
+def storable_query(query: Query) -> Query:
+    """The query without characters that a database refuses; paths as the index spells them."""
+    changed: dict[str, Any] = {}
+    for name in TEXTS:
+        value = getattr(query, name)
+        change = spelled if name in PATHS else storable
+        if isinstance(value, str):
+            changed[name] = change(value)
+        else:
+            changed[name] = tuple(map(change, value))
+    return query._replace(**changed)
 
 
 def listed(names: Iterable[str]) -> list[str]:

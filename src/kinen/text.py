@@ -6,6 +6,7 @@ import re
 import time
 from functools import cache, lru_cache
 
+from kinen.characters import storable
 from kinen.errors import QueryError
 
 TYPE_CHECKING = False
@@ -151,7 +152,21 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
 
 def spelled(path: str) -> str:
     """A path as it can be stored: bytes of it that are no UTF-8 are spelled out."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return path if path.isascii() else path_bytes(path).decode("utf-8", "backslashreplace")
+
+
+def unspelled(path: str) -> bytes:
+    """The bytes of a path that `spelled` wrote out."""
+    raw = path_bytes(path)
+    return re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()), raw)
+
+
+def path_bytes(path: str) -> bytes:
+    """The bytes that a path has on disk; half an emoji stands for none and is replaced."""
+    try:
+        return path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return storable(path).encode()
 
 
 def now() -> float:

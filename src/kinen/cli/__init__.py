@@ -82,21 +82,30 @@ def overview() -> str:
 
 def main(argv: list[str] | None = None) -> None:
     """The entry point. Exit codes: 0 found or done, 1 nothing found, 2 error."""
+    from kinen.cli.output import visible_output
+
     words = sys.argv[1:] if argv is None else argv
+    with visible_output():
+        code = _ended(words)
+        if argv is None:
+            # Everything is closed and flushed; taking the interpreter down costs 8 ms of a search.
+            sys.stderr.flush()
+            os._exit(code)
+    sys.exit(code)
+
+
+def _ended(words: list[str]) -> int:
+    """Run a command line to its end; its exit code."""
     try:
         code = _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = 130
+        return 130
     except BrokenPipeError:
         # The reader of our output has gone, as `head` does: not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    if argv is None:
-        # Everything is closed and flushed; taking the interpreter down costs 8 ms of a search.
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+        return 0
+    return code
 
 
 def _quick(words: list[str]) -> int | None:

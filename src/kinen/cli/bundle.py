@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from kinen import render
+from kinen.characters import visible_json
 from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.output import raw
 from kinen.cli.progress import bar
 from kinen.cli.run import note
 from kinen.cli.times import milliseconds
@@ -62,10 +64,8 @@ def export(
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        if file == "-":
-            sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass", newline="\n")  # type: ignore[union-attr]
         counts = memory.export(
-            sys.stdout if file == "-" else file,
+            _standard_output() if file == "-" else file,
             session=session,
             repo=repo,
             after=milliseconds(after),
@@ -76,6 +76,22 @@ def export(
         said = ", ".join(f"{count:,} {noun}" for noun, count in counts.items() if count)
         note(f"wrote {said or 'an empty journal'} to {file}")
     return 0
+
+
+class _Escaped:
+    """Standard output on a terminal: JSON whose control characters are escapes."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(visible_json(text))
+
+
+def _standard_output() -> Any:
+    """Where a bundle is printed: byte for byte into a pipe, safe on a terminal."""
+    if sys.stdout.isatty():
+        return _Escaped()
+    stream: Any = raw(sys.stdout)
+    stream.reconfigure(encoding="utf-8", errors="surrogatepass", newline="\n")
+    return stream
 
 
 @click.group("import", cls=Import, invoke_without_command=True, subcommand_metavar="")

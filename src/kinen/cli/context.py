@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, note
 
 
 @click.command()
 @click.option("--session", default="", help="around this session: its name, or a capsule's id")
-@click.option("--file", default="", help="around this file: its path, or the end of it")
+@click.option(
+    "--file", type=FILE_NAME, default="", help="around this file: its path, or the end of it"
+)
 @click.option("--depth", default=1, show_default=True, help="also around what was found")
 @click.option("--budget", type=int, default=0, help="most tokens; recall.budget if not given")
 @in_space

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kinen import config, render, wire
-from kinen.cli.flags import for_scripts
+from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import NOTHING, colours, note
 from kinen.errors import KinenError
 from kinen.render.daemon import daemon_text
@@ -172,7 +172,9 @@ def install(show: bool, remove: bool) -> int:
     show_default=True,
     help="on loopback; 0 for any that is free",
 )
-@click.option("--space", "-s", default="", help="for requests that name no space: this one")
+@click.option(
+    "--space", "-s", type=FILE_NAME, default="", help="for requests that name no space: this one"
+)
 def serve(port: int, space: str) -> int:
     """Serve the memory over HTTP on loopback, to whoever shows the bearer token.
 

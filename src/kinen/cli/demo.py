@@ -18,7 +18,7 @@ from kinen.gitdir import Git
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
-    from kinen.render import Style
+    from kinen.render.style import Style
 
 
 class Scene(NamedTuple):

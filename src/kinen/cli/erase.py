@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
 from kinen.cli.run import note
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def forgetting() -> click.Command:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", type=FILE_NAME)
 @in_space
 @for_scripts
 def redact(ref: str, space: str | None, as_json: bool) -> int:
@@ -39,7 +39,7 @@ def redact(ref: str, space: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", type=FILE_NAME)
 @click.option("--undo", is_flag=True, help="show a file or commit again that was hidden")
 @in_space
 @for_scripts

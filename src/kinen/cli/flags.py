@@ -4,5 +4,9 @@ from __future__ import annotations
 
 import click
 
-in_space = click.option("--space", "-s", help="another space than the one of this folder")
+FILE_NAME = click.UNPROCESSED
+"""A file, a record or a space by its name, which may have bytes that are not UTF-8."""
+in_space = click.option(
+    "--space", "-s", type=FILE_NAME, help="another space than the one of this folder"
+)
 for_scripts = click.option("--json", "as_json", is_flag=True, help="for scripts")

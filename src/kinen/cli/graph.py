@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours
 
 
@@ -19,7 +19,7 @@ def graph() -> None:
 
 
 @graph.command()
-@click.argument("path")
+@click.argument("path", type=FILE_NAME)
 @click.option(
     "--depth", default=1, show_default=True, type=click.IntRange(1, 6), help="steps to go"
 )

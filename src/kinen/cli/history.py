@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours, note
 from kinen.render import history as shown
 
@@ -64,7 +64,7 @@ def files(
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", type=FILE_NAME)
 @in_space
 @for_scripts
 def history(path: str, space: str | None, as_json: bool) -> int:
@@ -96,7 +96,7 @@ def history(path: str, space: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=FILE_NAME)
 @click.option("--staged", is_flag=True, help="ask about what is staged for the next commit")
 @click.option("--limit", "-n", type=click.IntRange(1), default=10, help="at most this many")
 @in_space

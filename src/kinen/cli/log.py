@@ -19,8 +19,10 @@ OPTIONS = (
     Option(("--session",), "session", "the session it belongs to", str, ""),
     Option(("--agent",), "agent", "who did it", str, ""),
     Option(("--capsule",), "capsule", "the capsule it is part of", str, ""),
-    Option(("--file",), "files", "a file that it is about; again for more", many=True),
-    Option(("--space", "-s"), "space", "another space than the one of this folder", str, ""),
+    Option(("--file",), "files", "a file that it is about; again for more", many=True, path=True),
+    Option(
+        ("--space", "-s"), "space", "another space than the one of this folder", str, "", path=True
+    ),
     Option(("--json",), "as_json", "for scripts", bool),
 )
 

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from kinen.cli.flags import FILE_NAME
 from kinen.cli.run import note
 
 PORT = 7334
@@ -21,7 +22,13 @@ PORT = 7334
     help="with --http; 0 for any that is free",
 )
 @click.option("--read-only", is_flag=True, help="without the tools that write")
-@click.option("--space", "-s", default="", help="this space, whatever folder a client works in")
+@click.option(
+    "--space",
+    "-s",
+    type=FILE_NAME,
+    default="",
+    help="this space, whatever folder a client works in",
+)
 def mcp(http: bool, port: int, read_only: bool, space: str) -> int:
     """Serve the memory to an agent by MCP, over standard input and output.
 

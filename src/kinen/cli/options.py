@@ -6,6 +6,8 @@ which handles everything else: help, completion, and every mistake.
 
 from __future__ import annotations
 
+from kinen.characters import storable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -23,9 +25,11 @@ class Option:
         default: Any = None,
         many: bool = False,
         choices: tuple[str, ...] = (),
+        path: bool = False,
     ) -> None:
+        """An option; with `path` its bytes stay as they are, other text is made storable."""
         self.names, self.key, self.help, self.type = names, key, help, type
-        self.default, self.many, self.choices = default, many, choices
+        self.default, self.many, self.choices, self.path = default, many, choices, path
 
     @property
     def flag(self) -> bool:
@@ -40,10 +44,10 @@ def read(argv: list[str], rows: tuple[Option, ...]) -> tuple[list[str], dict[str
     rest = iter(argv)
     for word in rest:
         if word == "--":
-            given.extend(rest)
+            given.extend(map(storable, rest))
             break
         if not word.startswith("-") or word == "-":
-            given.append(word)
+            given.append(storable(word))
             continue
         name, equals, value = word.partition("=")
         row = by_name.get(name)
@@ -55,7 +59,7 @@ def read(argv: list[str], rows: tuple[Option, ...]) -> tuple[list[str], dict[str
         if not equals:
             value = next(rest, "")
         try:
-            made = row.type(value)
+            made = row.type(value if row.path else storable(value))
         except ValueError:
             return None
         if not value or (row.choices and made not in row.choices):
@@ -71,6 +75,8 @@ def click_options(rows: tuple[Option, ...]) -> list[Any]:
     made = []
     for row in rows:
         kind: Any = click.Choice(row.choices) if row.choices else row.type
+        if row.path:
+            kind = click.UNPROCESSED
         made.append(
             click.Option(
                 [*row.names, row.key],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
 from kinen.cli.times import seconds
 
 
@@ -18,7 +18,7 @@ def undo() -> click.Command:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", type=FILE_NAME)
 @click.option("--note", default="", help="why")
 @click.option("--ttl", default="", help="for how long: 30m, 12h, 7d, 2w; for good if not given")
 @click.option("--session", default="", help="only for recalls of this session")
@@ -42,7 +42,7 @@ def pin(ref: str, note: str, ttl: str, session: str, space: str | None, as_json:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", type=FILE_NAME)
 @in_space
 @for_scripts
 def unpin(ref: str, space: str | None, as_json: bool) -> int:

@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from kinen.cli.output import raw
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -34,7 +36,7 @@ def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(file=raw(sys.stderr)), transient=True) as progress:
         tasks = {}
 
         def tell(phase: str, done: int, total: int) -> None:

@@ -28,7 +28,13 @@ OPTIONS = (
         ("--type", "-t"), "types", "decision, learning, ... or rounds, checkpoints, ...", many=True
     ),
     Option(("--tag",), "tags", "with this tag; again for each further one", many=True),
-    Option(("--file", "-f"), "files", "about this file: its path, or the end of it", many=True),
+    Option(
+        ("--file", "-f"),
+        "files",
+        "about this file: its path, or the end of it",
+        many=True,
+        path=True,
+    ),
     Option(("--symbol",), "symbols", "checkpoints that name this symbol", many=True),
     Option(("--session",), "session", "what holds for, and happened in, this session", str, ""),
     Option(("--limit", "-n"), "limit", "most hits", int, 5),
@@ -44,7 +50,13 @@ OPTIONS = (
         choices=DISTILLERS,
     ),
     Option(("--min-similarity",), "min_similarity", "only what is so near in meaning", float, 0.0),
-    Option(("--space", "-s"), "spaces", "in this space instead; again for more, or all", many=True),
+    Option(
+        ("--space", "-s"),
+        "spaces",
+        "in this space instead; again for more, or all",
+        many=True,
+        path=True,
+    ),
     Option(("--json",), "as_json", "for scripts", bool),
 )
 PLAIN = (

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kinen.characters import storable
 from kinen.cli import COMMANDS, overview
 from kinen.cli.run import ERROR, fail, guarded
 
@@ -23,7 +24,7 @@ class Root(click.Group):
                 path, _, function = module.partition(":")
                 found = getattr(import_module(path), function or "command")
                 made: click.Command = found if isinstance(found, click.Command) else found()
-                return made
+                return with_storable_text(made)
         return None
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
@@ -38,6 +39,27 @@ class Root(click.Group):
             near = get_close_matches(args[0], self.list_commands(ctx), 1)
             hint = f"did you mean `kinen {near[0]}`?" if near else "`kinen --help` lists them"
             raise click.UsageError(f"no command {args[0]!r} · {hint}", ctx) from error
+
+
+class Text(click.types.StringParamType):
+    """Text that can be stored: bytes of the command line that are not UTF-8 are replaced.
+
+    Every parameter of type STRING has it. Names of files are `click.UNPROCESSED`, since a file may
+    have such bytes in its name.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return storable(super().convert(value, param, ctx))
+
+
+def with_storable_text(command: click.Command) -> click.Command:
+    """The command, with storable text for each parameter of it and of its commands."""
+    for param in command.params:
+        if param.type is click.STRING:
+            param.type = Text()
+    for inner in getattr(command, "commands", {}).values():
+        with_storable_text(inner)
+    return command
 
 
 def run(words: list[str]) -> int:

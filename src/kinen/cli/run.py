@@ -6,8 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from kinen.cli.output import MARK, coloured
 from kinen.errors import KinenError
-from kinen.render import Style
+from kinen.render.style import Style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,10 +48,8 @@ def fail(message: str) -> int:
 
 
 def colours(stream: TextIO | None = None) -> Style:
-    """Colour on a terminal only, and not against NO_COLOR."""
-    out = stream or sys.stdout
-    on = out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Style(colour=bool(on))
+    """Colours for a stream, standard output by default; none where it is not a terminal."""
+    return Style(colour=coloured(stream or sys.stdout), mark=MARK)
 
 
 def piped() -> str:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from kinen.cli.options import Option
+from kinen.cli.output import coloured, print_rendered, write_raw
 
 # An answer of the daemon is printed by a process that loads little more than this.
 TYPE_CHECKING = False
@@ -26,11 +27,13 @@ OPTIONS = (
     Option(("--kind",), "events", "kind of observation: error, command, message, ...", many=True),
     Option(("--agent",), "agent", "by this agent (part of its name will do)", str, ""),
     Option(("--author",), "author", "commits by this author (part of the name will do)", str, ""),
-    Option(("--near",), "near", "commits that touched this path count more", many=True),
+    Option(("--near",), "near", "commits that touched this path count more", many=True, path=True),
     Option(("--repo",), "repo", "in this repository (part of its name will do)", str, ""),
     Option(("--session",), "session", "in this session (part of its name will do)", str, ""),
     Option(("--tag",), "tags", "with this tag; again for each further one", many=True),
-    Option(("--path", "-p"), "paths", "below this folder, or matching this glob", many=True),
+    Option(
+        ("--path", "-p"), "paths", "below this folder, or matching this glob", many=True, path=True
+    ),
     Option(
         ("--since",), "since", "not older than: 2026-03-01, 2h, 3d, 1w, today, yesterday", str, ""
     ),
@@ -38,7 +41,13 @@ OPTIONS = (
     Option(("--limit", "-n"), "limit", "at most this many hits", int, 0),
     Option(("--context", "-C"), "context", "chunks before and after each hit", int, -1),
     Option(("--min-score",), "min_score", "only hits that score at least this, 0 to 1", float, 0.0),
-    Option(("--space", "-s"), "spaces", "in this space instead; again for more, or all", many=True),
+    Option(
+        ("--space", "-s"),
+        "spaces",
+        "in this space instead; again for more, or all",
+        many=True,
+        path=True,
+    ),
     Option(("--explain", "-e"), "explain", "show the votes behind each hit", bool),
     Option(("--files", "-l"), "files", "only the paths, one per line", bool),
     Option(("--json",), "as_json", "for scripts", bool),
@@ -66,9 +75,33 @@ def search(text: str, **options: Any) -> int:
 
         for remark in notes:
             note(remark)
-    if said:
-        print(said)
+    if said and options["files"] and not sys.stdout.isatty() and not options["as_json"]:
+        write_raw(_on_disk(said) + "\n")  # for xargs: each name as the file has it
+    elif said:
+        (print if options["files"] else print_rendered)(said)
     return code
+
+
+def _on_disk(names: str) -> str:
+    """Paths of the index, one per line, with the bytes that the files' names have.
+
+    Bytes that are no UTF-8 are spelled out in the index (`kinen.text.spelled`).
+    """
+    if "\\x" not in names:
+        return names
+    from kinen import route
+    from kinen.text import unspelled
+
+    here = route.here()
+    root = here.root if here else os.curdir
+    lines = []
+    for name in names.split("\n"):
+        byte_name = os.fsdecode(unspelled(name))
+        spelled_out = not os.path.lexists(os.path.join(root, name))
+        lines.append(
+            byte_name if spelled_out and os.path.lexists(os.path.join(root, byte_name)) else name
+        )
+    return "\n".join(lines)
 
 
 def asked(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | None:
@@ -78,16 +111,12 @@ def asked(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | No
     from kinen.cli.warm import answered
 
     words = {name: options[name] for name in PLAIN} | {"kinds": options["events"]}
-    looks = {name: bool(options[name]) for name in ("files", "explain")} | {"colour": coloured()}
+    looks = {name: bool(options[name]) for name in ("files", "explain")} | {
+        "colour": coloured(sys.stdout)
+    }
     words |= {"query": text, "mode": mode_of(options)} | ({} if options["as_json"] else looks)
     space = options["spaces"][0] if options["spaces"] else ""
     return answered("POST /v1/search", words, space, as_json=options["as_json"])
-
-
-def coloured() -> bool:
-    """Colour on a terminal only, and not against NO_COLOR."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
 
 
 def _found(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
@@ -100,7 +129,7 @@ def _found(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
     if options["as_json"]:
         return code, render.to_json(render.hits_json(hits)), []
     looks = {"files": options["files"], "explain": options["explain"]}
-    return code, render.search_text(hits, **looks, colour=coloured()), [*hits.notes]
+    return code, render.search_text(hits, **looks, colour=coloured(sys.stdout)), [*hits.notes]
 
 
 def ask(text: str, options: dict[str, Any]) -> Hits:

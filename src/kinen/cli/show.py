@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
+from kinen.cli.output import write_raw
 from kinen.cli.run import colours
 from kinen.model import GIT_KINDS
 from kinen.question import place
@@ -22,11 +21,15 @@ def command() -> click.Command:
 
 
 @click.command()
-@click.argument("name", metavar="REF|PATH[:LINE]|PATH@COMMIT")
+@click.argument("name", type=FILE_NAME, metavar="REF|PATH[:LINE]|PATH@COMMIT")
+@click.option("--raw", "as_is", is_flag=True, help="only the text, control characters and all")
 @in_space
 @for_scripts
-def show(name: str, space: str | None, as_json: bool) -> int:
+def show(name: str, as_is: bool, space: str | None, as_json: bool) -> int:
     """Show what is remembered of a record, the chunk at a line of it, or a file at a commit.
+
+    Control characters are spelled out (\\x1b), so that no file can take over the terminal; --raw
+    prints the text as it is stored.
 
     \b
     Examples:
@@ -42,9 +45,7 @@ def show(name: str, space: str | None, as_json: bool) -> int:
         path, sign, commit = name.rpartition("@")
         if sign and path and commit and not memory.knows(name):
             text = memory.read(path, commit)
-            at_commit = {"path": path, "at": commit, "content": text}
-            sys.stdout.write(render.to_json(at_commit) + "\n" if as_json else text)
-            return 0
+            return _show_version(path, commit, text, as_is=as_is, as_json=as_json)
         record, chunks = memory.show(*place(name))
         edges = memory.links(record.ref) if record.kind in GIT_KINDS else []
         last = memory.history(record.path)[-LAST:] if record.kind == "file" else []
@@ -54,9 +55,23 @@ def show(name: str, space: str | None, as_json: bool) -> int:
             shown["edges"] = render.edges_json(edges)
         print(render.to_json(shown))
         return 0
+    if as_is:
+        write_raw("\n".join(chunk.text for chunk in chunks) + "\n")
+        return 0
     print(render.record_text(record, chunks, colours()))
     if last:
         print(revisions_text(last, colours()))
     elif edges:
         print(render.links_text(record.ref, edges, colours()))
+    return 0
+
+
+def _show_version(path: str, commit: str, text: str, *, as_is: bool, as_json: bool) -> int:
+    """Print what a file was at a commit."""
+    if as_json:
+        print(render.to_json({"path": path, "at": commit, "content": text}))
+    elif as_is:
+        write_raw(text)
+    else:
+        print(text, end="")
     return 0

@@ -8,7 +8,7 @@ import click
 
 from kinen import config, render
 from kinen import space as spaces
-from kinen.cli.flags import for_scripts
+from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import FOUND, NOTHING, colours
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def add(path: str, name: str | None) -> int:
 
 
 @space.command()
-@click.argument("name")
+@click.argument("name", type=FILE_NAME)
 def remove(name: str) -> int:
     """Take a space off the list; its folder and what was remembered stay."""
     gone = spaces.unregister(config.default_home(), name)
@@ -71,7 +71,7 @@ def remove(name: str) -> int:
 
 
 @space.command()
-@click.argument("name")
+@click.argument("name", type=FILE_NAME)
 @click.argument("other")
 def alias(name: str, other: str) -> int:
     """Give a space another name that --space understands."""

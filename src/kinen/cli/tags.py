@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING
 
 
@@ -61,9 +61,9 @@ def tags(staged: bool, into: str | None, space: str | None, as_json: bool) -> in
 
 # No option of one letter: `-security` is a tag that goes.
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
-@click.argument("path")
+@click.argument("path", type=FILE_NAME)
 @click.argument("ops", nargs=-1, required=True, metavar="+TAG|-TAG...", type=click.UNPROCESSED)
-@click.option("--space", help="another space than the one of this folder")
+@click.option("--space", type=FILE_NAME, help="another space than the one of this folder")
 @for_scripts
 def tag(path: str, ops: tuple[str, ...], space: str | None, as_json: bool) -> int:
     """Give a file a tag by hand, or take one away. It survives commits, renames and rebuilds.

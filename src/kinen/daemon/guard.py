@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from kinen import entrance
+from kinen import entrance, render
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -70,7 +69,7 @@ def failure(status: int, message: str, hint: str = "") -> bytes:
     """The body of an error."""
     code = FAULTS.get(status, FAULTS[400 if status < 500 else 500])[0]
     told = {"error": {"code": code, "message": entrance.name(message), "hint": hint}}
-    return json.dumps(told, ensure_ascii=False, indent=2).encode("utf-8", "replace")
+    return render.to_json(told).encode()
 
 
 def by_socket(scope: Scope) -> bool:

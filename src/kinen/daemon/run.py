@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import __version__, config, entrance, loopback, wire
 from kinen import space as spaces
+from kinen.characters import visible, visible_line
 from kinen.daemon.diary import Diary
 from kinen.daemon.guard import by_socket, failure
 from kinen.errors import Busy, KinenError, SpaceError
@@ -79,13 +80,6 @@ def _locked(home: str) -> int:
         time.sleep(0.02)
 
 
-class _Masking(logging.Formatter):
-    """Writes no secret into a log, whatever an error says."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return entrance.name(super().format(record))
-
-
 class PrivateLog(RotatingFileHandler):
     """A log that only its owner may read, and that follows no link."""
 
@@ -96,12 +90,25 @@ class PrivateLog(RotatingFileHandler):
 def _log_to(path: str) -> None:
     os.close(private.opener(path, os.O_WRONLY | os.O_CREAT))  # a link is refused
     handler = PrivateLog(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, delay=True)
-    form = _Masking("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    form = _Lines("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     form.converter = time.gmtime
     handler.setFormatter(form)
     logging.raiseExceptions = False  # a full disk is told in other places
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.INFO)
+
+
+class _Lines(logging.Formatter):
+    """Lines without the secrets and the control characters of what they quote.
+
+    A message is on one line; a traceback keeps its lines.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(entrance.name(super().format(record)))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return visible_line(super().formatMessage(record))
 
 
 class Daemon:

@@ -21,6 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from kinen import __version__
+from kinen.characters import visible, visible_line
 from kinen.errors import KinenError
 from kinen.injected import marked
 from kinen.mcp.asking import (
@@ -41,6 +42,7 @@ from kinen.mcp.tracing import (
     ListTags,
 )
 from kinen.memory.spaces import JOURNAL, Spaces
+from kinen.render.style import readable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -181,16 +183,19 @@ async def answered(
 
 
 def result(asked: Tool, answer: Answer) -> types.CallToolResult:
-    text = answer.text if asked.writes else marked(answer.text)
+    shown = visible(answer.text)
+    text = shown if asked.writes else marked(shown)
+    value = answer.value.model_dump(mode="json", exclude_defaults=True)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
-        structured_content=answer.value.model_dump(mode="json", exclude_defaults=True),
+        structured_content=readable(value, lines=True),
     )
 
 
 def failed(text: str) -> types.CallToolResult:
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=" ".join(text.split()))], is_error=True
+        content=[types.TextContent(type="text", text=visible_line(" ".join(text.split())))],
+        is_error=True,
     )
 
 

@@ -6,11 +6,12 @@ import os
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
+from kinen.characters import storable, visible
 from kinen.errors import NotFound, QueryError
 from kinen.memory.learning import Learning
 from kinen.memory.recalling import compact, cut, plan_text
 from kinen.model import Query
-from kinen.text import excerpt, iso
+from kinen.text import excerpt, iso, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +38,7 @@ class Around(Learning):
         """
         from kinen.recall import tiers
 
+        session, file = storable(session), spelled(file)
         if session and file:
             raise QueryError("a session or a file", "give one of them")
         if depth < 1:
@@ -231,7 +233,7 @@ class Around(Learning):
             _section("Next", nexts or ([plan_text(plan, SAID)] if plan else [])),
             _section("Open", unknown),
         ]
-        return "\n\n".join(filter(None, parts))
+        return visible("\n\n".join(filter(None, parts)))
 
     def _commits_since(self, since: str) -> list[str]:
         found = self._recent(Query("", limit=30, kinds=("commit",), since=since))
@@ -269,7 +271,7 @@ class Around(Learning):
             _section("Last errors", [_first(one.content) for one in errors]),
         ]
         empty = not (where or state[1:] or any(parts[1:]))
-        return "" if empty else "\n\n".join(filter(None, parts))
+        return "" if empty else visible("\n\n".join(filter(None, parts)))
 
 
 def _head(one: Checkpoint) -> str:

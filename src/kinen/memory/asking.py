@@ -6,9 +6,13 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from kinen.characters import hidden_again
 from kinen.errors import Busy, EmbedError, NotFound
+from kinen.memory.parts import FILES
 from kinen.memory.syncing import FIRST_SEARCH_SECONDS, Syncing
 from kinen.model import GIT_KINDS, JOURNAL_KINDS, Hits, Query
+from kinen.question import storable_query
+from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +28,7 @@ class Asking(Syncing):
         """Answer a query; a space that was never indexed is indexed first."""
         from kinen.recall.search import search
 
-        asked = Query(query) if isinstance(query, str) else query
+        asked = storable_query(Query(query) if isinstance(query, str) else query)
         notes: list[str] = []
 
         def answer() -> Hits:
@@ -73,11 +77,17 @@ class Asking(Syncing):
     def record(self, name: str) -> Record:
         """The record that a ref or a path in the space names."""
         self._first_sync()
-        found = self._reader.record(name) or self._traced(name)
-        found = found or self._reader.at_path(self._inside(name))
+        found = self._recorded(name)
+        if found is None and "\\" in name:  # copied from output that spells a character out
+            found = self._recorded(hidden_again(name))
         if found is None:
             raise NotFound(f"nothing remembered as {name!r}", "`kinen search` shows refs and paths")
         return found
+
+    def _recorded(self, name: str) -> Record | None:
+        ref = spelled(name)
+        found = self._reader.record(ref) or self._traced(ref)
+        return found or self._reader.at_path(self._inside(name))
 
     def knows(self, name: str) -> bool:
         """Whether a ref or path names a record."""
@@ -125,7 +135,7 @@ class Asking(Syncing):
         """The edges around a record, both directions."""
         from kinen.index import graph
 
-        return graph.around(self._reader.db, ref, depth)
+        return graph.around(self._reader.db, spelled(ref), depth)
 
     def broken(self) -> list[Edge]:
         """Links that lead nowhere."""
@@ -143,6 +153,8 @@ class Asking(Syncing):
 
     def check(self) -> str:
         """What is wrong with the databases, or nothing."""
+        for name in FILES:
+            self._file(name)
         return self._reader.check() or self._cache.check()
 
     def try_model(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, Any
 
 from kinen import config as configuration
 from kinen import space as spaces
-from kinen.errors import NotFound, SpaceError
+from kinen.errors import NotFound, SpaceError, StoreError
 from kinen.storage import inside, private
+from kinen.text import path_bytes, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +26,15 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
     T = TypeVar("T")
+
+
+BUILT_AGAIN = "move it away and run `kinen index`: kinen makes it again"
+FILES = {
+    **dict.fromkeys(("index.db", "cache.db", "vectors.bin", "sync.lock", "meta.json"), BUILT_AGAIN),
+    "journal.db": "move it away and put the journal back, or `kinen import` an export of it;"
+    " new observations wait in the spool",
+}
+"""The files of a space, each with what to do where something else has its name."""
 
 
 class Parts:
@@ -106,6 +117,7 @@ class Parts:
 
             if not self.space.roots:
                 self.space = spaces.register(self.space)
+            self._file("journal.db")
             self._log = Journal(self.space.data, self._spools)
         return self._log
 
@@ -174,14 +186,35 @@ class Parts:
         return self._loaded[1]
 
     def _file(self, name: str) -> str:
-        return os.path.join(private.folder(self.space.data), name)
+        """The path of a file or folder of kinen's own for this space.
+
+        Something else in the place of a file is refused here, with what to do about it.
+        """
+        path = os.path.join(private.folder(self.space.data), name)
+        if name in FILES:
+            refuse_other_than_file(path, FILES[name])
+        return path
 
     def _inside(self, path: str) -> str:
         """A path relative to the space; one that leads outside is refused."""
+        if "\0" in path:
+            raise NotFound(f"no file has a NUL byte in its name: {path!r}", "give a path")
+        path = os.fsdecode(path_bytes(path))
         root = os.path.realpath(self.space.root)
         places = [path, os.path.join(root, path)]
         full = next((place for place in places if os.path.exists(place)), places[1])
         relative = inside.relative(root, full)
         if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
-        return relative
+        return spelled(relative)
+
+
+def refuse_other_than_file(path: str, hint: str) -> None:
+    """Raise StoreError where a path is a folder, a pipe or a device."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise StoreError(f"{path} is {what}", hint)

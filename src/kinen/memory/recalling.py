@@ -11,6 +11,7 @@ from kinen import space as spaces
 from kinen.errors import Busy
 from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
+from kinen.question import storable_query
 from kinen.route import inside
 from kinen.text import estimate, excerpt, iso, now, terms
 
@@ -61,7 +62,7 @@ class Recalling(Tracing):
         """
         from kinen.recall import tiers
 
-        asked = Query(query) if isinstance(query, str) else query
+        asked = storable_query(Query(query) if isinstance(query, str) else query)
         budget = asked.budget or self.config.recall.budget
         found = self._recalled(asked, READS if distiller else 0)
         notes = (*found.notes, *found.hits.notes)

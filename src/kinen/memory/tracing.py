@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen import route
+from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory.keeping import Keeping
 from kinen.model import Companion
@@ -71,7 +72,7 @@ class Tracing(Keeping):
             raise QueryError("limit and offset cannot be negative")
         log, _ = self._history()
         wanted = past.Wanted(
-            tuple(tag.lstrip("#").lower() for tag in tags),
+            tuple(storable(tag).lstrip("#").lower() for tag in tags),
             deleted,
             source_only,
             frozenset() if ignored else frozenset(log.ignored()),

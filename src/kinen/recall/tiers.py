@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kinen.characters import visible
 from kinen.entries import Dropped, Item, Recall
 from kinen.errors import QueryError
 from kinen.text import estimate
@@ -50,7 +51,7 @@ def item(
     space: str = "",
 ) -> Item:
     """A part of a recall, with what it costs as it is shown."""
-    made = Item(tier, ref, text, 0, score, votes, at, space)
+    made = Item(tier, ref, visible(text), 0, score, votes, at, space)
     return made._replace(tokens=estimate(_block(made)))
 
 

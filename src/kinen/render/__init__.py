@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from kinen.characters import visible_json
+from kinen.render.style import PLAIN, Style, readable
 from kinen.text import excerpt, terms, words
 
 if TYPE_CHECKING:
@@ -15,24 +17,11 @@ if TYPE_CHECKING:
 SHOWN = 3
 """Lines of a hit shown to people."""
 SHORT = len("commit:") + 12
-_STYLES = {"path": "35", "line": "32", "dim": "2", "bold": "1", "match": "1;31", "warn": "33"}
-
-
-class Style:
-    """Colours for a terminal, or none."""
-
-    def __init__(self, *, colour: bool) -> None:
-        self.colour = colour
-
-    def __call__(self, name: str, text: str) -> str:
-        return f"\033[{_STYLES[name]}m{text}\033[0m" if self.colour and text else text
-
-
-PLAIN = Style(colour=False)
 
 
 def to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    """JSON for people and programs; control characters are escapes, so that both may have it."""
+    return visible_json(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
 # Hits
@@ -119,6 +108,7 @@ def search_text(
 
 
 def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: bool = False) -> str:
+    hit = readable(hit)
     at = best_line(hit.chunk, asked)
     head = style("path", f"{hit.space}:{place(hit)}" if hit.space else place(hit))
     if hit.chunk.start_line:
@@ -211,7 +201,7 @@ def _marked(line: str, asked: Sequence[str], style: Style) -> str:
 
 def records_text(records: Iterable[Record], style: Style = PLAIN) -> str:
     rows = []
-    for record in records:
+    for record in map(readable, records):
         tags = style("dim", " ".join(f"#{tag}" for tag in record.tags))
         rows.append(f"{style('path', record.path or record.ref)}  {record.title}  {tags}".rstrip())
     return "\n".join(rows)
@@ -219,6 +209,7 @@ def records_text(records: Iterable[Record], style: Style = PLAIN) -> str:
 
 def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -> str:
     """A record's head and what is remembered of it, with line or page numbers."""
+    record, chunks = readable(record), readable(chunks)
     head = [style("bold", record.title), f"{record.ref}"]
     if record.at:
         head.append(f"at {record.at}")
@@ -267,6 +258,7 @@ def status_json(status: Status) -> dict[str, Any]:
 
 def status_text(status: Status, style: Style = PLAIN) -> str:
     """What a space remembers, and what needs attention."""
+    status = readable(status)
     counts = status.counts
     kinds = ", ".join(f"{count:,} {plural(kind)}" for kind, count in status.kinds.items())
     rows = [
@@ -326,12 +318,14 @@ def edges_json(edges: Iterable[Edge]) -> list[dict[str, Any]]:
 
 
 def graph_dot(edges: Iterable[Edge]) -> str:
+    edges = map(readable, edges)
     lines = ["digraph kinen {", "  rankdir=LR; node [shape=box, fontname=Helvetica];"]
     lines += [f"  {_quoted(_name(e.source))} -> {_quoted(_name(e.target))};" for e in edges]
     return "\n".join([*lines, "}"])
 
 
 def graph_mermaid(edges: Sequence[Edge]) -> str:
+    edges = readable(edges)
     refs = dict.fromkeys(end for edge in edges for end in (edge.source, edge.target))
     ids = {ref: f"n{at}" for at, ref in enumerate(refs)}
     nodes = [f'  {ids[ref]}["{_name(ref).replace(chr(34), "&quot;")}"]' for ref in refs]
@@ -341,6 +335,7 @@ def graph_mermaid(edges: Sequence[Edge]) -> str:
 
 def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
     """What a record links to, what links to it, and what lies further away."""
+    ref, edges = readable(ref), readable(edges)
     groups: dict[str, list[str]] = {"links to": [], "linked from": [], "further": []}
     for edge in edges:
         line = f":{edge.line}" if edge.line else ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinen.render import PLAIN
+from kinen.render.style import PLAIN, readable
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
-    from kinen.render import Style
+    from kinen.render.style import Style
 
 LAST = 5
 """Happenings that are shown."""
@@ -24,6 +24,7 @@ def daemon_text(
     root: str = "",
 ) -> str:
     """How the daemon is: in short, with one space of it, or with all and what happened."""
+    state, last, root = readable(state), readable(last), readable(root)
     if not state:
         said = _absent(last, held=held)
         return "\n".join([said, *_happened(last, style)]) if whole else said

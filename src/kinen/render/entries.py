@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kinen.characters import visible
 from kinen.entries import Capsule, Observation, Pin, Scope, Summary
 from kinen.recall.tiers import shown
-from kinen.render import PLAIN, vote_json
+from kinen.render import vote_json
+from kinen.render.style import PLAIN, readable
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from kinen.entries import Checkpoint, Digest, Learned, Plan, Recall
     from kinen.journal.bundle import Loaded
-    from kinen.render import Style
+    from kinen.render.style import Style
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
 WIDE = 100
@@ -41,6 +43,7 @@ def entries_text(entries: Sequence[Any], style: Style = PLAIN) -> str:
 
 def entry_text(entry: Any, style: Style = PLAIN) -> str:
     """One line: the ref, when, what kind, in which session, and the beginning of its text."""
+    entry = readable(entry)
     at, about, text = _told(entry)
     session = getattr(entry, "scope", Scope()).session
     words = [style("path", entry.ref), style("dim", iso(at / 1000)), about]
@@ -71,13 +74,13 @@ def capsule_text(
 ) -> str:
     """A capsule, its summaries in full and a line for each observation."""
     head = [entry_text(capsule, style), f"{len(observations):,} observations"]
-    told = [f"\n{style('bold', one.ref)}\n{one.content}" for one in summaries]
+    told = [f"\n{style('bold', one.ref)}\n{one.content}" for one in map(readable, summaries)]
     rows = ["", *(entry_text(one, style) for one in observations)] if observations else []
     return "\n".join([*head, *told, *rows])
 
 
 def recall_text(recall: Recall) -> str:
-    return shown(recall)
+    return visible(shown(recall))
 
 
 def recall_json(recall: Recall) -> dict[str, Any]:
@@ -120,6 +123,7 @@ def digest_json(digest: Digest) -> dict[str, Any]:
 
 def learned_text(one: Learned, style: Style = PLAIN, *, sources: bool = False) -> str:
     """A memory on one line; with its sources, if they are asked for."""
+    one = readable(one)
     sure = f"{one.type} {one.confidence:.2f}"
     gone = f" (superseded by memory:{one.superseded_by})" if one.superseded_by else ""
     line = f"{style('path', one.ref)}  {style('dim', sure)}  {one.content}{gone}"

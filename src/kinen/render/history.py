@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinen.render import PLAIN, Style
+from kinen.characters import visible_line
+from kinen.render.style import PLAIN, Style, readable
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def files_text(records: Sequence[Record], style: Style = PLAIN) -> str:
     lines = []
     for record in records:
         gone = "" if (record.metadata or {}).get("alive", True) else style("warn", "  (deleted)")
-        tags = style("dim", "  " + ", ".join(record.tags)) if record.tags else ""
-        lines.append(f"{style('path', record.path)}{gone}{tags}")
+        tags = style("dim", visible_line("  " + ", ".join(record.tags))) if record.tags else ""
+        lines.append(f"{style('path', visible_line(record.path))}{gone}{tags}")
     return "\n".join(lines)
 
 
@@ -49,7 +50,7 @@ def revision_json(one: Revision) -> dict[str, Any]:
 def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
     """One line per commit, oldest first; tags where they change."""
     lines, before = [], set[str]()
-    for one in revisions:
+    for one in map(readable, revisions):
         what = _DID.get(one.status, one.status)
         if one.before:
             what += f" {one.before} → {one.path}"
@@ -78,7 +79,7 @@ def companion_json(one: Companion) -> dict[str, Any]:
 def companions_text(found: Sequence[Companion], style: Style = PLAIN) -> str:
     """A file and why it is there: how often, how exclusively, and the commits that say so."""
     lines = []
-    for one in found:
+    for one in map(readable, found):
         times = "once" if one.support == 1 else f"{one.support} times"
         share = f"{one.jaccard:.0%} of the commits that touch either"
         figures = f"{times}, {share}, weight {one.weight:.2f}, score {one.score:.3f}"
@@ -100,6 +101,7 @@ def snapshot_json(one: Snapshot) -> dict[str, Any]:
 
 
 def snapshot_text(one: Snapshot, style: Style = PLAIN) -> str:
+    one = readable(one)
     made = "by itself" if one.automatic else "by hand"
     head = one.head[:SHA] or "no commit"
     size = f"{one.bytes / 1e6:,.1f} MB"

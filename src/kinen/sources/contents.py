@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from kinen import gitcommand
 from kinen.errors import GitError, NotFound, Unreadable
+from kinen.text import unspelled
 
 if TYPE_CHECKING:
     import subprocess
@@ -37,7 +37,7 @@ class Contents:
             raise NotFound(f"git is not asked for a name with a line break: {path!r}")
         data = self._object(_bytes(f"{at}:{self._log.prefix}{path}"), "blob")
         if data is None and "\\x" in path:
-            data = self._object(_unspelled(f"{at}:{self._log.prefix}{path}"), "blob")
+            data = self._object(unspelled(f"{at}:{self._log.prefix}{path}"), "blob")
         if data is None:
             if self._object(_bytes(f"{at}^{{tree}}"), "tree") is None:
                 raise NotFound(f"no commit {at!r} here", "`git branch -a` and `git log` list them")
@@ -88,9 +88,3 @@ class Contents:
 
 def _bytes(name: str) -> bytes:
     return name.encode("utf-8", "replace")
-
-
-def _unspelled(name: str) -> bytes:
-    """A name with the bytes that were spelled out because they are no UTF-8."""
-    spelled = re.compile(rb"\\x([0-9a-f]{2})")
-    return spelled.sub(lambda found: bytes.fromhex(found[1].decode()), _bytes(name))

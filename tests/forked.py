@@ -1,0 +1,141 @@
+"""Runs many command lines of kinen, each in a process of its own, with one start of Python.
+
+A process that has loaded kinen forks for each line, so that hundreds of lines take seconds.
+Standard output and standard error are pipes, or two pseudo-terminals.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import os
+import pty
+import selectors
+import signal
+import subprocess
+import sys
+import termios
+import tty
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECONDS = 240
+
+
+class Ran(NamedTuple):
+    """How a line ended, and the bytes that it wrote."""
+
+    line: tuple[str, ...]
+    code: int
+    out: bytes
+    err: bytes
+
+
+def run_lines(
+    lines: list[list[str]],
+    cwd: Path,
+    *,
+    terminal: str = "",
+    stdin: bytes = b"",
+    **env: str,
+) -> list[Ran]:
+    """Run lines one after the other; `terminal` names the streams that are one (`out err`)."""
+    asked = {"lines": lines, "terminal": terminal.split(), "stdin": stdin.decode("latin-1")}
+    done = subprocess.run(
+        [sys.executable, __file__],
+        input=json.dumps(asked).encode(),
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **env},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    rows = json.loads(done.stdout)
+    assert len(rows) == len(lines)
+    return [
+        Ran(tuple(line), code, base64.b64decode(out), base64.b64decode(err))
+        for line, (code, out, err) in zip(lines, rows, strict=True)
+    ]
+
+
+def main() -> None:
+    asked: Any = json.load(sys.stdin.buffer)
+    import kinen.cli.root  # noqa: F401
+
+    stdin = asked["stdin"].encode("latin-1")
+    rows = [_run(line, asked["terminal"], stdin) for line in asked["lines"]]
+    sys.stdout.write(json.dumps(rows))
+
+
+def _run(line: list[str], terminals: list[str], stdin: bytes) -> tuple[int, str, str]:
+    ends = [_ends(name in terminals) for name in ("out", "err")]
+    pid = os.fork()
+    if pid == 0:
+        _child(line, [write for _, write in ends], stdin)
+    for _, write in ends:
+        os.close(write)
+    out, err = _read([read for read, _ in ends])
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code, base64.b64encode(out).decode(), base64.b64encode(err).decode()
+
+
+def _ends(terminal: bool) -> tuple[int, int]:
+    if not terminal:
+        return os.pipe()
+    read, write = pty.openpty()
+    tty.setraw(write, termios.TCSANOW)  # so that a newline stays what it is
+    return read, write
+
+
+def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
+    os.setsid()
+    signal.alarm(SECONDS)
+    read, write = os.pipe()
+    os.write(write, stdin)
+    os.close(write)
+    for fd, target in ((read, 0), (streams[0], 1), (streams[1], 2)):
+        os.dup2(fd, target)
+    os.closerange(3, 64)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0)), "utf-8")
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        raw = io.BufferedWriter(io.FileIO(number, "w"))
+        setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "strict", line_buffering=True))
+    sys.argv = ["kinen", *line]
+    code = 70
+    try:
+        from kinen.cli import main as kinen
+
+        kinen()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    os._exit(code)
+
+
+def _read(streams: list[int]) -> list[bytes]:
+    """All that comes out of the streams, until the last writer has closed them."""
+    parts: dict[int, list[bytes]] = {stream: [] for stream in streams}
+    with selectors.DefaultSelector() as waiting:
+        for stream in streams:
+            waiting.register(stream, selectors.EVENT_READ)
+        while waiting.get_map():
+            for key, _ in waiting.select():
+                data = b""
+                with contextlib.suppress(OSError):  # a terminal whose other side has closed
+                    data = os.read(key.fd, 65_536)
+                if data:
+                    parts[key.fd].append(data)
+                else:
+                    waiting.unregister(key.fd)
+                    os.close(key.fd)
+    return [b"".join(parts[stream]) for stream in streams]
+
+
+if __name__ == "__main__":
+    main()
