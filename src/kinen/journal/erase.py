@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.errors import NotFound
 from kinen.journal import reading
 from kinen.journal.summary import summarize
+from kinen.text import spelled
 from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def unsuppress(journal: Journal, name: str) -> str:
     with journal.writing() as db:
         row = db.execute(
             "SELECT ref FROM suppressed WHERE ref = :n OR substr(ref, instr(ref, ':') + 1) = :n",
-            {"n": name},
+            {"n": spelled(name)},
         ).fetchone()
         if row is None:
             hint = "what was emptied cannot come back; `kinen index status` shows hidden files"

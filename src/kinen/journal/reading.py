@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.characters import storable
 from kinen.entrance import name, names
 from kinen.entries import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.errors import NotFound, QueryError
@@ -120,7 +121,7 @@ def _where(noun: Noun, wanted: Wanted) -> tuple[str, list[Any]]:
         clauses.append(inner if noun.kind == "summary" else said)
         values += [value for value in begun.values() if value for _ in range(2)]
         values += filter(None, names(wanted.scope))
-    kinds = (*wanted.kinds, *filter(None, [wanted.kind]))
+    kinds = tuple(map(storable, (*wanted.kinds, *filter(None, [wanted.kind]))))
     if kinds:
         if noun.kind in ("summary", "pin"):
             raise QueryError(f"{noun.table} have no kind", "ask for them without one")
@@ -186,6 +187,7 @@ def _decoded(text: str) -> Any:
 
 def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
     """The kind and id that a ref, an id or the beginning of one stands for."""
+    name = storable(name)
     kind, _, rest = name.partition(":")
     among, id_ = ([kind], rest) if kind in KINDS and rest else ([*KINDS], name)
     among = [one for one in among if not kinds or one in kinds]
