@@ -22,6 +22,7 @@ ALLOWED = {
     "storage/regular.py": "the one way to a regular file anywhere",
     "storage/private.py": "the one way to a file of kinen's own",
     "storage/atomic.py": "how a file is replaced as a whole",
+    "cli/output.py": "standard output and error",
     "loopback.py": HOME,
     "wire.py": HOME,
     "answers.py": HOME,
