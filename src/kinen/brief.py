@@ -5,8 +5,6 @@ Marked as data, so that nobody takes it for an order, and that it is never kept 
 
 from __future__ import annotations
 
-from datetime import date
-
 from kinen import injected
 from kinen.characters import visible, visible_line
 from kinen.storage import inside
@@ -193,6 +191,16 @@ def _last(root: str) -> str:
 def _days_since(at: str, now: float) -> int:
     """Days since a moment, which may be a bare date; 0 where it is none."""
     try:
-        return max(0, (date.fromisoformat(iso(now)[:10]) - date.fromisoformat(at[:10])).days)
+        return max(0, _day(iso(now)) - _day(at))
     except (ValueError, OverflowError):
         return 0
+
+
+def _day(at: str) -> int:
+    """The number of a day in the calendar, counted without `datetime`, which is slow to import."""
+    year, month, day = int(at[:4]), int(at[5:7]), int(at[8:10])
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        raise ValueError(at)
+    year -= month < 3
+    month += 12 if month < 3 else 0
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day

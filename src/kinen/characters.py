@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-_SHORT = {ord("\r"): "\\r", ord("\b"): "\\b", ord("\f"): "\\f", ord("\v"): "\\v"}
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_HIDDEN: dict[int, str] = {
-    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
-    **{code: f"\\u{code:04x}" for code in (*_BIDI, 0x2028, 0x2029, 0xFEFF)},
-    **{code: f"\\U{code:08x}" for code in range(0xE0000, 0xE0080)},
-    **_SHORT,
-}
-"""Characters that move the cursor, talk to the terminal or turn the reading direction."""
-del _HIDDEN[ord("\n")], _HIDDEN[ord("\t")]
+_hidden: dict[int, str] = {}
+"""Filled when it is first needed: most hooks meet none of these characters."""
+SPELLED = ("\\r", "\\b", "\\f", "\\v")
 _IN_LINE = {ord("\n"): "\\n", ord("\t"): "\\t"}
 STYLES = {"path": "35", "line": "32", "dim": "2", "bold": "1", "match": "1;31", "warn": "33"}
 """The colours that kinen itself prints, as terminals number them."""
 _OWN = tuple(f"[{code}m" for code in (*STYLES.values(), "0"))
+
+
+def hidden() -> dict[int, str]:
+    """Characters that move the cursor, talk to the terminal or turn the reading direction.
+
+    Each with how it is spelled out.
+    """
+    if not _hidden:
+        _hidden.update((code, f"\\x{code:02x}") for code in (*range(0x20), *range(0x7F, 0xA0)))
+        _hidden.update((code, f"\\u{code:04x}") for code in (*_BIDI, 0x2028, 0x2029, 0xFEFF))
+        _hidden.update((code, f"\\U{code:08x}") for code in range(0xE0000, 0xE0080))
+        _hidden.update({ord(code): text for code, text in zip("\r\b\f\v", SPELLED, strict=True)})
+        del _hidden[ord("\n")], _hidden[ord("\t")]
+    return _hidden
 
 
 def storable(text: str) -> str:
@@ -39,7 +47,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return storable(text).replace("\r\n", "\n").translate(_HIDDEN)
+    return storable(text).replace("\r\n", "\n").translate(hidden())
 
 
 def visible_line(text: str) -> str:
@@ -68,8 +76,8 @@ def visible_json(text: str) -> str:
 def _escapes() -> dict[int, str]:
     """The JSON escape of each character that JSON itself would leave as it is."""
     if not _ESCAPES:
-        hidden = (code for code in _HIDDEN if code >= 0x7F)
-        _ESCAPES.update({code: _escape(code) for code in (*hidden, *range(0xD800, 0xE000))})
+        escaped = (code for code in hidden() if code >= 0x7F)
+        _ESCAPES.update({code: _escape(code) for code in (*escaped, *range(0xD800, 0xE000))})
     return _ESCAPES
 
 
@@ -87,7 +95,7 @@ def hidden_again(text: str) -> str:
     """The text that `visible_line` spelled out: a name copied from the output finds its record."""
     if "\\" not in text:
         return text
-    for code, spelling in (*_HIDDEN.items(), *_IN_LINE.items()):
+    for code, spelling in (*hidden().items(), *_IN_LINE.items()):
         if spelling in text:
             text = text.replace(spelling, chr(code))
     return text

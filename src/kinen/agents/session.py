@@ -122,8 +122,6 @@ class Session:
 
     def journal(self, timeout_ms: int = 0) -> sqlite3.Connection | None:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""
-        import sqlite3
-
         from kinen.journal import append
         from kinen.storage import private
 
@@ -131,7 +129,7 @@ class Session:
             private.folder(self.here.data)
             path = os.path.join(self.here.data, "journal.db")
             db = append.connect(path, timeout_ms or append.HOOK_MS)
-        except (sqlite3.Error, OSError):
+        except (append.Error, OSError):
             return None
         append.held.append(db)
         return db

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 COMMANDS = (
     ("Ask", "search", "kinen.cli.search", "find things by word and by meaning"),
     ("Ask", "recall", "kinen.cli.recall", "what an agent should know, in a token budget"),
@@ -82,15 +86,20 @@ def overview() -> str:
 
 def main(argv: list[str] | None = None) -> None:
     """The entry point. Exit codes: 0 found or done, 1 nothing found, 2 error."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["hook"]:  # it prints little, and makes that visible itself
+        _leave(_ended(words), argv is None)
     from kinen.cli.output import visible_output
 
-    words = sys.argv[1:] if argv is None else argv
     with visible_output():
-        code = _ended(words)
-        if argv is None:
-            # Everything is closed and flushed; taking the interpreter down costs 8 ms of a search.
-            sys.stderr.flush()
-            os._exit(code)
+        _leave(_ended(words), argv is None)
+
+
+def _leave(code: int, at_once: bool) -> NoReturn:
+    """End the process; at once where nobody called us: taking the interpreter down costs 8 ms."""
+    if at_once:
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -1,17 +1,24 @@
 """The write path of hooks: one observation, durable, once, whatever else goes on.
 
-Light on purpose: only what `sqlite3` loads anyway, no `typing`, `re` or `json`.
+Light on purpose: less than what `sqlite3` loads anyway, no `typing`, `re` or `json`.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 
 from kinen.storage import private
 
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+else:
+    try:
+        import _sqlite3 as sqlite3  # `sqlite3` also imports datetime, a tenth of a hook's time
+    except ImportError:
+        import sqlite3
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
@@ -218,6 +225,7 @@ def keep(
 
 
 held: list[sqlite3.Connection] = []
+Error = sqlite3.Error
 
 
 def remember(db: sqlite3.Connection, data: str) -> None:
