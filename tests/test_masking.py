@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import secrets_corpus as corpus
 from kinen.masking import evidence, lower, mask, mask_values
-from secrets_corpus import BASE64, SETTINGS, UPPER, Secret
+from secrets_corpus import BASE64, HEX, SETTINGS, UPPER, Secret
 from secrets_corpus import token as made
 
 
@@ -32,6 +32,28 @@ def test_a_token_goes_and_the_text_around_it_stays(row: corpus.Token) -> None:
         assert {name, "secret", "password"} & set(found), (found, shown)
         assert shown.startswith(before)
         assert shown.endswith(after)
+
+
+@pytest.mark.parametrize("row", corpus.TOKENS, ids=lambda row: row[1][:12])
+@pytest.mark.parametrize(
+    "before",
+    ["-", "+", "\n-", "\n+", "\n--", "\n -", "\r\n-", "'-", '{"diff": "a\\n-', "a\\n+", "a\\r\\n"],
+    ids=repr,
+)
+def test_a_bare_token_on_a_line_of_a_diff_goes(before: str, row: corpus.Token) -> None:
+    _, head, letters, length, tail = row
+    secret = head + made(head, length, letters) + tail
+    shown, found = mask(f"{before}{secret}\n")
+    assert secret[-12:] not in shown, shown
+    assert shown.startswith(before)
+    assert sum(found.values()) == 1
+
+
+@pytest.mark.parametrize("before", ["my-", "a--", "\n---", "x_", "-a-", "\n-my-"], ids=repr)
+def test_a_token_within_a_longer_word_stays(before: str) -> None:
+    for head, length in (("ghp_", 36), ("glpat-", 20), ("sk_live_", 24), ("dapi", 32)):
+        text = f"{before}{head}{made(head, length, HEX)}\n"
+        assert mask(text) == (text, {})
 
 
 @pytest.mark.parametrize(("name", "text", "secret"), corpus.ASSIGNED)

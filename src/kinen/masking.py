@@ -25,7 +25,7 @@ CLASSES = tuple(
         }
     )
 )
-VERSION = 2
+VERSION = 3
 """Raised with every change of a rule: what older rules masked is masked again on import."""
 PASSES = 3
 """How often the rules are applied at most: a mask may uncover a secret beside it."""

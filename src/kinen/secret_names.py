@@ -31,7 +31,7 @@ ASSIGNED = (
     rf"(?P<sign>\s{{0,8}}+{_ANNOTATION}"
     rf"(?:={{2,3}}+\s{{0,8}}+(?={_QUOTE})|(?::=|=>|=|[:：])\s{{0,8}}+)){_WORTH}"
 )
-FLAG = rf"--(?<![\w-]--)[\w-]{{0,40}}?{NAME}(?P<sign>[ \t]{{1,4}}+){_WORTH}"
+FLAG = rf"--(?<!\w--)(?<!\S---)[\w-]{{0,40}}?{NAME}(?P<sign>[ \t]{{1,4}}+){_WORTH}"
 _WHOSE = (
     r"(?:\s{1,4}(?:for|of|on|für|von|vom|zum|zur|der|des|pour|du|de|del|para|do|da)"
     r"(?:\s{1,4}[^\s\"'`=:.,;]{1,30}+){1,3}?)?"

@@ -25,9 +25,20 @@ def compiled(expression: str) -> re.Pattern[str]:
     return pattern
 
 
-def _token(head: str, body: str, tail: str = "", before: str = r"[\w-]") -> str:
+def _guard(head: str, before: str = r"\w-") -> str:
+    """An expression that refuses a `head` just passed if it goes on a longer word.
+
+    A dash is refused within a word (`my-ghp_…`) and allowed where it begins one: a removed line
+    of a diff is `-ghp_…`, or `--ghp_…` in a merge. The letter of an escaped newline (`\\nghp_…`)
+    is no part of a word either.
+    """
+    dash = rf"(?<=-{head})(?<![^\s\"'`-]-{head})(?<!\S--{head})"
+    return rf"(?:(?<![{before}]{head})|{dash}|(?<=\\[nrt]{head})|(?<=\\[nrt]-{head}))"
+
+
+def _token(head: str, body: str, tail: str = "", before: str = r"\w-") -> str:
     """An expression for a token that begins with `head` and does not go on a longer word."""
-    return rf"({head}(?<!{before}{head}){body}){tail}"
+    return f"({head}{_guard(head, before)}{body}){tail}"
 
 
 _MIXED = r"(?=[A-Za-z_-]*+[0-9])(?=[a-z0-9_-]*+[A-Z])"
@@ -37,7 +48,7 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "aws_access_key",
         ("AKIA", "ASIA"),
-        _token("A(?:KI|SI)A", "[A-Z0-9]{16}", "(?![A-Za-z0-9])", "[A-Za-z0-9]"),
+        _token("A(?:KI|SI)A", "[A-Z0-9]{16}", "(?![A-Za-z0-9])", "A-Za-z0-9"),
     ),
     (
         "github_token",
@@ -48,7 +59,7 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "gitlab_token",
         ("glpat-", "glptt-", "glrt-", "glcbt-", "gldt-", "glsoat-", "glft-"),
-        r"(gl(?<![\w-]gl)(?:pat|ptt|rt|cbt|dt|soat|ft)-[\w-]{20,}+)",
+        _token("gl", r"(?:pat|ptt|rt|cbt|dt|soat|ft)-[\w-]{20,}+"),
     ),
     ("slack_token", ("xox",), _token("xox[abeoprs]-", "[A-Za-z0-9-]{10,}+")),
     ("slack_token", ("xapp-",), _token("xapp-", "[A-Za-z0-9-]{10,}+")),
@@ -60,12 +71,12 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "stripe_key",
         ("k_live_", "k_test_"),
-        r"([sr]k_(?<![\w-][sr]k_)(?:live|test)_[A-Za-z0-9]{16,}+)(?!_)",
+        _token("[sr]k_", "(?:live|test)_[A-Za-z0-9]{16,}+", "(?!_)"),
     ),
     ("webhook_secret", ("whsec_",), _token("whsec_", "[A-Za-z0-9+/=]{20,}+")),
     ("anthropic_key", ("sk-ant-",), _token("sk-ant-", r"[\w-]{20,}+")),
     ("openai_key", ("sk-",), _token("sk-", r"(?!ant-)" + _MIXED + r"[\w-]{20,}+")),
-    ("google_api_key", ("AIza",), _token("AIza", r"[\w-]{35}", r"(?![\w-])", "[A-Za-z0-9]")),
+    ("google_api_key", ("AIza",), _token("AIza", r"[\w-]{35}", r"(?![\w-])", "A-Za-z0-9")),
     ("google_oauth", ("ya29.",), _token(r"ya29\.", r"[\w-]{20,}+")),
     ("google_oauth", ("GOCSPX-",), _token("GOCSPX-", r"[\w-]{20,}+")),
     ("npm_token", ("npm_",), _token("npm_", "[A-Za-z0-9]{36}", _END)),
@@ -84,13 +95,13 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "discord_token",
         ("discord", "Discord", "DISCORD"),
-        r"([MNO](?<![\w.-][MNO])[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+)(?!\.)",
+        _token("[MNO]", r"[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", r"(?!\.)", r"\w.-"),
     ),
-    ("telegram_token", (":AA",), r"(?<![\w:])(\d{8,10}:AA[\w-]{32,33})(?![\w-])"),
+    ("telegram_token", (":AA",), r"(?:(?<![\w:])|(?<=\\[nrt]))(\d{8,10}:AA[\w-]{32,33})(?![\w-])"),
     (
         "shopify_token",
         ("shpat_", "shpca_", "shppa_", "shpss_"),
-        r"(shp(?<![\w-]shp)(?:at|ca|pa|ss)_[a-fA-F0-9]{32})" + _END,
+        _token("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", _END),
     ),
     ("square_token", ("sq0",), _token("sq0(?:at|cs|id)p-", r"[\w-]{22,}+")),
     ("linear_key", ("lin_api_",), _token("lin_api_", "[A-Za-z0-9]{30,}+", "(?!_)")),
@@ -104,7 +115,7 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "doppler_token",
         ("dp.",),
-        r"(dp\.(?<![\w.-]dp\.)(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,}+)",
+        _token(r"dp\.", r"(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,}+", before=r"\w.-"),
     ),
     ("postman_key", ("PMAK-",), _token("PMAK-", "[a-f0-9]{24}-[a-f0-9]{34}", _END)),
     ("atlassian_token", ("ATATT3",), _token("ATATT3", "[\\w=-]{20,}+")),
@@ -121,7 +132,7 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "jwt",
         ("eyJ",),
-        _token("eyJ", r"[\w-]{8,}+\.eyJ[\w-]{8,}+(?:\.[\w-]*+)?", before=r"[\w.-]"),
+        _token("eyJ", r"[\w-]{8,}+\.eyJ[\w-]{8,}+(?:\.[\w-]*+)?", before=r"\w.-"),
     ),
 )
 """Class, words of which one must be in the text, expression whose first group is the secret."""
