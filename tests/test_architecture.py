@@ -19,7 +19,16 @@ BASE = {
     *("gitdir", "registry", "space", "route", "vocabulary", "characters", "gitcommand"),
     *("entrance", "budget"),
     "storage",
-    *("secret_shapes", "secret_names", "injected", "lineage", "answers", "question", "wire"),
+    *(
+        "secret_shapes",
+        "secret_names",
+        "secret_values",
+        "injected",
+        "lineage",
+        "answers",
+        "question",
+        "wire",
+    ),
     *("brief", "loopback", "httpserver"),
 }
 ALLOWED = {

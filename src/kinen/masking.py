@@ -9,13 +9,13 @@ from __future__ import annotations
 from kinen import secret_names as names
 from kinen.secret_names import class_of, is_placeholder
 from kinen.secret_shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, compiled
+from kinen.secret_values import named_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
     Found = dict[str, int]
-    Span = tuple[int, int, str]
 
 CLASSES = tuple(
     sorted(
@@ -36,9 +36,11 @@ LONGEST_KEY = 32_768
 def mask(text: str) -> tuple[str, Found]:
     """The text without secrets, and how many of each class were masked."""
     found: Found = {}
-    for _ in range(PASSES):
+    for number in range(PASSES):
         masked = _mask_blocks_and_shapes(text, found)
         changed = masked != text
+        if not changed and number:
+            break  # the rules for names saw this text already
         text = _mask_named_values(masked, found)
         if "\\\n" in text:
             text = _mask_continued(text, found)
@@ -183,21 +185,41 @@ def _mask_commands(text: str, found: Found) -> str:
         place = text.find(command)
         if place < 0:
             continue
+        line = compiled(EXPRESSIONS["arguments"])
+        arguments = compiled(expression)
+        placeholders: dict[str, bool] = {}
         pieces: list[str] = []
         end = 0
         while place >= 0:
-            line = compiled(EXPRESSIONS["arguments"]).match(text, place)
-            stop = line.end() if line else place + len(command)
-            for match in compiled(expression).finditer(text, place, stop):
-                secret = match[1].split()[-1].strip("\"'")
-                if secret and not is_placeholder(secret):
-                    start = text.rindex(secret, match.start(1), match.end(1))
+            match = line.match(text, place)
+            stop = match.end() if match else place + len(command)
+            for match in arguments.finditer(text, place, stop):
+                start, secret = _last_word(match)
+                known = placeholders.get(secret)
+                if known is None:
+                    known = not secret or is_placeholder(secret)
+                    placeholders[secret] = known
+                if not known:
                     pieces.append(text[end:start])
                     pieces.append(_count(found, "password"))
                     end = start + len(secret)
             place = text.find(command, max(stop, place + 1))
         text = "".join(pieces) + text[end:]
     return text
+
+
+def _last_word(match: re.Match[str]) -> tuple[int, str]:
+    """The last word of a command's arguments without its quotes, and where it begins."""
+    word = match[1]
+    start = match.start(1)
+    if " " in word or "\t" in word:
+        last = word.split()[-1]
+        start += word.rindex(last)
+        word = last
+    if word.isalnum():
+        return start, word
+    bare = word.lstrip("\"'")
+    return start + len(word) - len(bare), bare.rstrip("\"'")
 
 
 def _mask_continued(text: str, found: Found) -> str:
@@ -254,7 +276,7 @@ def _mask_named_values(text: str, found: Found) -> str:
     low = lower(text)
     if not any(stem in low for stem in names.STEMS):
         return text
-    spans = [*_assigned(text, low), *_announced(text, low)]
+    spans = named_values(text, low)
     if not spans:
         return text
     pieces: list[str] = []
@@ -265,91 +287,6 @@ def _mask_named_values(text: str, found: Found) -> str:
             pieces.append(_count(found, name))
             end = stop
     return "".join(pieces) + text[end:]
-
-
-def _assigned(text: str, low: str) -> list[Span]:
-    """Where values of names begin and end, with their class."""
-    spans = []
-    for expression in (names.ASSIGNED, names.FLAG):
-        end = 0
-        for match in compiled(expression).finditer(low):
-            if match.start() >= end:
-                span = _value(text, low, match)
-                if span:
-                    spans.append(span)
-                    end = span[1]
-    return spans
-
-
-def _value(text: str, low: str, match: re.Match[str]) -> Span | None:
-    """The value that follows a name, if it is a secret."""
-    word_start, word_end = match.span("word")
-    rest_end = match.end("rest")
-    word = text[word_start:word_end]
-    rest = text[word_end:rest_end]
-    while names.is_harmless(word, rest):
-        # In `token_id_password` the last name counts.
-        further = compiled(names.NAME).search(rest.lower())
-        if further is None:
-            return None
-        word = rest[further.start("word") : further.end("word")]
-        rest = rest[further.start("rest") : further.end("rest")]
-    sign = match["sign"]
-    start, quote = _opening(text, match.end())
-    if quote:
-        value = compiled(names.ESCAPED if len(quote) > 1 else names.QUOTED[quote]).match(
-            text, start
-        )
-        secret = value is not None and names.is_quoted_secret(word, value[0])
-    else:
-        first, whole = (names.BARE_START, names.BARE) if sign == "=" else _LOOSE
-        value = compiled(first).match(text, start)
-        secret = value is not None and names.is_bare_secret(
-            word, rest, sign, value[0], text[value.end() : value.end() + 1]
-        )
-        value = compiled(whole).match(text, start) if secret else value
-    if value is None or not secret or _is_mark(low, word_start):
-        return None
-    if low.endswith(value[0].lower(), 0, rest_end):
-        return None  # `api_key=API_KEY`
-    return start, value.end(), class_of(word)
-
-
-_LOOSE = (names.LOOSE_START, names.LOOSE)
-
-
-def _opening(text: str, start: int) -> tuple[int, str]:
-    """Where a value begins after its quote, and the quote: empty for a bare value."""
-    if text[start : start + 1] in _STRING_PREFIXES and text[start + 1 : start + 2] in names.QUOTED:
-        start += 1
-    quote = text[start : start + 1]
-    if quote == "\\" and text[start + 1 : start + 2] in names.QUOTED:
-        quote = text[start : start + 2]
-    elif quote not in names.QUOTED:
-        quote = ""
-    return start + len(quote), quote
-
-
-_STRING_PREFIXES = frozenset("bBrRuUfF")
-
-
-def _announced(text: str, low: str) -> list[Span]:
-    """Where secrets stand that a sentence announces: "the password is …"."""
-    spans = []
-    for match in compiled(names.ANNOUNCED).finditer(low):
-        value = compiled(names.SPOKEN).match(text, match.end("sign"))
-        secret = value[0].rstrip(".,:;!?") if value else ""
-        if names.is_announced_secret(secret) and not _is_mark(low, match.start()):
-            start = match.end("sign")
-            name = class_of(match["password"] or match["other"])
-            spans.append((start, start + len(secret), name))
-    return spans
-
-
-def _is_mark(low: str, place: int) -> bool:
-    """Whether a name is that of a mark that masking left: `[masked:password]`."""
-    start = low.rfind("[masked:", max(0, place - 40), place)
-    return start >= 0 and "]" not in low[start:place]
 
 
 def _mask_private(text: str, found: Found) -> str:

@@ -105,7 +105,8 @@ def is_placeholder(value: str) -> bool:
         return True
     if "..." in start or "[masked:" in start or "…" in start:
         return True
-    return len(set(start.lower().strip("\"'"))) <= 2
+    # A word of eight characters that are all different is the usual case, and told quickly.
+    return len(set(start)) <= 6 and len(set(start.lower().strip("\"'"))) <= 2
 
 
 def is_harmless(word: str, rest: str) -> bool:
@@ -128,10 +129,17 @@ def is_quoted_secret(word: str, value: str) -> bool:
     password = word.lower().startswith(_PASSWORDS)
     if len(value) < (4 if password else 8):
         return False
-    letters = value.replace("_", "").replace("-", "").replace(".", "").isalpha()
-    if letters and not password:
+    if not password and _is_letters(value):
         return False
-    return not is_placeholder(value) and not compiled(INTERPOLATED).search(value)
+    interpolated = ("{" in value or "%" in value) and compiled(INTERPOLATED).search(value)
+    return not interpolated and not is_placeholder(value)
+
+
+def _is_letters(value: str) -> bool:
+    """Whether a value has letters and signs of names alone."""
+    if value.isalnum():
+        return value.isalpha()
+    return value.replace("_", "").replace("-", "").replace(".", "").isalpha()
 
 
 def is_bare_secret(word: str, rest: str, sign: str, value: str, after: str) -> bool:
@@ -144,7 +152,7 @@ def is_bare_secret(word: str, rest: str, sign: str, value: str, after: str) -> b
     if "\n" in sign and after not in ("", "\r", "\n"):
         return False
     variable = sign == "=" and (word + rest).isupper()
-    if value.replace("_", "").replace("-", "").replace(".", "").isalpha():
+    if _is_letters(value):
         # Bare letters are a value in an environment file and a name in code.
         return variable and class_of(word) == "password" and not is_placeholder(value)
     if not variable and _is_code(word, value, operator, after):

@@ -172,11 +172,11 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
 """Class, the word in lower case with which the expression begins, expression."""
 
 COMMANDS: tuple[tuple[str, str], ...] = (
-    ("mysql", r"(?<=\s)-p([^\s\"'=-]\S{0,100}+)"),
-    ("mariadb", r"(?<=\s)-p([^\s\"'=-]\S{0,100}+)"),
-    ("curl", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:([^\s\"']{1,200}+)"),
-    ("wget", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:([^\s\"']{1,200}+)"),
-    ("sshpass", r"(?<=\s)-p\s{0,4}[\"']?([^\s\"']{1,200}+)"),
+    ("mysql", r"(?<=\s)-p(?!\[masked:)([^\s\"'=-]\S{0,100}+)"),
+    ("mariadb", r"(?<=\s)-p(?!\[masked:)([^\s\"'=-]\S{0,100}+)"),
+    ("curl", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:(?!\[masked:)([^\s\"']{1,200}+)"),
+    ("wget", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:(?!\[masked:)([^\s\"']{1,200}+)"),
+    ("sshpass", r"(?<=\s)-p\s{0,4}[\"']?(?!\[masked:)([^\s\"']{1,200}+)"),
     ("htpasswd", r"(?<=\s)-[A-Za-z]{0,6}b[A-Za-z]{0,6}((?:[ \t]++[^\s>&]++){2,}+)"),
 )
 """Name of a command, expression for its arguments; the last word of its group is a password."""

@@ -494,7 +494,15 @@ SLOW = {"typing", "json", "subprocess", "hashlib", "inspect", "dataclasses", "co
 LIGHT = {
     *("agents", "brief", "agents.claude_code", "agents.hook", "agents.session", "cli"),
     *("errors", "journal", "journal.append", "journal.quick", "masking", "route", "text"),
-    *("secret_shapes", "secret_names", "vocabulary", "injected", "entrance", "agents.payload"),
+    *(
+        "secret_shapes",
+        "secret_names",
+        "secret_values",
+        "vocabulary",
+        "injected",
+        "entrance",
+        "agents.payload",
+    ),
     *("storage", "storage.folder", "storage.inside", "storage.regular", "storage.private"),
     "characters",
 }
