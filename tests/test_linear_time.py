@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import secret_names, secret_shapes
+from kinen.agents import hooks
 from kinen.injected import asks_kinen, marked, own_words, without_reminders
 from kinen.masking import mask
+from kinen.recall import relevance
+from kinen.sources import findings, goldfish
 from worst_cases import GROWTH, growth, pumps
 
 if TYPE_CHECKING:
@@ -88,6 +91,24 @@ COMMANDS = (
 )
 
 
+OTHERS: tuple[tuple[re.Pattern[str] | re.Pattern[bytes], str], ...] = (
+    (hooks._BLOCK, "# >>> kinen >>>\n"),
+    (hooks._BLOCK, "# >>> kinen >>>\n# <<"),
+    (hooks._HANDS_ITSELF_ON, "exec "),
+    (hooks._HANDS_ITSELF_ON, "exec $"),
+    (relevance._NAMED, "#"),
+    (relevance._NAMED, "a/"),
+    (relevance._NAMED, "~"),
+    (findings._NUMBERED, " "),
+    (findings._NUMBERED, " (#1"),
+    (findings._FORMAL, "a-"),
+    (findings._FORMAL, "this reverts commit "),
+    (goldfish._COMMENT, "<!--\n"),
+    (goldfish._COMMENT, "<!--\na\n"),
+)
+"""Expressions that see long texts of others, each with what was or may be slow for it."""
+
+
 def repeated(text: str) -> Callable[[int], str]:
     return lambda size: (text * (size // len(text) + 1))[:size]
 
@@ -98,6 +119,19 @@ def test_an_expression_of_masking_is_linear_in_its_own_worst_cases(expression: s
     for pump in pumps(expression, re.ASCII):
         ratio = growth(lambda text: sum(1 for _ in pattern.finditer(text)), pump, 1 << 14)
         assert ratio <= GROWTH, repr(pump(80))
+
+
+@pytest.mark.parametrize(("pattern", "text"), OTHERS, ids=lambda value: repr(value)[:40])
+def test_an_expression_for_long_texts_is_linear(
+    pattern: re.Pattern[str] | re.Pattern[bytes], text: str
+) -> None:
+    def search(whole: str) -> None:
+        if isinstance(pattern.pattern, bytes):
+            pattern.sub(b"", whole.encode())  # type: ignore[arg-type, call-overload]
+        else:
+            pattern.sub("", whole)  # type: ignore[arg-type, call-overload]
+
+    assert growth(search, repeated(text), 1 << 17) <= GROWTH
 
 
 def test_every_expression_that_masking_compiles_is_in_a_table() -> None:

@@ -115,7 +115,7 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"(?<![\w~#./:-])[\w~#./:-]*[\d_./#][\w./:#-]*\w|\b\w*[a-z][A-Z]\w*|\b[A-Z]{3,}\b|\d+"
+    r"(?<![\w~#./:-])[\w~#./:-]{0,100}[\d_./#][\w./:#-]{0,100}\w|\b\w*[a-z][A-Z]\w*|\b[A-Z]{3,}\b|\d+"
 )
 _FACT = re.compile(r"\d|[a-z][A-Z]|\w_\w|\w\(\)|`|\w/\w")
 

@@ -49,12 +49,12 @@ _LESSONS = (
     *("gotcha", "fix", "finding", "confirmed bug", "solution", "resolution"),
 )
 _PREFIX = re.compile(r"^[\w-]+(?:\([^()]*\))?!?: +")
-_NUMBERED = re.compile(r"\s*\(#\d+\)$")
+_NUMBERED = re.compile(r"(?<!\s)\s*+\(#\d+\)$")
 _BREAKS = re.compile(
     r"^BREAKING[ -]CHANGE:\s+(.+?)(?=\n\s*\n|\n[A-Z][\w-]+: |\Z)", re.MULTILINE | re.DOTALL
 )
 _FORMAL = re.compile(
-    r"^(?:[A-Z][\w-]*-[\w-]+: |(?:tags|refs?|fix(?:es)?|closes|relates to|part of)\b:? [#+\w]"
+    r"^(?:[A-Z]\w*+-[\w-]++: |(?:tags|refs?|fix(?:es)?|closes|relates to|part of)\b:? [#+\w]"
     r"|BREAKING[ -]CHANGE: ).*$|this reverts commit[^.]*(?:\.|$)",
     re.IGNORECASE | re.MULTILINE,
 )
