@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import secrets_corpus as corpus
@@ -78,21 +78,25 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
 
 
 def test_rules_carry_to_shapes_that_they_were_not_written_for() -> None:
-    """Floors, not goals: 23 of 52 secrets and all 52 look-alikes when this was written."""
-    masked = sum(map(is_masked, corpus.HELD_BACK_SECRETS))
-    wrong = [text for text in corpus.HELD_BACK_LOOK_ALIKES if mask(text) != (text, {})]
-    assert masked >= 0.42 * len(corpus.HELD_BACK_SECRETS)
+    """Floors, not goals: 46 of 105 secrets, 91 of 92 look-alikes when this was written."""
+    secrets = (*corpus.HELD_BACK_SECRETS, *corpus.NEWER_SECRETS)
+    look_alikes = (*corpus.HELD_BACK_LOOK_ALIKES, *corpus.NEWER_LOOK_ALIKES)
+    masked = sum(map(is_masked, secrets))
+    wrong = [text for text in look_alikes if mask(text) != (text, {})]
+    assert masked >= 0.41 * len(secrets)
     assert masked / (masked + len(wrong)) >= 0.95, wrong
 
 
 def test_the_corpus_is_as_large_as_promised() -> None:
-    secrets = (*corpus.SECRETS, *corpus.HELD_BACK_SECRETS)
-    look_alikes = {*corpus.LOOK_ALIKES, *corpus.HELD_BACK_LOOK_ALIKES}
+    held_back = (*corpus.HELD_BACK_SECRETS, *corpus.NEWER_SECRETS)
+    held_back_look_alikes = {*corpus.HELD_BACK_LOOK_ALIKES, *corpus.NEWER_LOOK_ALIKES}
+    secrets = (*corpus.SECRETS, *held_back)
+    look_alikes = {*corpus.LOOK_ALIKES, *held_back_look_alikes}
     assert len(secrets) >= 150
     assert len({row.kind for row in secrets}) >= 60
     assert len(look_alikes) >= 150
-    assert len(corpus.HELD_BACK_SECRETS) >= 50
-    assert len(set(corpus.HELD_BACK_LOOK_ALIKES)) >= 50
+    assert len(held_back) >= len(secrets) / 3
+    assert len(held_back_look_alikes) >= len(look_alikes) / 3
 
 
 def test_lower_case_keeps_every_place() -> None:
@@ -165,6 +169,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(PIECES | st.text(max_size=20), max_size=20).map("".join))
 def test_masking_twice_is_masking_once_and_never_fails(text: str) -> None:
     shown, _ = mask(text)

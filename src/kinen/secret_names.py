@@ -6,10 +6,13 @@ from kinen.secret_shapes import compiled
 
 STEMS = (
     *("passw", "passp", "pwd", "secret", "token", "key", "credential", "kennwort", "de passe"),
-    *("de_passe", "contrase", "senha"),
+    *("de_passe", "contrase", "senha", "wachtwoord", "hasło"),
 )
 """In lower case; every name has one of these in it."""
-_PASSWORD = r"passw(?:or)?[dt]|passphrase|pwd|kennwort|mot[ _]de[ _]passe|contrase[ñn]a|senha"  # noqa: S105
+_PASSWORD = (
+    r"passw(?:or)?[dt]|passphrase|pwd|kennwort|mot[ _]de[ _]passe|contrase[ñn]a|senha"  # noqa: S105
+    r"|wachtwoord|hasło"
+)
 _OTHER = (
     r"secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|encryption[_-]?key"
     r"|signing[_-]?key|master[_-]?key|client[_-]?key[_-]?data|credential"
@@ -36,7 +39,7 @@ _WHOSE = (
     r"(?:\s{1,4}(?:for|of|on|für|von|vom|zum|zur|der|des|pour|du|de|del|para|do|da)"
     r"(?:\s{1,4}[^\s\"'`=:.,;]{1,30}+){1,3}?)?"
 )
-_IS = r"(?:is|was|to|lautet|ist|war|auf|est|sera|es|era|será|é|foi)"
+_IS = r"(?:is|was|to|lautet|ist|war|auf|est|sera|es|era|será|é|foi|è)"
 ANNOUNCED = (
     rf"(?:(?P<password>{_PASSWORD}){_WHOSE}|(?P<other>{_OTHER}))\s{{1,4}}{_IS}\s{{1,4}}"
     r"(?P<sign>«\s?|[\"'`„“]?)"
@@ -86,7 +89,7 @@ HARMLESS = frozenset(
     " encoder".split()
 )
 """What a name with a secret's word in it may be about instead: `token_count`, `passwordField`."""
-_PASSWORDS = ("pass", "pwd", "kennwort", "mot", "contrase", "senha")
+_PASSWORDS = ("pass", "pwd", "kennwort", "mot", "contrase", "senha", "wachtwoord", "hasło")
 _ALGORITHMS = (
     *("argon2", "sha", "md5", "bcrypt", "scrypt", "pbkdf2", "rs256", "hs256", "es256", "aes"),
     *("base64", "base32", "utf8", "utf-8", "x509", "ed25519", "rsa", "hmac"),

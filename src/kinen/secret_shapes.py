@@ -167,6 +167,8 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
         r"(?i)(?<=[?&])x-amz-signature=([A-Za-z0-9%+/_-]{20,}+={0,2})",
     ),
     ("password", "machine", _NETRC),
+    ("password", "identified by", r"(?i)identified by\s{1,4}[\"']([^\"'\n]{4,200}+)[\"']"),
+    ("password", "<password>", r"(?i)<password>([^<>\s]{4,200}+)</password>"),
     ("secret", "variable", _TERRAFORM),
 )
 """Class, the word in lower case with which the expression begins, expression."""
@@ -177,6 +179,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("curl", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:(?!\[masked:)([^\s\"']{1,200}+)"),
     ("wget", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:(?!\[masked:)([^\s\"']{1,200}+)"),
     ("sshpass", r"(?<=\s)-p\s{0,4}[\"']?(?!\[masked:)([^\s\"']{1,200}+)"),
+    ("redis-cli", r"(?<=\s)-a\s{1,4}[\"']?(?!\[masked:)([^\s\"'-][^\s\"']{0,200}+)"),
+    ("docker login", r"(?<=\s)-p\s{1,4}[\"']?(?!\[masked:)([^\s\"'-][^\s\"']{0,200}+)"),
     ("htpasswd", r"(?<=\s)-[A-Za-z]{0,6}b[A-Za-z]{0,6}((?:[ \t]++[^\s>&]++){2,}+)"),
 )
 """Name of a command, expression for its arguments; the last word of its group is a password."""
