@@ -110,7 +110,7 @@ def growth(
     if cost(work, pump(size), 1) < MEASURABLE:
         return 0.0
     ratio = float("inf")
-    for _ in range(5):  # another process may disturb one measurement, and hardly five
+    for _ in range(12):  # other processes disturb some measurements, and hardly all
         ratio = min(ratio, cost(work, pump(2 * size)) / max(cost(work, pump(size)), 1e-9))
         if ratio <= GROWTH:
             break
