@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, StoreError
+from kinen.storage.sqlite import sqlite3
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

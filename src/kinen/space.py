@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import config, registry
 from kinen.errors import SpaceError, StoreError
-from kinen.gitcommand import root_commit
 from kinen.gitdir import git_above, parents
 from kinen.registry import Face
 
@@ -201,7 +200,7 @@ def _face(root: str, git: Git | None, home: str, env: Env, entry: Entry | None) 
     if origin:
         return Face(root, name, "origin", origin + below, origin)
     commits = entry["root_commits"] if entry else {}
-    commit = commits[root] if root in commits else root_commit(git)
+    commit = commits[root] if root in commits else _root_commit(git)
     if commit:
         return Face(root, name, "commit", commit + below, "")
     return Face(root, name, "path", root, "")
@@ -213,7 +212,7 @@ def _claim(face: Face, home: str, entry: Entry, git: Git | None) -> None:
     if alike or not any(map(os.path.isdir, entry["roots"])):
         return
     file = config.space_file(face.root)
-    related = root_commit(git) in filter(None, entry["root_commits"].values())
+    related = _root_commit(git) in filter(None, entry["root_commits"].values())
     if not related and not config.trusted(home, file):
         fact = f"{file} has the id of another space: {entry['name']} in {entry['roots'][0]}"
         raise SpaceError(fact, "run `kinen trust` if they are one, or remove space.id")
@@ -224,7 +223,7 @@ def _same(entry: Entry, root: str, git: Git | None) -> bool:
     if entry["identity"] == "path" or git is None:
         return True
     commit = entry["root_commits"].get(root)
-    return bool(commit) and commit == root_commit(git)
+    return bool(commit) and commit == _root_commit(git)
 
 
 def register(space: Space, name: str | None = None) -> Space:
@@ -232,7 +231,7 @@ def register(space: Space, name: str | None = None) -> Space:
     face = Face(space.root, space.name, space.identity, space.key, space.origin)
     git = git_above(space.root)
     known = registry.read(space.home, "spaces").get(space.id, {}).get("root_commits", {})
-    commit = None if space.root in known or not git or not git.deep else root_commit(git)
+    commit = None if space.root in known or not git or not git.deep else _root_commit(git)
 
     def change(book: dict[str, Entry]) -> Space:
         return _known(face, space.home, registry.enter(book, face, name or "", commit), book)
@@ -250,3 +249,10 @@ def resolve_names(home: Path, names: Iterable[str], env: Env | None = None) -> t
         for one in every if name == "all" else (_named(name, home, env),):
             found.setdefault(one.id, one)
     return tuple(found.values())
+
+
+def _root_commit(git: Git | None) -> str:
+    """The first commit of a repository; most searches need no git to know their space."""
+    from kinen.gitcommand import root_commit
+
+    return root_commit(git)

@@ -124,12 +124,13 @@ class Session:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""
         from kinen.journal import append
         from kinen.storage import private
+        from kinen.storage.sqlite import sqlite3
 
         try:
             private.folder(self.here.data)
             path = os.path.join(self.here.data, "journal.db")
             db = append.connect(path, timeout_ms or append.HOOK_MS)
-        except (append.Error, OSError):
+        except (sqlite3.Error, OSError):
             return None
         append.held.append(db)
         return db

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 
 from kinen.database import BUSY_MS, integrity, remove_database, statements, translated, writing
 from kinen.storage import private
+from kinen.storage.sqlite import sqlite3
 
 SCHEMA = 4
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
 from typing import TYPE_CHECKING
 
 from kinen.database import scrub, statements, translated, writing
@@ -18,6 +17,7 @@ from kinen.index.schema import (
 )
 from kinen.model import JOURNAL_KINDS, Report, State
 from kinen.storage import private
+from kinen.storage.sqlite import sqlite3
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:

@@ -9,16 +9,9 @@ import os
 import time
 
 from kinen.storage import private
+from kinen.storage.sqlite import sqlite3
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import sqlite3
-else:
-    try:
-        import _sqlite3 as sqlite3  # `sqlite3` also imports datetime, a tenth of a hook's time
-    except ImportError:
-        import sqlite3
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
@@ -225,7 +218,6 @@ def keep(
 
 
 held: list[sqlite3.Connection] = []
-Error = sqlite3.Error
 
 
 def remember(db: sqlite3.Connection, data: str) -> None:
