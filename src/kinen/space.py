@@ -253,6 +253,8 @@ def resolve_names(home: Path, names: Iterable[str], env: Env | None = None) -> t
 
 def _root_commit(git: Git | None) -> str:
     """The first commit of a repository; most searches need no git to know their space."""
+    if git is None or not git.deep:
+        return ""
     from kinen.gitcommand import root_commit
 
     return root_commit(git)

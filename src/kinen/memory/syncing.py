@@ -312,9 +312,8 @@ class Syncing(Parts):
 
     def _healed(self, call: Callable[[], T], notes: list[str]) -> T:
         """Do something; should a derived database turn out damaged, build it again first."""
-        import sqlite3
-
         from kinen.index.schema import discard_damaged
+        from kinen.storage.sqlite import sqlite3
 
         try:
             return call()
