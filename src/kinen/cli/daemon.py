@@ -80,7 +80,16 @@ def status(as_json: bool) -> int:
     if as_json:
         print(render.to_json({"daemon": seen.state or None, "last": seen.last or None}))
     else:
-        print(daemon_text(seen.state, seen.last, held=seen.held, style=colours(), whole=True))
+        print(
+            daemon_text(
+                seen.state,
+                seen.last,
+                held=seen.held,
+                refusal=seen.refusal,
+                style=colours(),
+                whole=True,
+            )
+        )
     return 0 if seen.state else NOTHING
 
 

@@ -110,6 +110,9 @@ def _daemon(home: str) -> Finding:
     if mended:
         return Finding("daemon", True, f"{mended}; the next search starts another")
     seen = control.look(home)
+    if seen.refusal:
+        said = f"does not serve this kinen: {seen.refusal}"
+        return Finding("daemon", False, said, "kinen daemon restart")
     bad = [one for one in seen.state.get("spaces", ()) if one["error"]]
     if bad:
         said = f"{bad[0]['name']}: {bad[0]['error']}"

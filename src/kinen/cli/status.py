@@ -35,7 +35,14 @@ def status(space: str | None, as_json: bool) -> int:
     else:
         style = colours()
         print(render.status_text(state, style))
-        told = daemon_text(seen.state, seen.last, held=seen.held, style=style, root=state.root)
+        told = daemon_text(
+            seen.state,
+            seen.last,
+            held=seen.held,
+            refusal=seen.refusal,
+            style=style,
+            root=state.root,
+        )
         print(f"{style('dim', 'daemon    ')} {told}")
         if lost:
             print(f"{style('warn', 'journal   ')} {lost}; see `kinen doctor`")

@@ -9,7 +9,7 @@ import signal
 import time
 from typing import Any, NamedTuple
 
-from kinen import wire
+from kinen import __version__, wire
 from kinen.daemon import diary
 from kinen.errors import KinenError
 from kinen.storage import private
@@ -30,36 +30,56 @@ class Seen(NamedTuple):
     """Whether some process holds its lock."""
     last: dict[str, Any]
     """What the last one wrote."""
+    refusal: str = ""
+    """Why it does not serve this kinen, such as that it is of another version."""
 
 
 def look(home: str, sign: float = HUNG) -> Seen:
     """Ask the daemon how it is, and look at what lies around if it does not say."""
     answer = wire.ask(home, "GET /v1/status", sign=sign)
     state: dict[str, Any] = {}
+    refusal = ""
     if answer is not None and answer.code == 200:
         with contextlib.suppress(ValueError):
             state = json.loads(answer.body).get("daemon") or {}
+    elif answer is not None and answer.code == 409:
+        refusal = answer.body.decode("utf-8", "replace").strip()
     held = bool(state) or (os.path.isdir(home) and wire.running(home))
-    return Seen(state, held, diary.read(home))
+    return Seen(state, held, diary.read(home), refusal)
 
 
 def start(home: str) -> tuple[dict[str, Any], bool]:
-    """A daemon that answers, and whether it was started for that."""
-    seen = look(home)
-    if seen.state:
-        return seen.state, False
+    """A daemon that answers, and whether it was started for that.
+
+    One of an older kinen ends by itself when a newer one asks; then another is started.
+    """
     private.folder(home)
-    pid = 0 if seen.held else wire.spawn(home)
+    pid = 0
+    sign = HUNG
     end = time.monotonic() + STARTING
     while time.monotonic() < end:
-        state = look(home, STEP).state
-        if state:
-            return state, bool(pid)
+        seen = look(home, sign)
+        sign = STEP
+        if seen.state:
+            return seen.state, bool(pid)
+        if seen.refusal and not outdated(seen.last.get("version", "")):
+            raise KinenError(seen.refusal, "`kinen daemon restart` replaces it")
         if pid and _ended(pid):
             break
+        if not pid and not seen.held:
+            pid = wire.spawn(home)
         time.sleep(STEP)
     said = last_words(home)
     raise KinenError(f"no daemon came up{f': {said}' if said else ''}", "see `kinen daemon logs`")
+
+
+def outdated(version: str, current: str = __version__) -> bool:
+    """Whether a version is older than another, by the numbers in it."""
+    return _numbers(version) < _numbers(current)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
 def stop(home: str) -> int:
@@ -81,7 +101,7 @@ def stop(home: str) -> int:
 def mend(home: str) -> str:
     """Put away what is left of a daemon that died or hangs; what was done, or nothing."""
     seen = look(home)
-    if seen.state:
+    if seen.state or seen.refusal:
         return ""
     if seen.held:
         pid = stop(home)

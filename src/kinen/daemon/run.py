@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import __version__, config, entrance, loopback, wire
 from kinen import space as spaces
 from kinen.characters import visible, visible_line
+from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
 from kinen.daemon.guard import by_socket, failure
 from kinen.errors import Busy, KinenError, SpaceError
@@ -234,7 +235,7 @@ class Daemon:
                 self.stop("it was told to")
             elif version != __version__:
                 await _short(send, 409, f"this daemon is of kinen {__version__}")
-                if _parts(version) > _parts(__version__):
+                if outdated(__version__, version):
                     self.stop(f"kinen {version} is there now")
             elif heads.get(b"x-kinen-config", settings) != settings:
                 await _short(send, 409, f"this daemon has its settings from {settings}")
@@ -358,10 +359,6 @@ def resident() -> int:
         return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
-
-
-def _parts(version: str) -> list[int]:
-    return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
 async def _short(send: Any, code: int, text: str) -> None:

@@ -19,6 +19,7 @@ def daemon_text(
     last: dict[str, Any],
     *,
     held: bool = False,
+    refusal: str = "",
     style: Style = PLAIN,
     whole: bool = False,
     root: str = "",
@@ -26,7 +27,7 @@ def daemon_text(
     """How the daemon is: in short, with one space of it, or with all and what happened."""
     state, last, root = readable(state), readable(last), readable(root)
     if not state:
-        said = _absent(last, held=held)
+        said = f"does not serve this kinen: {refusal}" if refusal else _absent(last, held=held)
         return "\n".join([said, *_happened(last, style)]) if whole else said
     queue = ", ".join(state["queue"])
     words = [f"pid {state['pid']}", f"since {state['started']}", f"{state['memory_mb']:.0f} MB"]
