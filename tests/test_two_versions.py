@@ -109,7 +109,8 @@ def home_folder(home: Path) -> Iterator[Path]:
 
 
 def spooled(home_folder: Path) -> list[Path]:
-    return [path for path in (home_folder / "spool").rglob("*") if path.is_file()]
+    files = (path for path in (home_folder / "spool").rglob("*") if path.is_file())
+    return [path for path in files if not path.name.startswith(".")]
 
 
 def daemon_version(home_folder: Path) -> str:
