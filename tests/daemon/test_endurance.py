@@ -1,0 +1,74 @@
+"""Many searches through one daemon: its memory and its open files stay where they were."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from kinen import wire
+
+if TYPE_CHECKING:
+    from daemon.conftest import Running
+
+LONG = bool(os.environ.get("KINEN_STRESS"))
+SEARCHES = 20_000 if LONG else 200
+WORDS = ("kettle", "teapot", "samovar", "boiler", "leaves", "harbour", "lantern", "copper")
+GROWTH = 40
+"""Megabytes that it may grow by: caches and the allocator's leftovers, not a leak per search."""
+SIGN = 120.0
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
+
+
+class Use(NamedTuple):
+    """What a process has at a moment."""
+
+    megabytes: float
+    descriptors: int
+    threads: int
+
+
+def use(pid: int) -> Use:
+    process = Path(f"/proc/{pid}")
+    pages = int((process / "statm").read_text().split()[1])
+    return Use(
+        pages * os.sysconf("SC_PAGE_SIZE") / 1e6,
+        len(os.listdir(process / "fd")),
+        len(os.listdir(process / "task")),
+    )
+
+
+def test_many_searches_leave_memory_and_descriptors_as_they_were(
+    daemon: Running, space: Path, kinen: Any
+) -> None:
+    for number in range(40):
+        text = " ".join(WORDS[number % 5 : number % 5 + 4])
+        (space / f"note-{number}.md").write_text(f"# Note {number}\n\nAbout {text}, {number}.\n")
+    assert kinen("index").code == 0
+    pid = daemon.start()
+    daemon.settled(space)
+    began = time.monotonic()
+    first = use(pid)
+    for number in range(SEARCHES):
+        words = f"{WORDS[number % len(WORDS)]} {WORDS[number * 7 % len(WORDS)]} {number}"
+        answer = wire.ask(
+            str(daemon.home),
+            "POST /v1/search",
+            {"query": words, "limit": 5},
+            space=str(space),
+            sign=SIGN,
+            wait=SIGN,
+        )
+        assert answer is not None and answer.code == 200, answer and answer.body
+        if number == SEARCHES // 10:
+            first = use(pid)
+    last = use(pid)
+    print(f"{SEARCHES} searches in {time.monotonic() - began:.1f} s: {first} -> {last}")
+    assert last.megabytes - first.megabytes < GROWTH
+    assert last.descriptors <= first.descriptors + 8
+    assert last.threads <= first.threads + 40  # a pool has its limit
+    assert daemon.state()["pid"] == pid

@@ -1,0 +1,101 @@
+"""Many registered spaces: listing, searching all of them and a daemon over them stay affordable."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from kinen import Memory
+from kinen.daemon import control
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG = bool(os.environ.get("KINEN_STRESS"))
+SPACES = 500 if LONG else 30
+GUARD = 600.0
+"""Seconds that only guard against waiting forever."""
+MEGABYTES = 400
+"""Resident memory that no process may pass, however many spaces there are."""
+
+
+class Usage(NamedTuple):
+    """What a command printed and used."""
+
+    out: str
+    megabytes: float
+    seconds: float
+
+
+def measured(folder: Path, *words: str) -> Usage:
+    """Run a command that has to end well, and read its peak of resident memory."""
+    began = time.monotonic()
+    out = folder / "out.txt"
+    with out.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kinen", *words], cwd=folder, stdout=file, stderr=file
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    text = out.read_text()
+    assert process.returncode == 0, (words, text)
+    assert "Traceback" not in text
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    result = Usage(text, usage.ru_maxrss / unit, time.monotonic() - began)
+    print(f"{' '.join(words):32} {result.seconds:7.2f} s {result.megabytes:7.1f} MB")
+    return result
+
+
+@pytest.fixture
+def spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Registered and indexed spaces, each with a note of its own."""
+    roots = [tmp_path / "projects" / f"project-{number:03}" for number in range(SPACES)]
+    with monkeypatch.context() as patch:
+        patch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+        for number, root in enumerate(roots):
+            (root / ".kinen").mkdir(parents=True)
+            (root / "tea.md").write_text(
+                f"# Tea\n\nThe kettle{number:03} whistles in a teahouse.\n"
+            )
+            with Memory.open(root) as memory:
+                memory.sync(embed=False)
+    return roots
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="memory of a process is read by wait4")
+def test_commands_and_a_daemon_bear_many_spaces(spaces: list[Path], home: Path) -> None:
+    here = spaces[0]
+    listed = measured(here, "space", "list", "--json")
+    assert listed.out.count("project-") >= SPACES
+    search = measured(here, "search", "teahouse", "--space", "all", "--mode", "fulltext", "--json")
+    assert json.loads(search.out[search.out.index("{") :])["results"]
+    last = f"kettle{SPACES - 1:03}"
+    found = measured(here, "search", last, "--space", "all", "--mode", "fulltext")
+    assert last in found.out
+    status = measured(here, "status")
+    folder = str(home / "kinen")
+    try:
+        start = measured(here, "daemon", "start")
+        end = time.monotonic() + GUARD
+        while len(control.look(folder).state.get("spaces", ())) < SPACES:
+            assert time.monotonic() < end, control.look(folder)
+            time.sleep(0.05)
+        while control.look(folder).state["queue"]:
+            assert time.monotonic() < end, control.look(folder)
+            time.sleep(0.2)
+        state = control.look(folder).state
+        print(f"daemon over {SPACES} spaces: {state['memory_mb']} MB")
+        served = measured(here, "search", last, "--space", "all", "--mode", "fulltext")
+        assert last in served.out
+        assert control.look(folder).state["memory_mb"] < 2 * MEGABYTES
+        assert not [space for space in state["spaces"] if space["error"]]
+    finally:
+        control.stop(folder)
+    for usage in (listed, search, found, status, start, served):
+        assert usage.megabytes < MEGABYTES
