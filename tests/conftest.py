@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,10 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
 os.environ["KINEN_DAEMON_AUTO_START"] = "false"  # a test that wants a daemon says so
+
+# A busy machine is no defect of what is tested.
+settings.register_profile("kinen", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kinen")
 
 
 @pytest.fixture(autouse=True)

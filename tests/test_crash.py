@@ -67,7 +67,7 @@ def test_embedding_goes_on_where_it_was_killed(space: Path) -> None:
     fill(space, 60)
     process = start(space)
     cache = None
-    for _ in range(600):
+    for _ in range(6000):
         time.sleep(0.05)
         cache = next(Path(os.environ["KINEN_HOME"]).rglob("cache.db"), None)
         if process.poll() is not None or (cache and _vectors(cache)):
@@ -100,7 +100,7 @@ def test_two_at_once_neither_corrupt_nor_double(space: Path, tmp_path: Path) -> 
     expected = from_scratch(space, tmp_path / "fresh")
     both = [start(space, "--no-embed") for _ in range(3)]
     for process in both:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
     with Memory.open(space) as memory:
         assert contents(memory) == expected
@@ -115,7 +115,7 @@ def test_a_search_answers_while_another_process_indexes(space: Path, kinen) -> N
             assert ran.code in (0, 1), ran.err
             assert "Traceback" not in ran.err
     finally:
-        process.communicate(timeout=120)
+        process.communicate(timeout=300)
     assert process.returncode == 0
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-PATIENCE = 60
+PATIENCE = 300
 """Seconds after which a command counts as one that hangs."""
 HUGE = 2 << 30
 KINDS = ("fifo", "socket", "folder", "tty", "stdin", "zero", "huge")

@@ -23,7 +23,9 @@ SOCKET, PORT, LOCK, STARTED, LOG = (
 LONGEST = 100
 """Bytes of the path of a socket: systems allow little more. A longer one is served on loopback."""
 SIGN = 0.15
-"""Seconds within which a daemon must show that it listens; it takes less than one thousandth."""
+"""Seconds within which a daemon must show that it listens; it takes less than one thousandth.
+
+`KINEN_SIGN_MS` raises it where the machine is slow."""
 ANSWER = 10.0
 """Seconds that it then has to answer."""
 PAUSE = 10.0
@@ -54,10 +56,13 @@ def ask(
     *,
     space: str = "",
     accept: str = "application/json",
-    sign: float = SIGN,
+    sign: float = 0.0,
     wait: float = ANSWER,
 ) -> Answer | None:
     """The daemon's answer to a request (`GET /v1/health`); None if there is none, or not soon."""
+    if not sign:
+        sign = usual_sign()
+        wait = max(wait, sign)
     try:
         door, host, token = _connected(home, sign)
     except (OSError, ValueError):
@@ -81,6 +86,13 @@ def ask(
         return None
     finally:
         door.close()
+
+
+def usual_sign() -> float:
+    """Seconds to wait for a sign: at least `SIGN`, more if `KINEN_SIGN_MS` says so."""
+    digits = os.environ.get("KINEN_SIGN_MS", "")
+    milliseconds = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 8 else 0
+    return max(SIGN, milliseconds / 1000)
 
 
 def _connected(home: str, sign: float) -> tuple[Any, str, str]:

@@ -57,7 +57,7 @@ exit $c
 
 
 def git(*words: str, cwd: Path, **more) -> subprocess.CompletedProcess[str]:
-    more = {"check": True, "timeout": 60, **more}
+    more = {"check": True, "timeout": 300, **more}
     return subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, **more)
 
 
@@ -69,7 +69,7 @@ def commit(cwd: Path, name: str, *words: str, **more) -> subprocess.CompletedPro
 
 def until(happened: Callable[[], object]) -> None:
     """Wait for what goes on in the background."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not happened() and time.monotonic() < end:
         time.sleep(0.02)
 
@@ -126,7 +126,7 @@ def write(path: Path, text: str | bytes, mode: int = 0o755) -> Path:
 
 def run(hook: Path, *words: str, stdin: str = "") -> tuple[int, str, str]:
     done = subprocess.run(
-        [hook, *words], input=stdin, capture_output=True, text=True, timeout=60, cwd=hook.parent
+        [hook, *words], input=stdin, capture_output=True, text=True, timeout=300, cwd=hook.parent
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -157,9 +157,9 @@ def test_a_commit_is_indexed_and_kinen_sees_no_variable_of_git(repo: Path, fake:
 
 def test_a_commit_read_through_a_pipe_does_not_wait(repo: Path, fake: Fake, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    fake.says(f'echo $$ >"{pid}.new"; mv "{pid}.new" "{pid}"; exec sleep 30')
+    fake.says(f'echo $$ >"{pid}.new"; mv "{pid}.new" "{pid}"; exec sleep 900')
     fake.install(repo)
-    commit(repo, "second", timeout=10)
+    commit(repo, "second", timeout=300)
     until(pid.exists)
     os.kill(int(pid.read_text()), 9)
 
@@ -208,7 +208,7 @@ def run_like_git(hook: Path) -> tuple[int, str, str]:
     words = ["sh", str(hook)] if not hook.read_bytes().startswith(b"#!") else [str(hook)]
     done = subprocess.run(
         [*words, "a b", "*", "1"],
-        input="one\ntwo\n", capture_output=True, text=True, timeout=60, cwd=hook.parents[2],
+        input="one\ntwo\n", capture_output=True, text=True, timeout=300, cwd=hook.parents[2],
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 

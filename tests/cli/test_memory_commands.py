@@ -389,7 +389,7 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
         )
         for n in range(2)
     ]
-    paths = sorted(one.communicate(timeout=60)[0].strip() for one in made)
+    paths = sorted(one.communicate(timeout=300)[0].strip() for one in made)
     assert [path[18:20] for path in paths] == ["01", "02"]
     name = paths[0][9:]
     path = kinen("round", "new", "Which store", "--session", name).out.strip()

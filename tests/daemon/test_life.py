@@ -270,9 +270,10 @@ def test_its_log_is_kept_small_and_followed(daemon: Running, tmp_path: Path) -> 
     try:
         assert following.stdout.readline()
         daemon.end()
-        time.sleep(1.5)
+        while "ends: it was told to" not in (line_read := following.stdout.readline()):
+            assert line_read
         following.send_signal(signal.SIGINT)
-        assert "ends: it was told to" in following.communicate(timeout=20)[0]
+        following.communicate(timeout=HANGING)
         assert following.returncode == 130
     finally:
         following.kill()

@@ -44,6 +44,12 @@ WRONG = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers of the daemon are counted here: a busy machine must not lose one."""
+    monkeypatch.setenv("KINEN_SIGN_MS", "120000")
+
+
 @pytest.fixture
 def parcelry(demo_space: Path, tmp_path: Path) -> Path:
     root = tmp_path / "parcelry"
@@ -153,8 +159,9 @@ def test_an_agent_is_told_the_same_on_its_prompt(
 
 
 def test_a_daemon_that_hangs_costs_a_moment_and_nothing_else(
-    parcelry: Path, kinen: Callable[..., Any], daemon: Running
+    parcelry: Path, kinen: Callable[..., Any], daemon: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("KINEN_SIGN_MS")
     kinen("index", cwd=parcelry)
     line = ["search", "queue", "-n", "2"]
     alone = all_of(kinen, [line], parcelry)

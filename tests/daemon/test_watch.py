@@ -398,7 +398,9 @@ def test_a_process_ends_though_nobody_closed_the_watch(root: Path, backend: str)
         "from kinen.sources.watching import watched\n"
         f"Watch(print, backend={backend!r}).watch(watched({str(root)!r}))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], timeout=30, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], timeout=300, capture_output=True, check=True
+    )
     assert not done.stderr
 
 
@@ -410,16 +412,18 @@ def test_nobody_wakes_up_while_nothing_happens(listener: Callable[..., Lead], ro
     one = listener(root)
     write(root, "a.md", "coffee\n")
     one.hear()
-    time.sleep(0.3)
 
     def wakes() -> list[str]:
         tasks = [str(thread.native_id) for thread in threading.enumerate() if thread.daemon]
         status = [Path(f"/proc/self/task/{task}/status").read_text() for task in tasks]
         return [line for text in status for line in text.splitlines() if "ctxt_sw" in line]
 
-    before = wakes()
-    time.sleep(0.5)
-    assert wakes() == before
+    def quiet() -> bool:
+        before = wakes()
+        time.sleep(0.5)
+        return wakes() == before
+
+    wait_for(quiet)
 
 
 @only_linux
@@ -484,10 +488,13 @@ def test_looking_takes_a_hundredth_of_the_time(root: Path) -> None:
             looks.append(time.sleep(0.005))
         return False
 
+    began = time.monotonic()
     one.watch((str(root), (str(root),), slow, bool))
+    wait_for(lambda: bool(looks))
     time.sleep(0.8)
     one.close()
-    assert 1 <= len(looks) <= 4  # at first, after the poll, and after half a second
+    # At first, after the poll, and then after half a second each.
+    assert len(looks) <= 3 + (time.monotonic() - began) / 0.5
 
 
 @only_linux
@@ -543,7 +550,7 @@ def apart(code: str) -> str:
     here = f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
     program = f"{here}from test_watch import *\n{code}one.watch.close()\n"
     run = [*unshared, sys.executable, "-c", program]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False)
     assert not done.returncode, done.stderr
     return done.stdout
 

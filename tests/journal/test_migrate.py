@@ -239,7 +239,7 @@ def test_ten_processes_may_open_the_same_journal_at_once(
     assert [process.stdout.readline() for process in ten] == ["ready\n"] * 10
     go.touch()
     for process in ten:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
     with closing(at(data)) as journal:
         count = "SELECT COUNT(DISTINCT id) FROM observations"

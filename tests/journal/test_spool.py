@@ -195,7 +195,7 @@ def test_hooks_that_all_begin_a_journal_at_once_lose_nothing(
     ids = {process.stdout.readline().strip() for process in ten}
     go.touch()
     for process in ten:
-        assert process.communicate(timeout=60)[1] == ""
+        assert process.communicate(timeout=300)[1] == ""
         assert process.returncode == 0
     with closing(Journal(str(data), spools)) as journal:
         assert {one[0] for one in journal.db.execute("SELECT id FROM observations")} == ids

@@ -116,7 +116,7 @@ def test_the_server_ends_with_its_input_and_says_nothing_but_messages(space: Pat
         send(process, HELLO, READY, call(2, "kinen_checkpoint", text="Poured"), {"no": "message"})
         assert process.stdout
         lines = [json.loads(process.stdout.readline()) for _ in range(2)]
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0
     assert err == ""
     messages = [*lines, *map(json.loads, out.splitlines())]
@@ -133,7 +133,7 @@ def test_it_ends_in_the_middle_of_a_rebuild_and_leaves_no_process(space: Path) -
         assert process.stdout
         while "notifications/progress" not in process.stdout.readline():
             pass
-        process.communicate(timeout=20)
+        process.communicate(timeout=300)
         assert process.returncode == 0
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)

@@ -48,7 +48,7 @@ class Desk:
         self.bin.mkdir(parents=True)
         self.seen.mkdir()
         self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(folder / "home")}
-        self.settings = DistillSection(timeout=20)
+        self.settings = DistillSection(timeout=300)
 
     def put(self, name: str, body: str, shell: str = "/bin/sh") -> None:
         path = self.bin / name
@@ -91,7 +91,7 @@ class Desk:
         named = self.seen.glob("[!.]*")
         ids = [int(one) for path in named if not path.suffix for one in path.read_text().split()]
         assert ids
-        end = time.monotonic() + 2
+        end = time.monotonic() + 120
         while (alive := [one for one in ids if running(one)]) and time.monotonic() < end:
             time.sleep(0.02)
         return alive
@@ -424,7 +424,7 @@ def test_a_hanging_cli_ends_at_its_limit_with_all_its_children(desk: Desk, body:
     desk.settings = desk.settings._replace(timeout=1)
     before = time.monotonic()
     made = desk.ask("claude", "extract")
-    assert 1 <= time.monotonic() - before < 10
+    assert 1 <= time.monotonic() - before < 300  # the child would sleep for 600
     assert made == EXTRACTED._replace(notes=("claude: no answer within 1 s",))
     assert desk.started("child") == ("child" in body)
     assert not desk.left()
@@ -435,7 +435,7 @@ def test_a_child_that_outlives_a_good_answer_is_ended(desk: Desk) -> None:
     desk.script("claude", f"sleep 600 & echo $! >> {desk.seen}/child; echo '{answer}'")
     before = time.monotonic()
     assert desk.ask("claude").by == "claude"
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 300  # the child would sleep for 600
     assert not desk.left()
 
 
@@ -662,11 +662,11 @@ def test_a_failing_ollama_is_named(
 
 @pytest.mark.parametrize("how", ["silent", "dripping"])
 def test_a_slow_ollama_is_given_up(desk: Desk, model: Model, how: str) -> None:
-    model.answer = model.drip if how == "dripping" else lambda _: model.released.wait(30)
+    model.answer = model.drip if how == "dripping" else lambda _: model.released.wait(600)
     desk.settings = desk.settings._replace(timeout=1)
     before = time.monotonic()
     made = desk.ask("ollama")
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 300
     assert "within 1 s" in made.notes[0]
 
 
