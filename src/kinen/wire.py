@@ -129,7 +129,8 @@ def _answer(door: Any, wait: float) -> Answer | None:
         head, end, rest = got.partition(b"\r\n\r\n")
         if end and head[9:10] == b"1":  # 100: there is more to come
             got = rest
-        elif end:
+            continue  # which may have arrived with it
+        if end:
             break
         more = door.recv(65_536)
         if not more:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,3 +75,26 @@ def test_many_searches_leave_memory_and_descriptors_as_they_were(
     assert last.descriptors <= first.descriptors + 8
     assert last.threads <= first.threads + 40  # a pool has its limit
     assert daemon.state()["pid"] == pid
+
+
+@pytest.mark.parametrize("cut", [0, 10, 25, 30, 60, 90])
+def test_an_answer_counts_however_it_is_cut_into_pieces(cut: int) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX-Kinen-Code: 0\r\n\r\n"
+    whole = b"HTTP/1.1 100 Continue\r\n\r\n" + head + b"tea\n"
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as door:
+        door.bind(f"{folder}/{wire.SOCKET}")
+        door.listen()
+
+        def serve() -> None:
+            connection, _ = door.accept()
+            with connection:
+                connection.recv(65_536)
+                for piece in (whole[:cut], whole[cut:]):
+                    connection.sendall(piece)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        answer = wire.ask(folder, "POST /v1/search", {"query": "tea"}, sign=SIGN, wait=SIGN)
+        thread.join()
+    assert answer is not None
+    assert (answer.code, answer.body) == (200, b"tea\n")
