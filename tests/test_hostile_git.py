@@ -522,8 +522,10 @@ def plain_words(node: ast.List | ast.Tuple) -> bool:
     return len(node.elts) == 1
 
 
-STARTERS = {"gitcommand.py", "recall/process.py", "agents/hook.py", "wire.py"}
-"""Modules that start processes: git, a distiller, and kinen itself from its last two."""
+STARTERS = {
+    *("gitcommand.py", "recall/process.py", "extract/child.py", "agents/hook.py", "wire.py"),
+}
+"""Modules that start processes: git, a distiller, and kinen itself from the last three."""
 PROCESSES = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "pty.", "create_sub")
 
 

@@ -502,6 +502,7 @@ LIGHT = {
         "agents.payload",
     ),
     *("storage", "storage.folder", "storage.inside", "storage.regular", "storage.private"),
+    "storage.sqlite",
     "characters",
 }
 

@@ -357,7 +357,9 @@ def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
         held.set()
         hold.wait(HANGING)
 
-    holding = threading.Thread(target=served.spaces.ask, args=([served.folder], busy))
+    holding = threading.Thread(
+        target=served.spaces.ask, args=([served.folder], busy), kwargs={"lane": "journal"}
+    )
     holding.start()
     held.wait(HANGING)
     with client(served.path) as over:

@@ -11,6 +11,7 @@ from kinen.recall.extract import extract
 from kinen.recall.sentences import blocks, sentences
 from kinen.text import estimate, excerpt
 
+CHARACTERS = st.characters(exclude_characters="\0")  # no entrance lets a NUL through
 LINES = [
     "# The index",
     "## Next steps",
@@ -40,15 +41,15 @@ LINES = [
 ]
 texts = st.one_of(
     st.lists(st.sampled_from(LINES), max_size=14).map("\n".join),
-    st.text(max_size=120),
-    st.lists(st.text(max_size=30) | st.sampled_from(LINES), max_size=8).map(" ".join),
+    st.text(CHARACTERS, max_size=120),
+    st.lists(st.text(CHARACTERS, max_size=30) | st.sampled_from(LINES), max_size=8).map(" ".join),
 )
 passages = st.lists(
     st.builds(
         Passage,
-        st.integers(0, 5).map("note:{}.md".format) | st.text(max_size=8),
+        st.integers(0, 5).map("note:{}.md".format) | st.text(CHARACTERS, max_size=8),
         texts,
-        st.sampled_from(["", "The index", "- # Caches\n---"]) | st.text(max_size=80),
+        st.sampled_from(["", "The index", "- # Caches\n---"]) | st.text(CHARACTERS, max_size=80),
         st.sampled_from(["", "2026-03-01T10:00:00.000Z", "2026-03-01T10:01:00.000Z", "yesterday"]),
     ),
     max_size=7,
@@ -58,7 +59,7 @@ questions = st.sampled_from(
         *("", "what is the index derived from?", "when was the fix in March?", "a43f9c1?", "鍵は?"),
         *("who moved the cache?", "src/index.py", "what is it", "v2.1 decision"),
     ]
-) | st.text(max_size=40)
+) | st.text(CHARACTERS, max_size=40)
 budgets = st.integers(1, 300)
 
 
