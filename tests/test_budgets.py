@@ -7,7 +7,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 import zipfile
 import zlib
@@ -19,6 +18,7 @@ from kinen import Memory
 from kinen.sources.ignore import Patterns
 from kinen.sources.markdown import parse
 from kinen.text import terms
+from usage import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,17 +153,11 @@ class Measured:
     """A command that was run, with what it took."""
 
     def __init__(self, space: Path, *words: str) -> None:
-        code = (
-            "import json, resource, subprocess, sys\n"
-            "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
-            "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-            "print(json.dumps([done.returncode, done.stdout + done.stderr,"
-            " used.ru_utime + used.ru_stime, used.ru_maxrss]))\n"
-        )
-        command = [sys.executable, "-c", code, sys.executable, "-m", "kinen", *words]
-        done = subprocess.run(command, cwd=space, capture_output=True, text=True, check=True)
-        self.code, self.out, self.seconds, used = json.loads(done.stdout)
-        self.megabytes = used / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+        usage = measured(space, *words)
+        self.code = usage.code
+        self.out = usage.out
+        self.seconds = usage.cpu
+        self.megabytes = usage.megabytes
 
 
 def put(space: Path, name: str, content: str | bytes) -> None:

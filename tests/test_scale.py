@@ -9,10 +9,11 @@ import json
 import os
 import subprocess
 import sys
-import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
+
+from usage import Usage, measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,32 +77,13 @@ def acknowledged(output: Path) -> Iterator[str]:
             yield line.strip()
 
 
-class Usage(NamedTuple):
-    """What one command took, and what it printed."""
-
-    seconds: float
-    cpu: float
-    memory_mb: int
-    out: str
-
-
 @pytest.fixture
-def measure(space: Path, tmp_path: Path) -> Callable[..., Usage]:
+def measure(space: Path) -> Callable[..., Usage]:
     """Runs a command in the space, and fails unless it succeeds."""
 
     def run(*words: str) -> Usage:
-        output = tmp_path / "output"
-        began = time.perf_counter()
-        with output.open("wb") as file:
-            command = [sys.executable, "-m", "kinen", *words]
-            process = subprocess.Popen(command, cwd=space, stdout=file, stderr=file)
-            _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.perf_counter() - began
-        out = output.read_text()
-        assert process.returncode == 0, out
-        usage = Usage(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, out)
-        print(f"{words[0]:8} {seconds:8.2f} s {usage.cpu:8.2f} s CPU {usage.memory_mb:6} MB")
+        usage = measured(space, *words)
+        assert usage.code == 0, usage.out
         return usage
 
     return run
@@ -124,7 +106,7 @@ def write_bundle(path: Path, count: int) -> None:
         file.write("]}\n")
 
 
-@pytest.mark.skipif(not hasattr(os, "wait4"), reason="peak memory is not known here")
+@pytest.mark.skipif(sys.platform == "win32", reason="the memory of a process is not known")
 def test_a_large_journal_answers_within_its_memory(
     measure: Callable[..., Usage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,4 +125,4 @@ def test_a_large_journal_answers_within_its_memory(
     usages.append(measure("list", "observations", "--limit", "20"))
     assert "boiler is cold" in usages[-1].out
     usages.append(measure("export", str(tmp_path / "again.json")))
-    assert max(usage.memory_mb for usage in usages) < MEMORY_MB
+    assert max(usage.megabytes for usage in usages) < MEMORY_MB
