@@ -251,6 +251,10 @@ class Query(NamedTuple):
     """Checkpoints that name one of these symbols."""
     min_similarity: float = 0.0
     """Only what is at least so near in meaning, as a cosine."""
+    required: tuple[str, ...] = ()
+    """Phrases that a hit must contain; `"…"` in the text asks for the same."""
+    excluded: tuple[str, ...] = ()
+    """Words that no hit may contain; `-word` in the text asks for the same."""
 
 
 class Hits:

@@ -11,6 +11,7 @@ from kinen.errors import QueryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 # Function and question words: they match nearly everything and decide nothing; in a space of
@@ -148,6 +149,35 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
         if len(decisive) >= limit:
             break  # a text of a megabyte is not read to the end for its first words
     return tuple(decisive or found)[:limit]
+
+
+def contains(text: str, phrase: str) -> bool:
+    """Does a text have a phrase, whatever its case and line breaks?
+
+    A phrase of words alone matches across punctuation and markup; one with signs in it, such as
+    `f(x)`, is looked for as it is.
+    """
+    plain = " ".join(text.split()).casefold()
+    wanted = " ".join(phrase.split()).casefold()
+    if wanted in plain:
+        return True
+    sequence = words(wanted)
+    if " ".join(sequence) != wanted:
+        return False
+    return longest_run(sequence, words(plain)) == len(sequence)
+
+
+def longest_run(question: Sequence[str], text: Sequence[str]) -> int:
+    """The number of words in the longest run of a question that stands in a text word by word."""
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(question):
+        places.setdefault(word, []).append(at)
+    best = 0
+    lengths: dict[int, int] = {}
+    for word in text:
+        lengths = {at: lengths.get(at - 1, 0) + 1 for at in places.get(word, ())}
+        best = max(best, *lengths.values()) if lengths else best
+    return best
 
 
 def spelled(path: str) -> str:

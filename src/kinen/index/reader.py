@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.database import integrity, translated
 from kinen.index.schema import SCHEMA, TABLES, TOKENIZE, open_database
 from kinen.model import Chunk, Counts, Record
-from kinen.text import words
+from kinen.text import contains, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +30,7 @@ class Reader:
     def __init__(self, path: str) -> None:
         self.path = path
         self.db = open_database(path, TABLES, SCHEMA)
+        self.db.create_function("contains", 2, contains, deterministic=True)
 
     def close(self) -> None:
         self.db.close()
@@ -51,6 +52,21 @@ class Reader:
         )
         with translated(self.path):
             return self.db.execute(sql, (expression(terms), *values, k)).fetchall()
+
+    def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
+        """The k best chunks that have one of some runs of words, with their text.
+
+        Words count by their stems here: the caller compares the text itself.
+        """
+        phrases = [" ".join(run) for run in runs]
+        ids = [id_ for id_, _ in self.match(phrases, query, k)]
+        marks = ", ".join("?" * len(ids))
+        rows = self.db.execute(
+            "SELECT id, title || char(10) || heading || char(10) || body FROM chunks"
+            f" WHERE id IN ({marks})",
+            ids,
+        )
+        return dict(rows.fetchall())
 
     def allowed(self, query: Query) -> dict[int, int] | None:
         """The units that pass the query's filters, each with its first chunk that does.
@@ -311,6 +327,9 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
             either += [_TOUCHING for _ in query.paths]
             values += [_glob(path) for path in query.paths]
         clauses.append(f"({' OR '.join(either)})")
+    for clause, more in (*map(_containing, query.required), *map(_without, query.excluded)):
+        clauses.append(clause)
+        values += more
     if query.events:
         clauses.append(f"r.event IN ({', '.join('?' * len(query.events))})")
         values += query.events
@@ -326,6 +345,20 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
         clauses += [clause] if moment else []
         values += [moment] if moment else []
     return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def _containing(phrase: str) -> tuple[str, list[str]]:
+    """A chunk that has a phrase in its text, heading or title."""
+    text = "contains(c.title || char(10) || c.heading || char(10) || c.body, ?)"
+    if not words(phrase):
+        return text, [phrase]
+    candidates = "c.id IN (SELECT rowid FROM search WHERE search MATCH ?)"
+    return f"({candidates} AND {text})", [expression([phrase]), phrase]
+
+
+def _without(word: str) -> tuple[str, list[str]]:
+    """A chunk that does not have a word."""
+    return "c.id NOT IN (SELECT rowid FROM search WHERE search MATCH ?)", [expression([word])]
 
 
 def _about_file(path: str) -> tuple[str, list[str]]:

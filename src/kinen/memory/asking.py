@@ -26,9 +26,9 @@ class Asking(Syncing):
 
     def search(self, query: Query | str) -> Hits:
         """Answer a query; a space that was never indexed is indexed first."""
-        from kinen.recall.search import search
+        from kinen.recall.search import search, worded
 
-        asked = storable_query(Query(query) if isinstance(query, str) else query)
+        asked = worded(storable_query(Query(query) if isinstance(query, str) else query))
         notes: list[str] = []
 
         def answer() -> Hits:

@@ -26,6 +26,9 @@ HALF_LIFE = 90.0
 RECENCY_WEIGHT = 0.02
 """What freshness may add in a recall (docs/decisions/0007-journal.md)."""
 
+WORD_BY_WORD = 0.9
+"""What a passage gains, of what it lacks to 1, that says a question word by word."""
+
 Scores = Mapping[int, float]
 Shares = Mapping[str, tuple[Scores, Scores]]
 
@@ -125,6 +128,24 @@ def with_recency(ranked: list[Ranked], fresh: Scores, weight: float) -> list[Ran
         cast = [vote._replace(share=vote.share * (1 - weight)) for vote in votes]
         if id_ in fresh:
             cast.append(Vote("recency", places[id_], fresh[id_], weight * fresh[id_]))
+        again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
+    return sorted(again, key=lambda one: (-one.score, one.id))
+
+
+def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
+    """Runs of the question's words as one more retriever: the closer to all of it, the surer.
+
+    Others keep their scores; a passage that says the whole question word by word scores .9 or more.
+    """
+    places = ranks(strengths)
+    votes = {one.id: one.votes for one in ranked}
+    again = []
+    for id_ in {**votes, **strengths}:
+        cast = list(votes.get(id_, ()))
+        if id_ in strengths:
+            rest = 1.0 - min(1.0, sum(vote.share for vote in cast))
+            share = WORD_BY_WORD * strengths[id_] * rest
+            cast.append(Vote("phrase", places[id_], strengths[id_], share))
         again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
     return sorted(again, key=lambda one: (-one.score, one.id))
 

@@ -8,6 +8,7 @@ from kinen.errors import QueryError
 from kinen.model import MODES, Hit, Hits
 from kinen.question import LONGEST
 from kinen.recall import fuse
+from kinen.recall.wording import read_wording, run_strength, telling_runs
 from kinen.text import code_density, is_identifier, terms
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ WORDS, NEAREST = 200, 100
 """How many candidates each retriever gives at least."""
 SIMILAR = 80.0
 """How alike, of 100, a word of the index must be to stand in for one that is nowhere."""
+RUNS = 50
+"""Chunks that are compared with the question word by word."""
 SHORTEST = 5
 """Shorter words are too like too many others."""
 
@@ -42,6 +45,16 @@ class Meaning(NamedTuple):
 
     scan: Scan
     vector: Any
+
+
+def worded(query: Query) -> Query:
+    """The query with the exact words of its text as filters: `"must contain"` and `-without`."""
+    wording = read_wording(query.text)
+    return query._replace(
+        text=wording.text,
+        required=(*query.required, *wording.required),
+        excluded=(*query.excluded, *wording.excluded),
+    )
 
 
 def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
@@ -91,6 +104,8 @@ def _ranked(
         words = by_word(reader, query.text.strip(), query, max(5 * query.limit, WORDS), notes)
     units = by_unit(reader, words)
     ranked = _rank(reader, query, units, meaning, notes)
+    if query.mode != "semantic":
+        ranked = _with_runs(reader, query, ranked, units)
     if query.min_similarity:
         ranked = _near(ranked, query.min_similarity, notes)
     if query.near or (query.kinds == ("commit",) and query.mode == "hybrid"):
@@ -103,6 +118,23 @@ def _ranked(
         fresh = fuse.freshness(at, reader.latest())
         ranked = fuse.with_recency(ranked, fresh, query.recency)
     return ranked, units.cited, tuple(notes)
+
+
+def _with_runs(reader: Reader, query: Query, ranked: list[Ranked], units: Units) -> list[Ranked]:
+    """The ranking with a vote for chunks that say part of the question word by word."""
+    runs = telling_runs(query.text)
+    if not runs:
+        return ranked
+    texts = reader.match_runs(runs, query, RUNS)
+    strengths = {id_: run_strength(query.text, text) for id_, text in texts.items()}
+    anchors = reader.anchors(list(strengths))
+    best: dict[int, float] = {}
+    for id_, strength in strengths.items():
+        unit = anchors.get(id_, id_)
+        if strength > best.get(unit, 0.0):
+            best[unit] = strength
+            units.cited[unit] = id_
+    return fuse.with_runs(ranked, best)
 
 
 def recent(reader: Reader, query: Query) -> Hits:

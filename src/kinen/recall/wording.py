@@ -1,0 +1,63 @@
+"""The exact words of a question: quoted phrases, excluded words, runs of consecutive words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.text import STOP_WORDS, longest_run, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+QUOTES = re.compile(r'"([^"]{1,400})"|“([^“”]{1,400})”')
+EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]\w{2,})(?!\S)")
+"""`-word`, of three letters or more: shorter ones are options of commands (`ls -la`)."""
+SHORTEST_RUN = 3
+"""Consecutive words from which on a match is no coincidence."""
+MOST_WORDS = 40
+"""Words of a question in which runs are looked for."""
+
+
+class Wording(NamedTuple):
+    """A question, and what it says about exact words."""
+
+    text: str
+    """The question without quotation marks and excluded words."""
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+
+def read_wording(text: str) -> Wording:
+    """Split `"must contain"` and `-without` from a question; one of nothing else stays as it is."""
+    required = tuple(
+        phrase for match in QUOTES.finditer(text) if (phrase := (match[1] or match[2]).strip())
+    )
+    rest = QUOTES.sub(" ", text)
+    excluded = tuple(dict.fromkeys(word.lower() for word in EXCLUDED.findall(rest)))
+    rest = EXCLUDED.sub(" ", rest)
+    if not required and not words(rest):
+        return Wording(text)
+    plain = QUOTES.sub(lambda match: f" {match[1] or match[2]} ", text)
+    return Wording(" ".join(EXCLUDED.sub(" ", plain).split()), required, excluded)
+
+
+def decisive(sequence: Sequence[str]) -> int:
+    """The number of words that are not function words."""
+    return sum(word not in STOP_WORDS for word in sequence)
+
+
+def telling_runs(question: str) -> list[tuple[str, ...]]:
+    """The runs of three words in a question that can tell one passage from others."""
+    sequence = [word.lower() for word in words(question)[:MOST_WORDS]]
+    windows = zip(sequence, sequence[1:], sequence[2:], strict=False)
+    return [run for run in dict.fromkeys(windows) if decisive(run)]
+
+
+def run_strength(question: str, text: str) -> float:
+    """How much of a question a text says word by word: 0 for no run of three words, at most 1."""
+    sequence = [word.lower() for word in words(question)[:MOST_WORDS]]
+    run = longest_run(sequence, [word.lower() for word in words(text)])
+    if run < min(SHORTEST_RUN, len(sequence)) or run < 2:
+        return 0.0
+    return run / len(sequence)
