@@ -8,11 +8,12 @@ from kinen.errors import QueryError
 from kinen.model import MODES, Hit, Hits
 from kinen.question import LONGEST
 from kinen.recall import fuse
+from kinen.recall.spelling import check
 from kinen.recall.wording import read_wording, run_strength, telling_runs
 from kinen.text import code_density, is_identifier, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
@@ -21,12 +22,8 @@ if TYPE_CHECKING:
 
 WORDS, NEAREST = 200, 100
 """How many candidates each retriever gives at least."""
-SIMILAR = 80.0
-"""How alike, of 100, a word of the index must be to stand in for one that is nowhere."""
 RUNS = 50
 """Chunks that are compared with the question word by word."""
-SHORTEST = 5
-"""Shorter words are too like too many others."""
 
 
 class Units(NamedTuple):
@@ -165,31 +162,16 @@ def by_word(reader: Reader, text: str, query: Query, k: int, notes: list[str]) -
     asked = terms(text)
     found = reader.match(asked, query, k)
     if not found and asked:
-        corrected = correct(reader, asked)
+        spelling = check(reader, asked)
+        corrected = spelling.corrected
         if corrected:
             found = reader.match(tuple(corrected.get(word, word) for word in asked), query, k)
         if found:
-            notes.append(
-                "corrected: " + ", ".join(f"{old} → {new}" for old, new in corrected.items())
-            )
+            pairs = (f"{word} → {better}" for word, better in corrected.items())
+            notes.append("corrected: " + ", ".join(pairs))
+        elif spelling.suggested:
+            notes.append("did you mean " + ", ".join(spelling.suggested.values()) + "?")
     return dict(found)
-
-
-def correct(reader: Reader, asked: Sequence[str]) -> dict[str, str]:
-    """The nearest word of the index for each word that it does not have."""
-    from rapidfuzz import fuzz, process
-
-    stems = reader.stems(asked)
-    counts = dict(reader.vocabulary())
-    corrected: dict[str, str] = {}
-    for word, stem in stems.items():
-        if stem in counts or len(word) < SHORTEST:
-            continue
-        near = process.extract(stem, list(counts), scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=5)
-        if near:
-            best = min(near, key=lambda one: (-one[1], -counts[one[0]], one[0]))[0]
-            corrected[word] = reader.spelled(best, word)
-    return corrected
 
 
 def _rank(
