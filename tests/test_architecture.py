@@ -32,11 +32,12 @@ BASE = {
     *("brief", "loopback", "httpserver"),
 }
 ALLOWED = {
-    "journal": BASE,
+    "markdown": BASE,
+    "journal": BASE | {"markdown"},
     "extract": BASE,
     "embed": BASE,
     "index": BASE,
-    "sources": BASE | {"extract", "journal"},
+    "sources": BASE | {"markdown", "extract", "journal"},
     "recall": BASE | {"index"},
     "memory": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
     "render": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},

@@ -9,9 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kinen.entries import Finding
-from kinen.sources.commits import read_message
-from kinen.sources.rounds import from_round
-from kinen.sources.sentences import (
+from kinen.markdown.sentences import (
     LONGEST,
     REASONS,
     is_sure,
@@ -24,6 +22,8 @@ from kinen.sources.sentences import (
     told,
     weight,
 )
+from kinen.sources.commits import read_message
+from kinen.sources.rounds import from_round
 from kinen.sources.sessions import from_events, from_session
 from kinen.text import excerpt
 

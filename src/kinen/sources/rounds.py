@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markdown_it.tree import SyntaxTreeNode
 
 from kinen.entries import Finding
-from kinen.sources.frontmatter import read_frontmatter
-from kinen.sources.layout import date_in
-from kinen.sources.markdown import split_lines
-from kinen.sources.sentences import (
+from kinen.markdown.sentences import (
     REASONS,
     is_sure,
     joined,
@@ -23,6 +20,9 @@ from kinen.sources.sentences import (
     told,
     weight,
 )
+from kinen.sources.frontmatter import read_frontmatter
+from kinen.sources.layout import date_in
+from kinen.sources.markdown import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.entries import Finding
 from kinen.injected import without_injected
-from kinen.sources.sentences import is_certain, paragraphs, sentences, stands_alone, told
+from kinen.markdown.sentences import is_certain, paragraphs, sentences, stands_alone, told
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:

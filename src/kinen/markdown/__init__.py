@@ -1,0 +1,1 @@
+"""Markdown as the rest of kinen reads it: blocks, sentences."""
