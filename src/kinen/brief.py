@@ -23,8 +23,10 @@ HEAD = (
     " counts more. `kinen_recall`, or `kinen recall QUESTION`, has more."
 )
 KEEP = "Keep in the summary, word for word, what is pinned and what the plan still has to do:"
-PLAN, PINS, SUMMARY, MEMORY = 0.2, 0.35, 0.25, 60
+PLAN, PINS, SUMMARY, MEMORY = 0.2, 0.35, 0.6, 60
 """Shares of the budget that the plan, all pins and the summary may take; tokens of a memory."""
+LABELS = ("Outcome", "Next", "State", "Unresolved", "Decided", "Learned", "Intent", "Files")
+"""Parts of a summary, the most needed first; commands are left out."""
 LEAST = 12
 """Tokens below which nothing more is looked for that would fit."""
 SHORT = len("memory:") + 8
@@ -50,7 +52,8 @@ def brief(
     pinned = {ref: text for ref, text, _ in pins}
     each, last = max(LEAST * 4, budget * PINS / max(1, len(pinned))), []
     if summary and summary[0] not in pinned:
-        last = [item(*summary[:2], budget * SUMMARY, f" {iso(summary[2] / 1000)[:16]}Z")]
+        text = for_the_next(summary[1])
+        last = [item(summary[0], text, budget * SUMMARY, f" {iso(summary[2] / 1000)[:16]}Z")]
     told: list[str] = []
     for title, lines in (
         ("## Plan", [cut(visible("\n".join(plan)), budget * PLAN)] if plan else ()),
@@ -73,6 +76,20 @@ def brief(
             told.append("\n".join(kept))
             room = left
     return marked(told)
+
+
+def for_the_next(summary: str) -> str:
+    """A summary in the order in which the next session needs it; others stay as they are."""
+    parts: dict[str, list[str]] = {}
+    label = ""
+    for line in summary.splitlines():
+        if line.startswith("**") and line[2:].partition("**")[0] in LABELS:
+            label = line[2:].partition("**")[0]
+        if line.strip():
+            parts.setdefault(label, []).append(line)
+    if "Outcome" not in parts:
+        return summary
+    return "\n".join("\n".join(parts[name]) for name in LABELS if name in parts)
 
 
 def related(hits: Iterable[tuple[str, str]], budget: int) -> str:

@@ -221,7 +221,9 @@ def test_a_ready_summary_becomes_the_summary_of_the_capsule(memory, tmp_path) ->
     session.ask(text, isCompactSummary=True).say("Going on.")
     memory.import_transcripts(session.write(tmp_path))
     _, seen, summaries = memory.capsule(memory.entries("capsules")[0][0].id)
-    assert [one.content for one in summaries] == ["1. The coupon was mended."]
+    assert summaries[0].content == "1. The coupon was mended."
+    assert summaries[-1].created_at > summaries[0].created_at
+    assert "**Outcome**: The coupon was lost" in summaries[-1].content
     assert summaries[0].written
     assert not any("continued" in one.content for one in seen)
 

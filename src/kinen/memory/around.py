@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from itertools import chain, islice, zip_longest
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from kinen.characters import storable, visible
+from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.memory.learning import Learning
-from kinen.memory.recalling import compact, cut, plan_text
+from kinen.memory.recalling import compact, cut
 from kinen.model import Query
-from kinen.text import excerpt, iso, spelled
+from kinen.text import iso, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.entries import Capsule, Checkpoint, Item, Recall
+    from kinen.entries import Capsule, Item, Recall
     from kinen.model import Record
 
 EACH = 8
 """Things of each kind that are looked at."""
 SAID, LINE = 60, 160
 """Tokens of a thing in a context, characters of one in a standup."""
+PLAN = 250
+"""Tokens of the plan in a context."""
 CHANGED = 10
 """Changed files that the current work is known by."""
 
@@ -57,10 +58,10 @@ class Around(Learning):
                 break
             near = self._neighbours(refs, files)
             found += [*self._about((), refs), near]
-        plan, nudge = self._current_plan()
+        plan, nudge = self._current_plan(PLAN)
         ranked = [one for row in zip_longest(*found) for one in row if one is not None]
         size = budget or self.config.recall.budget
-        return tiers.tiers(title, size, plan, None, ranked, [nudge] if nudge else [])
+        return tiers.tiers(title, size, plan, ranked, [nudge] if nudge else [])
 
     def _one_file(self, file: str) -> str:
         """The current name of a file that is known by its path, or by the end of it."""
@@ -214,77 +215,3 @@ class Around(Learning):
         if record.title and not text.startswith(("#", record.title)):
             text = f"{record.title}\n{text}"
         return item(tier, record.ref, compact(text, record.title, SAID), at=record.at)
-
-    # Standup and handoff
-
-    def standup(self, since: str) -> str:
-        """What was done since then, what comes next and what is open, as markdown."""
-        self._first_sync()
-        checkpoints = list(self.checkpoints(since))
-        commits = self._commits_since(since)
-        sessions = self._closed_since(since)
-        nexts = [one.next for one in checkpoints if one.next][:3]
-        unknown = [text for one in checkpoints for text in one.unknowns][:5]
-        decided = [one.decision for one in checkpoints if one.decision]
-        plan = self.plan()
-        parts = [
-            _section("Done", chain(map(_head, checkpoints), sessions, commits)),
-            _section("Decided", decided),
-            _section("Next", nexts or ([plan_text(plan, SAID)] if plan else [])),
-            _section("Open", unknown),
-        ]
-        return visible("\n\n".join(filter(None, parts)))
-
-    def _commits_since(self, since: str) -> list[str]:
-        found = self._recent(Query("", limit=30, kinds=("commit",), since=since))
-        merges = (one for one in found if not (one.metadata or {}).get("merge"))
-        return [f"{one.title} ({one.ref.removeprefix('commit:')[:7]})" for one in merges]
-
-    def _closed_since(self, since: str) -> list[str]:
-        from datetime import datetime
-
-        after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
-        found = self.entries("summaries", after=after, limit=10)[0]
-        return [_first(one.content) for one in found]
-
-    def handoff(self) -> str:
-        """What the next one to work here has to know, as markdown."""
-        from kinen.sources.memories import git_state
-
-        branch, commit, changed = git_state(self._worktree or self.space.root)
-        plan, latest = self.plan(), list(islice(self.checkpoints(), 3))
-        self._first_sync()
-        going = [one for one in self.entries("capsules", limit=20)[0] if one.status == "open"]
-        errors = self.entries("observations", kind="error", limit=3)[0] if going else []
-        memories = [one for one in self.memories() if not one.superseded_by]
-        where = f"on {branch} at {commit}" if branch and commit else branch
-        state = [f"{self.space.name}{f', {where}' if where else ''}"]
-        state += [f"{len(changed)} changed: {', '.join(changed[:CHANGED])}"] if changed else []
-        state += [f"in progress: {one.intent}" for one in going[:2]]
-        parts = [
-            _section("State", state),
-            f"## Plan\n{plan_text(plan, 250)}" if plan else "",
-            _section("Last done", map(_head, latest)),
-            _section("Next", [one.next for one in latest if one.next]),
-            _section("Not known", [text for one in latest for text in one.unknowns]),
-            _section("Decided and learned", [one.content for one in memories[:5]]),
-            _section("Last errors", [_first(one.content) for one in errors]),
-        ]
-        empty = not (where or state[1:] or any(parts[1:]))
-        return "" if empty else visible("\n\n".join(filter(None, parts)))
-
-
-def _head(one: Checkpoint) -> str:
-    said = one.summary or _first(one.text)
-    return f"{said} ({os.path.splitext(os.path.basename(one.path))[0]})"
-
-
-def _first(text: str) -> str:
-    """The first line that says something."""
-    return next((line.strip("#*- ") for line in text.splitlines() if line.strip("#*- ")), "")
-
-
-def _section(title: str, lines: Iterable[str]) -> str:
-    """A heading and a list, each line once; nothing if there is nothing to say."""
-    told = dict.fromkeys(excerpt(" ".join(line.split()).strip("#*- "), LINE) for line in lines)
-    return "\n".join([f"## {title}", *(f"- {line}" for line in told if line)]) if told else ""

@@ -12,7 +12,7 @@ from kinen import route
 from kinen import space as spaces
 from kinen.errors import NotFound
 from kinen.gitdir import git_above, parents
-from kinen.memory.around import Around
+from kinen.memory.reports import Reports
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,7 +34,7 @@ TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
 
 
-class Importing(Around):
+class Importing(Reports):
     """Sessions that were not recorded when they happened."""
 
     def import_transcripts(
@@ -142,7 +142,11 @@ class Importing(Around):
         return tuple(filter(None, (tree, self.space.root, cwd)))
 
     def _close(self, db: sqlite3.Connection, past: Past, capsule: Capsule, count: _Count) -> None:
-        """Write the capsule, with the summary that there is or else one made of what happened."""
+        """Write the capsule, the summaries its client made, and one of all that happened.
+
+        The client summed up what it was about to forget, in the middle of the work: what came
+        after it counts more.
+        """
         from kinen.journal import reading
         from kinen.journal.summary import summarize
         from kinen.sources.deeds import clipped
@@ -154,11 +158,11 @@ class Importing(Around):
             for one in past.summaries
             if one.content.strip()
         ]
-        if not told:
-            text, evidence = summarize(capsule, reading.stream(db, capsule.id))
-            id_ = stable_id(0, 0, "summary", capsule.id)
-            made = _summary(id_, capsule, text, capsule.closed_at, 0.5)
-            told = [{**made, "evidenceRefs": list(evidence), "written": False}]
+        text, evidence = summarize(capsule, reading.stream(db, capsule.id))
+        id_ = stable_id(0, 0, "summary", capsule.id)
+        at = max([capsule.closed_at, *(one["createdAt"] + 1 for one in told)])
+        made = _summary(id_, capsule, text, at, 0.5)
+        told.append({**made, "evidenceRefs": list(evidence), "written": False})
         count.masked += sum(found.values())
         names = ("id", "type", "intent", "status", "openedAt", "closedAt", "reason")
         item = {**dict(zip(names, capsule, strict=False)), "scopeIds": _ids(capsule.scope)}

@@ -1,4 +1,4 @@
-"""Sessions of OpenCode: a file for each session, message and part."""
+"""Sessions of OpenCode: a file for each session, message and part; or one exported document."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import UnsafeFile
 from kinen.sources.deeds import Use, deed, message
-from kinen.sources.past import Event, Past, Ready, count, fields, joined, milliseconds, text
+from kinen.sources.past import (
+    Event,
+    Past,
+    Ready,
+    count,
+    elements,
+    fields,
+    joined,
+    milliseconds,
+    text,
+)
 from kinen.storage import regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     Entry = dict[str, Any]
     Counts = dict[str, int]
@@ -43,22 +53,52 @@ def sessions(path: str, unknown: Counts, broken: Counts) -> Iterator[Past]:
         yield Past("opencode", text(about["id"]), path, read, cwd=text(about.get("directory")))
 
 
+def is_export(line: Entry) -> bool:
+    """Whether a document begins as `opencode export` writes it: `info`, then `messages`."""
+    about = fields(line.get("info"))
+    return text(about.get("id")).startswith("ses_") and "parts" not in line
+
+
+def exported(lines: Iterable[Entry], path: str, unknown: Counts) -> Iterator[Past]:
+    """The session of an exported document: what it says of itself, then its messages."""
+    entries = iter(lines)
+    about = fields(next(entries).get("info"))
+    if about.get("parentID"):
+        return  # a subagent's: its session tells what it came back with
+    read = partial(_exported_events, messages=entries, unknown=unknown)
+    yield Past("opencode", text(about.get("id")), path, read, cwd=text(about.get("directory")))
+
+
+def _exported_events(past: Past, messages: Iterable[Entry], unknown: Counts) -> Iterator[Event]:
+    for number, entry in enumerate(messages):
+        parts = enumerate(map(fields, elements(entry.get("parts"))))
+        named = ((f"{number}:{n}", part) for n, part in parts)
+        yield from _message_events(past, fields(entry.get("info")), named, unknown)
+
+
 def _events(past: Past, unknown: Counts, broken: Counts) -> Iterator[Event]:
     folder = os.path.join(_messages(past.path), past.id)
     for name in _names(folder):
-        said = _read(os.path.join(folder, name), broken)
-        at = milliseconds(_time(said, "created"))
-        parts = os.path.join(_messages(past.path), "..", "part", name.removesuffix(".json"))
-        for one in _names(parts) if at else ():
-            part = _read(os.path.join(parts, one), broken)
-            ended, began = _time(fields(part.get("state")), "end"), _time(part, "start")
-            when = milliseconds(ended or began) or at
-            id_ = past.named(when, text(part.get("id")) or one)
-            event = _event(past, said, part, Ready(id_, when, joined(part.get("text"))))
-            if event:
-                yield event._replace(id=id_, ts=when)
-            if part and text(part.get("type")) not in _KNOWN:
-                count(unknown, part.get("type"))
+        about = _read(os.path.join(folder, name), broken)
+        inside = os.path.join(_messages(past.path), "..", "part", name.removesuffix(".json"))
+        parts = ((part, _read(os.path.join(inside, part), broken)) for part in _names(inside))
+        yield from _message_events(past, about, parts, unknown)
+
+
+def _message_events(
+    past: Past, about: Entry, parts: Iterable[tuple[str, Entry]], unknown: Counts
+) -> Iterator[Event]:
+    """The events of one message; its parts come with a name for those that have no id."""
+    at = milliseconds(_time(about, "created"))
+    for name, part in parts if at else ():
+        ended = _time(fields(part.get("state")), "end") or _time(part, "start")
+        when = milliseconds(ended) or at
+        id_ = past.named(when, text(part.get("id")) or name)
+        event = _event(past, about, part, Ready(id_, when, joined(part.get("text"))))
+        if event:
+            yield event._replace(id=id_, ts=when)
+        if part and text(part.get("type")) not in _KNOWN:
+            count(unknown, part.get("type"))
 
 
 def _event(past: Past, said: Entry, part: Entry, told: Ready) -> Event | None:

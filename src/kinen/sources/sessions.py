@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.entries import Finding
 from kinen.injected import without_injected
-from kinen.markdown.sentences import is_certain, paragraphs, sentences, stands_alone, told
+from kinen.journal.statements import LONGEST, statements
+from kinen.markdown.sentences import told
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
@@ -18,55 +19,10 @@ if TYPE_CHECKING:
 
     from kinen.entries import Observation, Summary
 
-LONGEST = {"user": 4000, "assistant": 10_000}
-"""Characters of a message; what is longer was pasted."""
 OFTEN = 3
 """How many times something fails before it is more than bad luck."""
 
-_PAST = "mind been seen had used work works worked did was is are got gets said asked thought knew"
-_ALWAYS = (
-    r"(?:^|[,;:–—] |\b(?:please|and|but|so|or|should|must|shall|to|we|instead) )(?:always|never) "
-    rf"(?!(?:{_PAST.replace(' ', '|')})\b|fail|happen|return|want)(?=[\w`])"
-    r"|\b(?:from now on|going forward|in all cases|at all times|under no circumstances)\b"
-)
-_PREFERRED = r"\b(?:i|we)(?:'d| would)? (?:(?:strongly |much )?prefer|rather)\b"
-_CHOSEN = (
-    r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to| should)) (?:not )?"
-    r"(?:use|go with|stick (?:with|to)|keep|drop|switch to|move to|adopt|avoid|support|default to"
-    r"|standardi[sz]e|rename|store|target)\b(?! (?:going|it\b|working))"
-    r"|\b(?:we|i)(?:'ve| have)? decided (?:to|on|that|against)\b"
-    r"|\bwe(?:'re| are) (?:going with|sticking with|moving to|dropping)\b"
-    r"|^use (?=\S+.*? (?:instead of|rather than) )"
-    r"|\bwe (?:don'?t|do not) (?:need|want|support|care about)\b"
-)
-_KEPT = r"^(?:remember(?: that| to|:)|(?:keep|bear) in mind(?: that|:)|for the record)\b"
-_FOUND = (
-    r"\b(?:was|were) caused by\b|\bthe (?:\w+ )?(?:issue|problem|bug|fix|solution|culprit) was\b"
-)
-_RULES = {
-    "user": [
-        ("pattern", 0.85, re.compile(_ALWAYS, re.IGNORECASE)),
-        ("pattern", 0.8, re.compile(_PREFERRED, re.IGNORECASE)),
-        ("decision", 0.85, re.compile(_CHOSEN, re.IGNORECASE)),
-        ("insight", 0.85, re.compile(_KEPT, re.IGNORECASE)),
-        ("pattern", 0.6, re.compile(r"^(?:don'?t|do not|stop|avoid) \w+", re.IGNORECASE)),
-    ],
-    "assistant": [
-        ("insight", 0.75, re.compile(r"(?i)\broot cause(?: \w+){0,4}?(?: was| is|:)")),
-        ("insight", 0.7, re.compile(rf"(?i)(?:\bit )?\bturn(?:s|ed) out\b(?: that)?|{_FOUND}")),
-        (
-            "decision",
-            0.75,
-            re.compile(r"(?i)\b(?:i|we) (?:decided|chose|opted) (?:to|on|for|against)\b"),
-        ),
-    ],
-}
 _HEARD = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
-_FILLER = re.compile(
-    r"^(?:(?:no|nope|ok|okay|yes|yeah|also|and|but|so|well|actually|great|good|please|hmm|then)\b"
-    r"[,.!: ]*)+",
-    re.IGNORECASE,
-)
 _MACHINE = re.compile(r"(?s)<([a-z][\w-]*)[^<>]*>.*?</\1>|^This session is being continued .*")
 _TELLING = re.compile(r"(?im)^.*?(?:error|exception|fatal|panicked)(?:\[\w+\])?:.*$")
 _VARYING = re.compile(
@@ -109,20 +65,12 @@ def is_ours(one: Observation) -> bool:
 
 
 def _said(who: str, text: str) -> Iterator[tuple[str, float, str]]:
-    """The sentences that state something, each with the first rule that it meets."""
+    """What a message states, as memories have it: a lesson is an insight."""
     text = without_injected(text)
     text = _MACHINE.sub("", text) if len(text) <= max(LONGEST.values()) else text
-    if len(text) > LONGEST[who]:
-        return
-    for sentence in (one for part in paragraphs(text) for one in sentences(part)):
-        claim = _FILLER.sub("", sentence)
-        if claim[:1] in "+-|=" or not (3 < len(claim.split()) < 60 and is_certain(claim)):
-            continue
-        for type_, sure, rule in _RULES[who]:
-            found = rule.search(claim)
-            if found and stands_alone(claim.replace(found[0], " ")):
-                yield type_, sure, told("", claim)
-                break
+    for statement in statements("user" if who == "user" else "assistant", text):
+        kind = "insight" if statement.kind == "lesson" else statement.kind
+        yield kind, statement.confidence, told("", statement.text)
 
 
 # Commands that fail

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from kinen.storage import regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from io import BufferedReader
 
     from kinen.sources.past import Past
 
@@ -25,7 +27,10 @@ LONGEST = 16 << 20
 _HEAD = 20
 """Lines by which a client is known."""
 _SHOWN = 5
+HEAD_BYTES = 200
+"""Bytes by which a single document is told from lines."""
 _READERS = (
+    (opencode.is_export, opencode.exported),
     (codex.is_codex, codex.sessions),
     (gemini.is_gemini, gemini.sessions),
     (claude.is_claude, claude.sessions),
@@ -92,7 +97,7 @@ def _files(path: str) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
-def _opened(path: str, *, named: bool) -> IO[bytes]:
+def _opened(path: str, *, named: bool) -> BufferedReader:
     """A transcript; one that the user named may be a pipe, as in `<(zcat old.jsonl.gz)`."""
     return open(path, "rb") if named else os.fdopen(regular.open_file(path), "rb")
 
@@ -102,8 +107,7 @@ def _sessions(path: str, tally: Tally, *, named: bool) -> Iterator[Past]:
         yield from opencode.sessions(path, tally.unknown, tally.broken)
         return
     with _opened(path, named=named) as file:
-        read = _document if path.endswith(".json") else _lines
-        lines = read(file, path, tally)
+        lines = (_document if _is_document(file, path) else _lines)(file, path, tally)
         head = list(islice(lines, _HEAD))
         for line in head:
             for knows, sessions in _READERS:
@@ -113,6 +117,12 @@ def _sessions(path: str, tally: Tally, *, named: bool) -> Iterator[Past]:
     empty = not os.path.getsize(path)
     tally.strange[path] = "empty" if empty else "no transcript that kinen knows"
     tally.broken.pop(path, None)
+
+
+def _is_document(file: BufferedReader, path: str) -> bool:
+    """Whether a file is one JSON document, whatever it is called; nothing is read from it."""
+    head = file.peek(HEAD_BYTES)[:HEAD_BYTES]
+    return path.endswith(".json") or bool(re.match(rb'\s*\{\s*"info"\s*:', head))
 
 
 def _lines(file: IO[bytes], path: str, tally: Tally) -> Iterator[Line]:

@@ -1,0 +1,261 @@
+"""What a session came to, read from its observations in one pass.
+
+A session may hold a hundred thousand observations, so what is kept meanwhile has limits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kinen.journal import events
+from kinen.journal.statements import has_substance, next_points, statements
+from kinen.text import digest, excerpt, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kinen.entries import Observation
+    from kinen.journal.statements import Role, Statement
+
+TRACKED = 4096
+"""Distinct files and commands that are told apart."""
+TURNS = 40
+"""The latest requests that are remembered, each with the message that closed it."""
+CLOSINGS = 3
+"""Messages at the end of a turn that are remembered."""
+TROUBLES = 50
+"""The latest failures that are remembered."""
+LONGEST = 300
+"""Characters of a command or an error."""
+STATEMENTS = 200
+"""The latest statements that are remembered."""
+_SUBJECT = re.compile(r"^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] ([^\n]{1,300})", re.MULTILINE)
+_MESSAGE = re.compile(r"""-\w*m\s+(?:"\$\(cat <<'?EOF'?\n([^\n]+)|"([^"\n]+)|'([^'\n]+))""")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An observation: its place in the session, its id and time."""
+
+    number: int
+    id: str
+    ts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A text and the observation it is from."""
+
+    text: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement of a message, and where it was made."""
+
+    statement: Statement
+    role: str
+    source: Source
+
+
+@dataclass(slots=True)
+class Turn:
+    """A request of the user, and the last message that says what came of it."""
+
+    prompt: Quote | None = None
+    closings: list[Quote] = field(default_factory=list)
+    """The last messages of the agent that say something, the latest first."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Something that failed, and what was done about it."""
+
+    deeds: tuple[str, ...]
+    name: str
+    """The command, or the tool and what it was used on."""
+    code: int | None
+    error: str
+    source: Source
+    trivial: bool = False
+    """Whether it only looked around, or a tool was refused."""
+    edits: list[Quote] = field(default_factory=list)
+    fix: Quote | None = None
+    resolved: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """A command, and how it ended the last time."""
+
+    command: str
+    code: int | None
+    failed: bool
+    source: Source
+    result: str = ""
+    """Of tests, the line that counts them."""
+
+
+@dataclass(slots=True)
+class Account:
+    """Everything that a summary, a handoff or a memory is drawn from."""
+
+    count: int = 0
+    first: Source | None = None
+    last: Source | None = None
+    turns: list[Turn] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    forgotten_troubles: int = 0
+    files: dict[str, tuple[int, Source]] = field(default_factory=dict)
+    edited: dict[str, Source] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    tests: Run | None = None
+    commits: list[Quote] = field(default_factory=list)
+    pushed: Source | None = None
+    unanswered: Quote | None = None
+
+    @property
+    def closings(self) -> Iterator[Quote]:
+        """Messages that say what came of a request, the latest first."""
+        for turn in reversed(self.turns):
+            yield from turn.closings
+
+    @property
+    def unresolved(self) -> list[Trouble]:
+        """Failures that nothing afterwards put right, the latest first."""
+        return [one for one in reversed(self.troubles) if not (one.resolved or one.trivial)]
+
+    @property
+    def next(self) -> list[Quote]:
+        """What the end of the session leaves to do."""
+        points: dict[str, Quote] = {}
+        if self.unanswered:
+            points[self.unanswered.text] = self.unanswered
+        last = self.turns[-1] if self.turns else Turn()
+        for quote in last.closings[:2]:
+            if not points:
+                points = {text: Quote(text, quote.source) for text in next_points(quote.text)}
+        return list(points.values())
+
+    def stated(self, *kinds: str) -> list[Claim]:
+        """Statements of some kinds, the latest first, each once."""
+        chosen: dict[frozenset[str], Claim] = {}
+        for claim in reversed(self.claims):
+            if claim.statement.kind in kinds:
+                chosen.setdefault(frozenset(terms(claim.statement.text)), claim)
+        return list(chosen.values())
+
+
+def read_account(observations: Iterable[Observation]) -> Account:
+    """Read a session; observations that were redacted or forgotten are left out."""
+    account = Account()
+    for event in observations:
+        if not (event.redacted or event.forgotten_at):
+            _take(account, event)
+    return account
+
+
+def _take(account: Account, event: Observation) -> None:
+    source = Source(account.count, event.id, event.ts)
+    account.count += 1
+    if account.first is None or source.ts < account.first.ts:
+        account.first = source
+    if account.last is None or source.ts >= account.last.ts:
+        account.last = source
+    speaker = events.role(event)
+    if speaker:
+        _take_message(account, event.content.strip(), speaker, source)
+    for path in events.files(event):
+        if path in account.files or len(account.files) < TRACKED:
+            account.files[path] = (account.files.get(path, (0, source))[0] + 1, source)
+            if event.kind == "file_diff":
+                account.edited[path] = source
+    if events.failed(event):
+        _take_failure(account, event, source)
+    elif event.kind in events.ACTIONS:
+        _take_success(account, event, source)
+    _take_run(account, event, source)
+
+
+def _take_message(account: Account, text: str, speaker: Role, source: Source) -> None:
+    if not text:
+        return
+    quote = Quote(text, source)
+    if speaker == "user":
+        account.turns = [*account.turns[1 - TURNS :], Turn(prompt=quote)]
+        account.unanswered = quote
+    else:
+        account.unanswered = None
+        if not account.turns:
+            account.turns.append(Turn())
+        if has_substance(text):
+            turn = account.turns[-1]
+            turn.closings = [quote, *turn.closings[: CLOSINGS - 1]]
+    claims = [Claim(one, speaker, source) for one in statements(speaker, text)]
+    account.claims = [*account.claims, *claims][-STATEMENTS:]
+
+
+def _take_failure(account: Account, event: Observation, source: Source) -> None:
+    """A failure that comes again is the same trouble; what seemed to fix it did not."""
+    name = events.command(event) or events.tool_use(event)
+    deeds = events.deeds(event) or (events.same_error(event),)
+    rest = [one for one in account.troubles if one.resolved or one.deeds != deeds]
+    trouble = Trouble(
+        deeds=deeds,
+        name=excerpt(name, LONGEST),
+        code=events.exit_code(event),
+        error=excerpt(events.error_line(event), LONGEST),
+        source=source,
+        trivial=events.looks_around(event),
+    )
+    account.troubles = [*rest, trouble]
+    if len(account.troubles) > TROUBLES:
+        account.forgotten_troubles += 1
+        del account.troubles[0]
+
+
+def _take_success(account: Account, event: Observation, source: Source) -> None:
+    deeds = set(events.deeds(event))
+    for trouble in account.troubles:
+        if trouble.resolved:
+            continue
+        if deeds & set(trouble.deeds):
+            trouble.resolved = True
+            trouble.fix = trouble.fix or Quote("", source)
+        elif event.kind == "file_diff" and len(trouble.edits) < 2:
+            path = next(iter(events.files(event)), "")
+            trouble.edits.append(Quote(path, source))
+        elif trouble.edits and events.is_test(event):
+            trouble.resolved = True
+            trouble.fix = Quote(events.command(event), source)
+
+
+def _take_run(account: Account, event: Observation, source: Source) -> None:
+    line = events.command(event)
+    if not line:
+        return
+    failed = events.failed(event)
+    key = digest(" ".join(line.split()))
+    run = Run(excerpt(line, LONGEST), events.exit_code(event), failed, source)
+    if key in account.runs or len(account.runs) < TRACKED:
+        account.runs[key] = run
+    if events.is_test(event):
+        account.tests = replace(run, result=events.test_result(event))
+    names = events.programs(line)
+    if not failed and "git commit" in names:
+        account.commits.append(Quote(_subject(event, line), source))
+    if not failed and "git push" in names:
+        account.pushed = source
+
+
+def _subject(event: Observation, line: str) -> str:
+    """The subject of a commit, as git printed it or as it was given."""
+    printed = _SUBJECT.search(events.body(event)[: events.LOOKED_AT])
+    if printed:
+        return f"{printed[2]} ({printed[1][:7]})"
+    message = _MESSAGE.search(line[:4000])
+    return next(filter(None, message.groups()), "") if message else ""

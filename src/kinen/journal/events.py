@@ -1,0 +1,183 @@
+"""What an observation tells, whoever recorded it: its command, files, failure, error line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kinen.text import digest, excerpt
+
+if TYPE_CHECKING:
+    from kinen.entries import Observation
+    from kinen.journal.statements import Role
+
+ACTIONS = ("command", "tool_call", "file_diff")
+"""Kinds that tell of something done, which may have failed or not."""
+TARGETS = ("filePath", "path", "pattern", "url", "query")
+LONGEST_PATH = 300
+LOOKED_AT = 20_000
+"""Characters of an output in which the line that names an error is looked for."""
+_ERROR_LINE = re.compile(
+    r"^[^\n]{0,300}?(?:error|exception|fatal|panicked|denied|failed)(?:\[\w{1,20}\])?:[^\n]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FAILED_COUNT = re.compile(
+    r"\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing)\b", re.IGNORECASE
+)
+_WRAPPERS = frozenset(
+    "sudo time nice env uv poetry pipenv run npx bunx exec command timeout".split()
+)
+_LOOKS = frozenset(
+    """ls cat grep rg find which test [ head tail sed awk diff stat file echo cd ps kill sleep wc
+    pwd type printf true jq sort uniq cut xargs tree du df printenv env export source""".split()
+)
+"""Programs that look around: when they end with an error, nothing is broken."""
+_CHAIN = re.compile(r"&&|\|\||;|\n")
+_ASSIGNMENT = re.compile(r"\w+=\S*$")
+_TESTS = re.compile(
+    r"\b(?:pytest|tox|nox|unittest|mix test|cargo (?:test|nextest)|go test|gotestsum|jest|vitest"
+    r"|mocha|rspec|minitest|phpunit|ctest|bats|(?:npm|pnpm|yarn|bun|deno|make|gradlew?|mvn|dotnet"
+    r"|swift|zig|just|rake|rails)(?: run)?(?: \S+){0,2} ?:?tests?\b)"
+)
+_COUNTED = re.compile(
+    r"^[^\n]{0,200}?\b\d[\d,]*\s+(?:tests?|passed|passing|pass|examples|assertions|specs|ok)\b[^\n]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def role(event: Observation) -> Role | None:
+    """Who speaks in a message; nobody in other kinds."""
+    if event.kind != "message":
+        return None
+    return "assistant" if string(event, "role") == "assistant" else "user"
+
+
+def failed(event: Observation) -> bool:
+    """Did an action fail? A pipe can hide an exit code, so failed tests are counted too."""
+    if event.kind not in ACTIONS:
+        return event.kind in ("error", "node_error")
+    if exit_code(event) or provenance(event).get("hasError") is True:
+        return True
+    return is_test(event) and bool(_FAILED_COUNT.search(body(event)[-LOOKED_AT:]))
+
+
+def command(event: Observation) -> str:
+    """The command line that was run, if one was."""
+    if event.kind not in ("command", "error"):
+        return ""
+    line = string(event, "command").strip()
+    if line or not event.content.startswith("$ "):
+        return line
+    return event.content.partition("\n")[0][2:].strip()
+
+
+def programs(line: str) -> list[str]:
+    """What a command line runs, without folders, options, pipes and redirections: `mix test`."""
+    found = []
+    for part in _CHAIN.split(line[:2000]):
+        words = part.partition("|")[0].split()
+        while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
+            words = words[1:]
+        if words and words[0] != "cd":
+            program = words[0].rsplit("/", 1)[-1]
+            verb = words[1] if len(words) > 1 and words[1][:1].isalpha() else ""
+            found.append(f"{program} {verb}".strip())
+    return found
+
+
+def is_test(event: Observation) -> bool:
+    """Does it run tests?"""
+    return bool(_TESTS.search(command(event)[:2000]))
+
+
+def looks_around(event: Observation) -> bool:
+    """Is it a command that only reads, or a use of a tool that was merely refused?"""
+    line = command(event)
+    if not line:
+        return bool(tool_use(event))
+    return all(program.split()[0] in _LOOKS for program in programs(line))
+
+
+def deeds(event: Observation) -> tuple[str, ...]:
+    """What names the thing that was tried, so that a second try is recognised."""
+    line = command(event)
+    if line:
+        wanted = [name for name in programs(line) if name.split()[0] not in _LOOKS]
+        return tuple(wanted) or (" ".join(line.split()),)
+    use = tool_use(event)
+    return (use,) if use else ()
+
+
+def error_line(event: Observation) -> str:
+    """The line that names what went wrong, else the last."""
+    text = body(event).strip()[:LOOKED_AT]
+    match = _ERROR_LINE.search(text)
+    return match[0].strip() if match else text.rpartition("\n")[2].strip()
+
+
+def test_result(event: Observation) -> str:
+    """The line of a test run that counts its tests."""
+    lines = _COUNTED.findall(body(event)[-LOOKED_AT:])
+    return excerpt(lines[-1].strip("= "), 120) if lines else ""
+
+
+def tool_use(event: Observation) -> str:
+    """A tool and what it was used on."""
+    tool = string(event, "toolName") or labelled(event, "Tool: ")
+    if not tool:
+        return ""
+    targets = (*files(event), *(string(event, name) for name in TARGETS))
+    target = next(filter(None, targets), "")
+    return f"{tool} {target}" if target else ""
+
+
+def files(event: Observation) -> list[str]:
+    """The files it names."""
+    names = [path for path in event.files if isinstance(path, str)] if event.files else []
+    names = names or [string(event, "filePath") or labelled(event, "File: ")]
+    paths = dict.fromkeys(path[:LONGEST_PATH] for path in names)
+    return [path for path in paths if path.strip()]
+
+
+def labelled(event: Observation, label: str) -> str:
+    """What stands behind a label in the head of the content, as in `File: src/a.py`."""
+    if event.kind not in ("tool_call", "file_diff", "error"):
+        return ""
+    head = event.content[:2000].split("\n", 3)[:3]
+    return next((line[len(label) :].strip() for line in head if line.startswith(label)), "")
+
+
+def body(event: Observation) -> str:
+    """The content without the lines that only say what was done."""
+    content = event.content
+    line = string(event, "command")
+    if line and content.startswith(f"$ {line}"):
+        return content[2 + len(line) :]
+    for label in ("Tool: ", "File: ", "$ "):
+        if content.startswith(label):
+            content = content.partition("\n")[2]
+    return content
+
+
+def exit_code(event: Observation) -> int | None:
+    code = provenance(event).get("exitCode")
+    if isinstance(code, str) and re.fullmatch(r"-?\d{1,10}", code):
+        code = int(code)
+    if isinstance(code, bool) or not isinstance(code, int):
+        return None
+    return code if abs(code) < 1 << 32 else 1
+
+
+def string(event: Observation, name: str) -> str:
+    value = provenance(event).get(name)
+    return value if isinstance(value, str) else ""
+
+
+def provenance(event: Observation) -> Mapping[str, Any]:
+    return event.provenance if isinstance(event.provenance, Mapping) else {}
+
+
+def same_error(event: Observation) -> str:
+    """A name for an error that is the same when it comes again."""
+    return digest(error_line(event))

@@ -1,0 +1,241 @@
+"""What a message states: decisions, lessons, rules, what is next; and what is only a step.
+
+Precision before number: a wrong memory costs more than a missing one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kinen.markdown.sentences import is_certain, paragraphs, plain, sentences, stands_alone
+from kinen.text import estimate, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Kind = Literal["decision", "lesson", "pattern", "next"]
+Role = Literal["user", "assistant"]
+
+LONGEST = {"user": 4_000, "assistant": 10_000}
+"""Characters of a message; a longer one was pasted."""
+SHORT_CUE = 40
+LENGTH = 400
+"""Characters of a statement."""
+WORDS = range(4, 60)
+"""Words of a sentence that states one thing."""
+
+_FILLER = re.compile(
+    r"^(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so|well|actually|please|great|good"
+    r"|perfect"
+    r"|excellent|hmm|then|wait|indeed|alright)\b[,.!: ]+){1,4}",
+    re.IGNORECASE,
+)
+_STEP = re.compile(
+    r"(?:now |first,? |next,? |then |also |finally,? |so |and |but ){0,3}"
+    r"(?:let me\b|let's (?:start|check|see|look|move|run|try|verify|continue|now|first)\b"
+    r"|let us\b|i'll\b|i will\b|i'm going to\b|i am going to\b|i need to (?:add|fix|check|see|look"
+    r"|read|also|find|import|actually|create|update|wire)\b|i should\b"
+    r"|i have (?:a|the|all|full|every)\b|i understand\b|i see\b|i can see\b"
+    r"|expected\b|continuing\b|starting\b|moving on\b|looking at\b|checking\b"
+    r"|running\b|reading\b|waiting\b"
+    r"|still (?:compiling|running|waiting)\b|almost done\b|now (?:add|update|write|implement|run"
+    r"|create|wire|fix|check|the|i|let|it|for|also|move|we)\b"
+    r"|(?:add|update|write|implement|run|create|register|close|check)\b(?=[^.]{0,120}:$))",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`[^`]{1,200}`")
+_EMPTY = re.compile(
+    r"(?:done|clean compile|all green|good|perfect|great|excellent|expected|pushed|fixed|works"
+    r"|here(?:'s| is) (?:a|the|what)\b.{0,80})[.!:]*",
+    re.IGNORECASE,
+)
+
+_PAST = "mind been seen had used work works worked did was is are got gets said asked thought knew"
+_ALWAYS = (
+    r"(?:^|[,;:–—] |\b(?:please|and|but|so|or|should|must|shall|to|we|instead) )(?:always|never) "
+    rf"(?!(?:{_PAST.replace(' ', '|')})\b|fail|happen|return|want)(?=[\w`])"
+    r"|\b(?:from now on|going forward|in all cases|at all times|under no circumstances)\b"
+)
+_PREFERRED = r"\b(?:i|we)(?:'d| would)? (?:(?:strongly |much )?prefer|rather)\b"
+_CHOSEN = (
+    r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to| should)) (?:not )?"
+    r"(?:use|go with|stick (?:with|to)|keep|drop|switch to|move to|adopt|avoid|support|default to"
+    r"|standardi[sz]e|rename|store|target)\b(?! (?:going|it\b|working))"
+    r"|\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|opted) (?:to|on|that|against|for|not)\b"
+    r"|\bwe(?:'re| are) (?:going with|sticking with|moving to|dropping)\b"
+    r"|^use (?=\S.{0,200} (?:instead of|rather than) )"
+    r"|\bwe (?:don'?t|do not) (?:need|want|support|care about)\b"
+    r"|\b(?:must not|should not|shouldn't|mustn't) \w+"
+)
+_CHOSE = (
+    r"\b(?:i|we)(?:'ve| have)? (?:decided|chose|opted|agreed) (?:to|on|for|against|that|not)\b"
+    r"|\b(?:i|we)(?:'ll| will|'ve| have)? (?:use|used|went with|go with|switched to|kept|keep"
+    r"|replaced|moved|made|dropped|removed)\b.{0,160}"
+    r"\b(?:instead of|rather than|because|so that|to avoid|since)\b"
+    r"|\bby design\b|\bdeliberately\b|\bintentional(?:ly)?\b|\bon purpose\b"
+    r"|\bthe (?:decision|approach|trade-?off) (?:is|was)\b"
+    r"|\b(?:is|are|stays?|remains?) (?:off|on|disabled|enabled|opt-in|opt-out) by default\b"
+    r"|\b(?:decision|decided|chosen approach)\s*:"
+)
+_KEPT = r"^(?:remember(?: that| to|:)|(?:keep|bear) in mind(?: that|:)|for the record)\b"
+_LESSON = (
+    r"\broot cause\b|(?:\bit )?\bturn(?:s|ed) out\b(?: that)?|\b(?:was|were|is|are) caused by\b"
+    r"|\bthe (?:(?:actual|real|underlying|main) )?(?:issue|problem|bug|cause|culprit|fix|solution"
+    r"|reason|trick)(?: here)? (?:was|were)\b"
+    r"|\bknown (?:\w+ ){0,3}(?:bug|issue|conflict|limitation|problem)\b"
+    r"|\b(?:doesn't|does not|don't|do not|cannot|can't|won't|isn't|is not|aren't) (?:\w+ ){0,2}"
+    r"(?:support(?:ed)?|allow(?:ed)?|work|handle|accept|exist|match|access|include|persist"
+    r"|compatible|available|thread-safe|safe)\b"
+    r"|\b(?:fail(?:s|ed|ing)?|broke(?:n)?|crash(?:es|ed)?|hangs?|hung|error(?:s|ed)?)\b.{0,160}"
+    r"\b(?:because|since|due to|as soon as|unless|when|if)\b"
+    r"|\bonly works?\b|\bworks? (?:only|because|around)\b|\bgotcha\b|\bcaveat\b|\bworkaround\b"
+    r"|\b(?:has|have|needs?|must|requires?)\b.{0,80}\b(?:otherwise|or else|before it|first)\b"
+    r"|^(?:note|important|warning|nb)\b ?(?:that|:)"
+)
+_NEXT = re.compile(
+    r"\b(?:next (?:steps?|task|up|session|time)|remain(?:s|ing)\b|still (?:need|to do|open|missing"
+    r"|pending|has to|have to|to be)|not (?:yet|done|implemented|started|pushed|committed)"
+    r"|left to do|to-?do\b|follow[- ]?ups?|pending|outstanding|deferred|out of scope"
+    r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you|waiting (?:for|on)"
+    r"|blocked (?:by|on)|needs? (?:manual|your|to be)|want me to|should i\b|would you like"
+    r"|shall i\b|ready for (?:review|you))",
+    re.IGNORECASE,
+)
+_NEXT_HEAD = re.compile(
+    r"(?:next(?: steps?| up)?|remaining(?: work| tasks?| items?)?|to-?do|follow[- ]?ups?|pending"
+    r"(?: tasks?)?|open (?:points?|questions?|items?)|not (?:done|yet done|included)"
+    r"|what'?s (?:left|next)|left to do|out of scope|deferred"
+    r"|known (?:issues|limitations|gaps))\b.{0,60}",
+    re.IGNORECASE,
+)
+_COMPLETE = re.compile(
+    r"\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending|further)"
+    r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b",
+    re.IGNORECASE,
+)
+_RULES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
+    "user": [
+        ("pattern", 0.85, re.compile(_ALWAYS, re.IGNORECASE)),
+        ("pattern", 0.8, re.compile(_PREFERRED, re.IGNORECASE)),
+        ("decision", 0.85, re.compile(_CHOSEN, re.IGNORECASE)),
+        ("lesson", 0.85, re.compile(_KEPT, re.IGNORECASE)),
+        ("pattern", 0.6, re.compile(r"^(?:don'?t|do not|stop|avoid) \w+", re.IGNORECASE)),
+    ],
+    "assistant": [
+        ("decision", 0.75, re.compile(_CHOSE, re.IGNORECASE)),
+        ("lesson", 0.75, re.compile(_LESSON, re.IGNORECASE)),
+    ],
+}
+
+
+class Statement(NamedTuple):
+    """A sentence of a message that is worth keeping."""
+
+    kind: Kind
+    text: str
+    confidence: float
+
+
+def is_step(sentence: str) -> bool:
+    """Does a sentence only announce what is done next, or that something was done?"""
+    rest = _FILLER.sub("", sentence, count=1)
+    return bool(_STEP.match(rest)) or bool(_EMPTY.fullmatch(rest)) or not rest
+
+
+def spoken(text: str) -> Iterator[str]:
+    """The sentences of a message in its own words: no code, no quotation, no table."""
+    for paragraph in paragraphs(text):
+        yield from sentences(paragraph)
+
+
+def has_substance(text: str) -> bool:
+    """Does a message say anything but what its author is about to do?"""
+    return any(not is_step(sentence) and len(sentence.split()) > 3 for sentence in spoken(text))
+
+
+def statements(role: Role, text: str) -> Iterator[Statement]:
+    """The decisions, lessons and rules that a message states, each by the first rule it meets."""
+    if len(text) > LONGEST[role]:
+        return
+    for sentence in spoken(text):
+        claim = _FILLER.sub("", sentence, count=1)
+        words = len(claim.split())
+        if claim[:1] in "+-|=" or words not in WORDS or is_step(claim) or not _is_stated(claim):
+            continue
+        for kind, confidence, rule in _RULES[role]:
+            match = rule.search(claim)
+            if match and stands_alone(_without_cue(claim, match[0])):
+                yield Statement(kind, excerpt(claim, LENGTH), confidence)
+                break
+
+
+def _without_cue(claim: str, cue: str) -> str:
+    """A claim without the words it is known by, unless these are most of what it says."""
+    return claim.replace(cue, " ") if len(cue) < SHORT_CUE else claim
+
+
+def _is_stated(claim: str) -> bool:
+    """Is it certain, whatever the code in it looks like?"""
+    return is_certain(_CODE.sub("`code`", claim)) and not claim.endswith(":")
+
+
+def next_points(text: str) -> list[str]:
+    """What a closing message says is still to do, or asks to be told."""
+    points: list[str] = []
+    listed = False
+    for line in text.splitlines():
+        bare = line.strip()
+        item = re.match(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)", bare)
+        head = plain(bare.lstrip("#").strip()).rstrip(":") if bare else ""
+        if not item and (bare.startswith("#") or bare.rstrip("*").endswith(":")):
+            listed = bool(_NEXT_HEAD.fullmatch(head))
+        elif item and listed:
+            points.append(plain(item[1]))
+        elif bare and not item:
+            listed = listed and not points
+    for sentence in spoken(text):
+        if _NEXT.search(sentence) and not _COMPLETE.search(sentence) and sentence not in points:
+            points.append(sentence)
+    return [excerpt(point, LENGTH) for point in dict.fromkeys(points) if len(point.split()) > 2]
+
+
+def condensed(text: str, tokens: int) -> str:
+    """A message without its steps and code, cut to a number of tokens at the end of a line."""
+    lines: list[str] = []
+    fenced = False
+    for line in text.splitlines():
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced:
+            lines.append(_without_steps(line))
+    return _fitted(_squeezed(lines), tokens)
+
+
+def _without_steps(line: str) -> str:
+    """A line without sentences that only announce something; lists and headings stay."""
+    bare = line.lstrip()
+    if not bare or bare.startswith(("#", "-", "*", "+", "|", ">")) or bare[:1].isdigit():
+        return line.rstrip()
+    return " ".join(one for one in sentences(line) if not is_step(one))
+
+
+def _squeezed(lines: Iterable[str]) -> list[str]:
+    """The lines without empty ones."""
+    return [line for line in lines if line.strip()]
+
+
+def _fitted(lines: list[str], tokens: int) -> str:
+    chosen: list[str] = []
+    for line in lines:
+        cost = estimate(line)
+        if cost > tokens:
+            if not chosen:
+                share = max(20, len(line) * tokens // cost)
+                chosen.append(excerpt(line, share))
+            break
+        tokens -= cost
+        chosen.append(line)
+    while chosen and chosen[-1].rstrip("* ").endswith(":"):
+        chosen.pop()
+    return "\n".join(chosen)
