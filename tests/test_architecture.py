@@ -38,7 +38,7 @@ ALLOWED = {
     "embed": BASE,
     "index": BASE,
     "sources": BASE | {"markdown", "extract", "journal"},
-    "recall": BASE | {"index"},
+    "recall": BASE | {"index", "journal"},
     "memory": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
     "render": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
 }

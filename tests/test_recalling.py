@@ -218,7 +218,7 @@ def test_a_recall_keeps_its_budget_compact_full_or_distilled(memory: Memory) -> 
     compact, full = (memory.recall("limiter key3", full=full) for full in (False, True))
     assert compact.tokens < 700 < full.tokens
     assert "step 3.20" in full.items[0].text
-    assert all(estimate(one.text) <= 80 for one in compact.items)
+    assert all(estimate(one.text) <= 110 for one in compact.items)
     assert "key3" in compact.items[0].text
     assert memory.recall("limiter", full=True) == memory.recall("limiter", full=True)
     long = memory.checkpoint("\n".join(f"- quokka {n} was seen near the river" for n in range(400)))

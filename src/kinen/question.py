@@ -110,7 +110,7 @@ def recall_query(
     session: str = "",
     since: str = "",
     until: str = "",
-    limit: int = 5,
+    limit: int = 20,
     budget: int = 0,
     min_similarity: float = 0.0,
 ) -> Query:

@@ -173,7 +173,7 @@ def test_a_search_as_text_has_files_votes_and_colours_if_asked(
 
 def test_a_recall_is_answered_with_what_the_command_prints(ask: Asked, project: Project) -> None:
     with Memory.open(project.root) as memory:
-        given = memory.recall(Query("drop redis", limit=5))
+        given = memory.recall(Query("drop redis", limit=20))
     said = {"query": "drop redis"}
     assert ask.over.post("/v1/recall", json=said).text == render.to_json(recall_json(given))
     plain = ask.over.post("/v1/recall", json=said, headers={"accept": "text/plain"})

@@ -44,26 +44,20 @@ def items(tier: str, most: int) -> st.SearchStrategy[list[Item]]:
 
 
 budgets = st.integers(1, 400)
-inputs = st.tuples(items("pins", 4), items("summary", 1), items("hits", 12))
-Inputs = tuple[list[Item], list[Item], list[Item]]
+inputs = st.tuples(items("pins", 4), items("hits", 12))
+Inputs = tuple[list[Item], list[Item]]
 
 
 def recalled(budget: int, given_: Inputs) -> Recall:
-    pins, summary, hits = given_
-    return tiers("why", budget, pins, summary[0] if summary else None, hits, ["full text only"])
+    pins, hits = given_
+    return tiers("why", budget, pins, hits, ["full text only"])
 
 
 @given(budgets, inputs)
-def test_a_recall_keeps_its_budget_unless_what_is_never_evicted_exceeds_it(
-    budget: int, given_: Inputs
-) -> None:
+def test_a_recall_always_keeps_its_budget(budget: int, given_: Inputs) -> None:
     recall = recalled(budget, given_)
-    never = recalled(budget, (*given_[:2], []))
-    assert recall.over == never.over
-    assert recall.over or recall.tokens <= budget
-    if recall.over:
-        assert not [one for one in recall.items if one.tier == "hits"]
-        assert "over the budget" in shown(recall)
+    assert recall.tokens <= budget
+    assert estimate(shown(recall)) <= budget
 
 
 @given(budgets, inputs)
@@ -75,26 +69,28 @@ def test_a_recall_costs_no_less_than_it_shows(budget: int, given_: Inputs) -> No
 
 @given(budgets, inputs)
 def test_everything_is_shown_or_dropped_once_and_in_order(budget: int, given_: Inputs) -> None:
-    pins, summary, hits = given_
+    pins, hits = given_
     recall = recalled(budget, given_)
-    every = [*pins, *summary, *hits]
+    every = [*pins, *hits]
     told = [(one.tier, one.ref, one.tokens) for one in (*recall.items, *recall.dropped)]
     assert sorted(told) == sorted((one.tier, one.ref, one.tokens) for one in every)
     for kept in (recall.items, recall.dropped):
         left = iter((one.tier, one.ref, one.tokens) for one in every)
         assert all((one.tier, one.ref, one.tokens) in left for one in kept)
     assert len({one.ref for one in recall.items}) == len(recall.items)
-    assert {one.ref for one in (*pins, *summary)} <= {one.ref for one in recall.items}
 
 
 @given(budgets, inputs)
 def test_what_was_dropped_for_its_size_would_not_have_fitted(budget: int, given_: Inputs) -> None:
-    pins, summary, hits = given_
+    pins, hits = given_
     recall = recalled(budget, given_)
+    first = [one for one in recall.items if one.tier == "pins"]
     chosen = [one for one in recall.items if one.tier == "hits"]
+    if len(first) < len({one.ref for one in pins}):
+        return  # a pin that had no room leaves some to the hits
     left = {one.ref: one.tokens for one in reversed(recall.dropped) if one.reason == "over budget"}
     assert not left.keys() & {one.ref for one in recall.items}
-    spent = recalled(10**9, (pins, summary, chosen)).tokens
+    spent = recalled(10**9, (pins, chosen)).tokens
     said = estimate(f"_{len(hits)} more left out_") + (0 if chosen else estimate("## Related"))
     assert all(spent + tokens + said > budget for tokens in left.values())
 
@@ -104,7 +100,6 @@ def test_the_budget_that_is_proposed_suffices(budget: int, given_: Inputs) -> No
     proposed = re.search(r"\(--budget (\d+)\)_$", shown(recalled(budget, given_)))
     if proposed:
         again = recalled(int(proposed[1]), given_)
-        assert not again.over
         assert "over budget" not in [one.reason for one in again.dropped]
 
 
@@ -123,14 +118,14 @@ def test_no_item_breaks_out_of_its_place(budget: int, given_: Inputs) -> None:
     for _ in groupby(recall.items, lambda one: one.tier):
         expected += ["heading_open", "bullet_list_open"]
     remark = shown(recall).endswith("_") and "left out" in shown(recall).splitlines()[-1]
-    assert outer == expected + ["paragraph_open"] * (remark or recall.over)
+    assert outer == expected + ["paragraph_open"] * remark
     listed = [token for token in tokens if token.type == "list_item_open" and token.level == 1]
     assert len(listed) == len(recall.items)
 
 
 @given(budgets)
 def test_of_nothing_nothing_is_recalled(budget: int) -> None:
-    recall = tiers("why", budget, [], None, [])
+    recall = tiers("why", budget, [], [])
     assert recall == Recall("why", (), (), budget, 0)
     assert shown(recall) == ""
 
@@ -138,37 +133,28 @@ def test_of_nothing_nothing_is_recalled(budget: int) -> None:
 @pytest.mark.parametrize("budget", [0, -1])
 def test_a_budget_for_nothing_is_refused(budget: int) -> None:
     with pytest.raises(QueryError, match="--budget"):
-        tiers("why", budget, [], None, [])
+        tiers("why", budget, [], [])
 
 
 def test_a_recall_reads_like_this() -> None:
     pins = [item("pins", "note:rules.md", "Never force-push.")]
-    summary = item(
-        "summary",
-        "summary:01JD",
-        "**Intent**: ship\n\n12 observations",
-        at="2026-03-01T10:00:00.000Z",
-    )
+    message = "observation:01KH97XN320008AXYP740FAMJ7"
     hits = [
+        item("hits", message, "It is a known bug.", at="2026-03-01T10:00:00.000Z"),
         item("hits", "note:a.md#1", "The kettle is on.", at="2026-03-02T08:30:12.000Z"),
         item("hits", "note:rules.md", "Never force-push."),
         item("hits", "note:b.md#0", "tea " * 600),
         item("hits", "note:a.md#1", "The kettle is on."),
         item("hits", "note:c.md#4", "## Milk\n\n```sh\npour\n```"),
     ]
-    recall = tiers("tea?", 200, pins, summary, hits)
+    recall = tiers("tea?", 200, pins, hits)
     assert shown(recall) == (
         "## Pinned\n"
         "- Never force-push. [note:rules.md]\n"
         "\n"
-        "## Summary\n"
-        "- [summary:01JD] 2026-03-01T10:00Z\n"
-        "  **Intent**: ship\n"
-        "\n"
-        "  12 observations\n"
-        "\n"
         "## Related\n"
-        "- The kettle is on. [note:a.md#1] 2026-03-02T08:30Z\n"
+        "- It is a known bug. [01KH97XN3200] 2026-03-01\n"
+        "- The kettle is on. [note:a.md#1] 2026-03-02\n"
         "- [note:c.md#4]\n"
         "  ## Milk\n"
         "\n"
@@ -176,7 +162,7 @@ def test_a_recall_reads_like_this() -> None:
         "  pour\n"
         "  ```\n"
         "\n"
-        "_1 more left out: 524 tokens over the budget of 200 (--budget 1000)_"
+        "_1 more left out: 505 tokens over the budget of 200 (--budget 1000)_"
     )
     assert [(one.ref, one.reason) for one in recall.dropped] == [
         ("note:rules.md", "already pinned"),
@@ -185,17 +171,9 @@ def test_a_recall_reads_like_this() -> None:
     ]
 
 
-def test_what_is_never_evicted_is_shown_even_over_the_budget() -> None:
-    pins = [item("pins", "note:a.md", "tea " * 60), item("pins", "note:a.md", "again")]
-    summary = item("summary", "note:a.md", "the same")
-    recall = tiers("tea?", 50, pins, summary, [item("hits", "note:b.md", "milk")])
-    assert recall.over
-    assert [one.reason for one in recall.dropped] == [
-        "shown already",
-        "already pinned",
-        "over budget",
-    ]
-    assert shown(recall).splitlines()[-1] == (
-        "_what is always shown takes 74 tokens, over the budget of 50; 1 more left out"
-        " (--budget 500)_"
-    )
+def test_pins_without_room_are_left_out_and_counted() -> None:
+    pins = [item("pins", "note:a.md", "tea " * 60), item("pins", "note:b.md", "milk")]
+    recall = tiers("tea?", 50, pins, [])
+    assert [one.ref for one in recall.items] == ["note:b.md"]
+    assert [one.reason for one in recall.dropped] == ["over budget"]
+    assert "1 more left out" in shown(recall)

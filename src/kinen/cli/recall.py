@@ -37,7 +37,7 @@ OPTIONS = (
     ),
     Option(("--symbol",), "symbols", "checkpoints that name this symbol", many=True),
     Option(("--session",), "session", "what holds for, and happened in, this session", str, ""),
-    Option(("--limit", "-n"), "limit", "most hits", int, 5),
+    Option(("--limit", "-n"), "limit", "at most this many entries", int, 20),
     Option(("--full",), "full", "whole records, not the lines that matter", bool),
     Option(("--budget",), "budget", "most tokens; recall.budget if not given", int, 0),
     Option(("--distill", "-d"), "distill", "what the hits come to, in their place", bool),

@@ -146,7 +146,7 @@ class Recall(Asked):
     session: Name = ""
     since: Since = ""
     until: Until = ""
-    limit: int = Field(5, ge=1, le=1000)
+    limit: int = Field(20, ge=1, le=1000)
     budget: Budget = 0
     min_similarity: Share = 0.0
     full: bool = Field(False, description="whole records, not the lines that matter")

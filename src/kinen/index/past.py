@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.index.reader import RECORD, conditions, expression, literal, to_record
+from kinen.index.filters import conditions, expression, literal
+from kinen.index.reader import RECORD, to_record
 from kinen.lineage import SILENT, WIDE, together
 from kinen.model import Edge, Revision
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kinen.database import integrity, translated
+from kinen.index.filters import conditions, expression
 from kinen.index.schema import SCHEMA, TABLES, TOKENIZE, open_database
 from kinen.model import Chunk, Counts, Record
 from kinen.text import contains, words
@@ -123,6 +124,26 @@ class Reader:
     def latest(self) -> str:
         """When the newest record happened."""
         return str(self.db.execute("SELECT IFNULL(MAX(at), '') FROM records").fetchone()[0])
+
+    def outdated_summaries(self) -> set[str]:
+        """The refs of summaries that a newer one of the same session follows."""
+        rows = self.db.execute(
+            "SELECT s.ref FROM records s WHERE s.kind = 'summary' AND s.parent != '' AND EXISTS"
+            " (SELECT 1 FROM records n WHERE n.parent = s.parent AND n.kind = 'summary'"
+            " AND (n.at, n.ref) > (s.at, s.ref))"
+        )
+        return {row[0] for row in rows}
+
+    def last_messages(self, sessions: Iterable[str]) -> dict[str, str]:
+        """When the last message of each session was said."""
+        names = [name for name in sessions if name]
+        marks = ", ".join("?" * len(names))
+        rows = self.db.execute(
+            f"SELECT session, MAX(at) FROM records WHERE session IN ({marks})"
+            " AND kind = 'observation' AND event = 'message' GROUP BY session",
+            names,
+        )
+        return dict(rows.fetchall())
 
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         marks = ", ".join("?" * len(ids))
@@ -287,107 +308,7 @@ class Reader:
         return int(self.db.execute(sql).fetchone()[0])
 
 
-_TOUCHING = (
-    "r.id IN (SELECT o.record FROM paths p JOIN touches t ON t.path = p.id"
-    " JOIN commits o ON o.id = t.commit_id WHERE p.path GLOB ?)"
-)
-_NAMING = (
-    "(r.kind IN ('checkpoint', 'observation') AND instr(r.metadata, ?) AND EXISTS (SELECT 1 FROM"
-    " json_each(r.metadata, ?) j WHERE j.value = ? OR j.value GLOB ?))"
-)
 _FROM = " FROM chunks c JOIN records r ON r.id = c.record"
-
-
-def expression(terms: Sequence[str]) -> str:
-    """An FTS5 query for any of the terms; each is quoted, so that no sign in it has a meaning."""
-    return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
-
-
-def conditions(query: Query) -> tuple[str, list[Any]]:
-    """The query's filters as a WHERE clause over chunks c and records r."""
-    clauses: list[str] = []
-    values: list[Any] = []
-    if query.kinds:
-        clauses.append(f"r.kind IN ({', '.join('?' * len(query.kinds))})")
-        values += query.kinds
-    if query.session:
-        clauses.append(
-            "(r.session = ? OR (r.session != '' AND instr(lower(r.session), lower(?)) > 0))"
-        )
-        values += [query.session, query.session]
-    for tag in query.tags:
-        clauses.append(
-            "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"
-        )
-        values += [tag, literal(tag) + "/*"]
-    if query.paths:
-        either = ["r.path GLOB ?" for _ in query.paths]
-        values += [_glob(path) for path in query.paths]
-        if "commit" in query.kinds:  # has no path, but touched some
-            either += [_TOUCHING for _ in query.paths]
-            values += [_glob(path) for path in query.paths]
-        clauses.append(f"({' OR '.join(either)})")
-    for clause, more in (*map(_containing, query.required), *map(_without, query.excluded)):
-        clauses.append(clause)
-        values += more
-    if query.events:
-        clauses.append(f"r.event IN ({', '.join('?' * len(query.events))})")
-        values += query.events
-    for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
-        clauses += [f"({' OR '.join(clause for clause, _ in parts)})"] if parts else []
-        values += [value for _, its in parts for value in its]
-    for name in ("repo", "agent", "user"):
-        value = getattr(query, name)
-        if value:
-            clauses.append(f"instr(lower(r.{name}), lower(?)) > 0")
-            values.append(value)
-    for clause, moment in (("r.at >= ?", query.since), ("r.at != '' AND r.at <= ?", query.until)):
-        clauses += [clause] if moment else []
-        values += [moment] if moment else []
-    return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
-
-
-def _containing(phrase: str) -> tuple[str, list[str]]:
-    """A chunk that has a phrase in its text, heading or title."""
-    text = "contains(c.title || char(10) || c.heading || char(10) || c.body, ?)"
-    if not words(phrase):
-        return text, [phrase]
-    candidates = "c.id IN (SELECT rowid FROM search WHERE search MATCH ?)"
-    return f"({candidates} AND {text})", [expression([phrase]), phrase]
-
-
-def _without(word: str) -> tuple[str, list[str]]:
-    """A chunk that does not have a word."""
-    return "c.id NOT IN (SELECT rowid FROM search WHERE search MATCH ?)", [expression([word])]
-
-
-def _about_file(path: str) -> tuple[str, list[str]]:
-    """What names a file by its path or the end of it, touched it, or is it."""
-    path = path.removeprefix("./").strip("/")
-    below, inside = "*/" + literal(path), json.dumps(path, ensure_ascii=False)[1:-1]
-    either = ("r.path = ?", "r.path GLOB ?", _TOUCHING, _TOUCHING, _NAMING)
-    touched = [literal(path), below]
-    return " OR ".join(either), [path, below, *touched, inside, "$.files", path, below]
-
-
-def _naming_symbol(symbol: str) -> tuple[str, list[str]]:
-    """Checkpoints that name a symbol, alone or at the end of a longer name."""
-    inside = json.dumps(symbol, ensure_ascii=False)[1:-1]
-    return _NAMING, [inside, "$.symbols", symbol, f"*[.:#]{literal(symbol)}"]
-
-
-def _glob(path: str) -> str:
-    """A path filter as SQLite's GLOB; a plain folder stands for all below it."""
-    path = path.removeprefix("./")
-    if any(mark in path for mark in "*?["):
-        return path.replace("**/", "*").replace("**", "*")
-    name = path.rstrip("/")
-    return literal(path) if "." in name.rsplit("/", 1)[-1][1:] else literal(name) + "/*"
-
-
-def literal(text: str) -> str:
-    """A text as a GLOB that matches only it."""
-    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in text)
 
 
 def to_record(row: Sequence[Any]) -> Record:

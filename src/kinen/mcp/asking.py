@@ -172,7 +172,7 @@ class Recall(Tool):
         description="decision, pattern, insight, learning, incident, or a type as in kinen_search",
         validation_alias=AliasChoices("type", "types"),
     )
-    limit: Limit = 5
+    limit: Limit = 20
     since: Since = ""
     until: Until = ""
     tags: Names = Field([])

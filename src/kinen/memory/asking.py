@@ -87,7 +87,17 @@ class Asking(Syncing):
     def _recorded(self, name: str) -> Record | None:
         ref = spelled(name)
         found = self._reader.record(ref) or self._traced(ref)
-        return found or self._reader.at_path(self._inside(name))
+        return found or self._reader.at_path(self._inside(name)) or self._entry(name)
+
+    def _entry(self, name: str) -> Record | None:
+        """An entry of the journal by the beginning of its id, as a recall cites it."""
+        from kinen.journal import reading
+
+        if not self._journal.exists:
+            return None
+        with contextlib.suppress(NotFound):
+            return self._reader.record(":".join(reading.resolve(self._journal.db, name)))
+        return None
 
     def knows(self, name: str) -> bool:
         """Whether a ref or path names a record."""

@@ -13,40 +13,44 @@ from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
 from kinen.question import storable_query
 from kinen.route import inside
-from kinen.text import estimate, excerpt, iso, now, terms
+from kinen.text import estimate, excerpt, now, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from kinen.entries import Digest, Item, Passage, Plan, Recall
     from kinen.model import Hit
+    from kinen.recall.candidates import Candidate
 
-PINNED, SUMMARY, TOLD, ASIDE = 400, 600, 160, 40
-"""Tokens of a pin, a summary, what was said and what stands around it, as a recall shows them."""
-COMPACT, FULL, READ = 70, 2000, 300
-"""Tokens of a hit: as it is shown, in full, and as a digest reads it."""
+TOLD, ASIDE = 160, 40
+"""Tokens of what was said and what stands around it, as a digest reads them."""
+SHARE = 0.15
+"""What the plan, all pins and the summary may each take of a budget: hits get the rest."""
+FULL, READ = 2000, 300
+"""Tokens of a hit in full, and as a digest reads it."""
 BEFORE, AFTER = 2, 4
 """Observations of its segment around one that is cited."""
-PLAN = 250
 STALE = 7
 """Days without a checkpoint after which a plan is asked about and no longer shown."""
-SHORT = ("checkpoint", "plan", "commit", "summary", "capsule", "memory")
-"""Kinds of records that are recalled once, whatever part of them was found."""
 READS = 40
-"""Hits that a digest is made of."""
+"""Hits that a recall or a digest is made of."""
+LONGEST = 6_000
+"""Characters of a record that are looked through for what answers."""
+REPEATED = 25
+"""Characters from which on a line that comes again is left out."""
 ASKED = 16
 """Words of a prompt that are looked for: each costs time, and most come up again."""
 TOLD_HITS, TOLD_LENGTH = 5, 220
 """How much of that an agent is told: so many things, of so many characters each."""
 LEAST = 40
 """Tokens below which no digest is worth its heading."""
+UNKNOWN = "nothing is known about this"
 
 
 class Found(NamedTuple):
     """What a recall is made of, before it is cut to a budget."""
 
     always: list[Item]
-    summary: Item | None
     hits: Hits
     notes: tuple[str, ...]
 
@@ -55,23 +59,25 @@ class Recalling(Tracing):
     """Recall, and the digests that it may end in."""
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
-        """Plan, pins, summary and what was found, inside a token budget.
+        """What answers a question, inside a token budget, below the plan and the pins.
 
-        Without a question, what happened last. With a distiller (`configured`, `auto`, `extract`,
-        `claude`, ...) it ends in a digest in place of the hits.
+        Without a question, what happened last. With `full` whole records. With a distiller
+        (`configured`, `auto`, `extract`, `claude`, ...) it ends in a digest in place of the hits.
         """
         from kinen.recall import tiers
 
         asked = storable_query(Query(query) if isinstance(query, str) else query)
         budget = asked.budget or self.config.recall.budget
-        found = self._recalled(asked, READS if distiller else 0)
+        found = self._recalled(asked, budget, READS if distiller else 0)
         notes = (*found.notes, *found.hits.notes)
-        given = tiers.tiers(asked.text, budget, found.always, found.summary, [], notes)
+        given = tiers.tiers(asked.text, budget, found.always, [], notes)
+        room = budget - given.tokens
         if not distiller:
-            most = whole_size(budget - given.tokens) if full else 0
-            hits = [self._told(hit, asked.text, most) for hit in found.hits]
-            return tiers.tiers(asked.text, budget, found.always, found.summary, hits, notes)
-        room = min(self.config.distill.budget, budget - given.tokens - LEAST // 4)
+            items, omitted = self._items(asked, found.hits, room, full=full)
+            if asked.text.strip() and not found.hits:
+                notes = (*notes, UNKNOWN)
+            return tiers.tiers(asked.text, budget, found.always, items, notes, omitted)
+        room = min(self.config.distill.budget, room - LEAST // 4)
         passages = self._passages(found.hits)
         if not passages:
             return given
@@ -79,6 +85,55 @@ class Recalling(Tracing):
             remark = f"{len(found.hits)} hits, and no room for a digest of them in {budget} tokens"
             return given._replace(notes=(*given.notes, remark))
         return tiers.with_digest(given, self.digest(asked.text, passages, room, distiller))
+
+    def _items(
+        self, asked: Query, hits: Hits, room: int, *, full: bool
+    ) -> tuple[list[Item], list[Item]]:
+        """The hits as a recall shows them, whole or the lines that answer; and those left out."""
+        from kinen.recall.excerpts import excerpts, left_out
+        from kinen.recall.tiers import item
+
+        if full:
+            size = whole_size(room)
+            texts = {hit.record.ref: cut(self._whole(hit.record.ref), size) for hit in hits}
+            once = {hit.record.ref: hit for hit in reversed(list(hits))}
+            some = [hit for hit in hits if once[hit.record.ref] is hit][: asked.limit]
+            return [
+                item("hits", hit.record.ref, texts[hit.record.ref], like=hit) for hit in some
+            ], []
+        candidates = self._candidates(asked, hits)
+        items = excerpts(asked.text, candidates, room, asked.limit)
+        return items, left_out(candidates[: asked.limit], items)
+
+    def _candidates(self, asked: Query, hits: Hits) -> list[Candidate]:
+        """The records of the hits with their text, what explains first, nothing twice."""
+        from kinen.recall import candidates
+
+        outdated = self._reader.outdated_summaries()
+        latest = self._reader.last_messages({hit.record.session for hit in hits})
+        asks_state = candidates.names_passing(asked.text)
+        made: dict[str, Candidate] = {}
+        for hit in candidates.in_order(hits, asked.text):
+            record = hit.record
+            if record.ref in outdated or record.ref in made:
+                continue
+            text = self._readable(hit)
+            later = record.at < latest.get(record.session, "")
+            if later and record.kind in ("observation", "summary") and not asks_state:
+                text = candidates.without_passing(text)
+            if text.strip():
+                made[record.ref] = candidates.Candidate(hit, text)
+        return candidates.folded(made.values(), asked.text)
+
+    def _readable(self, hit: Hit) -> str:
+        """What may be shown of a hit: the whole of an entry, of a file what stands around it."""
+        if not hit.record.path:
+            return self._whole(hit.record.ref)[:LONGEST]
+        around = "\n".join(chunk.text for chunk in (*hit.before, hit.chunk, *hit.after))
+        text = _said_once(around)
+        title = hit.chunk.heading or hit.record.title
+        head = title if title and not text.startswith(("#", title)) else ""
+        return "\n".join(filter(None, (head, text)))[:LONGEST]
 
     def related(self, prompt: str, session: str, budget: int) -> str:
         """What full text finds for a prompt in other sessions and in files, as an agent is told."""
@@ -94,28 +149,36 @@ class Recalling(Tracing):
         ]
         return related(hits[:TOLD_HITS], budget)
 
-    def _recalled(self, asked: Query, least: int) -> Found:
+    def _recalled(self, asked: Query, budget: int, least: int) -> Found:
+        """The plan, pins and hits for a question; with `least` so many hits as a digest reads."""
         from kinen.recall.fuse import RECENCY_WEIGHT
 
-        asked = asked._replace(recency=asked.recency or RECENCY_WEIGHT)
-        asked = asked._replace(limit=max(asked.limit, least), context=max(asked.context, least > 0))
         root = self.space.root
         paths = (inside(one, root) if os.path.isabs(one) else one for one in asked.files)
-        asked = asked._replace(files=tuple(paths))
-        more, notes = asked._replace(limit=2 * asked.limit), list[str]()
+        wider = asked._replace(
+            files=tuple(paths),
+            recency=asked.recency or RECENCY_WEIGHT,
+            limit=max(asked.limit, least, READS),
+            context=max(asked.context, 1),
+        )
+        notes: list[str] = []
         if asked.text.strip():
-            hits = self.search(more)
+            hits = self.search(wider)
         else:
             notes.extend(self._first_sync())
-            hits = self._latest(more)
+            hits = self._latest(wider._replace(limit=2 * asked.limit))
         drawn = self.config.recall.memories or "memory" in asked.kinds or asked.events
-        wanted = _once(hit for hit in hits if drawn or hit.record.kind != "memory")
-        kept = wanted[: asked.limit] if asked.limit > 0 else ()
-        hits = Hits(kept, asked, hits.mode, hits.notes)
-        plan, nudge = self._current_plan()
-        pins, summary = self._always(asked)
+        wanted = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
+        hits = Hits(tuple(wanted), wider, hits.mode, hits.notes)
+        share = round(SHARE * budget) if asked.text.strip() else round(2 * SHARE * budget)
+        plan, nudge = self._current_plan(share)
         notes += [nudge] if nudge else []
-        return Found([*plan, *pins], summary, hits, tuple(notes))
+        return Found([*plan, *self._pins(asked, share)], hits, tuple(notes))
+
+    def _is_shown(self, hit: Hit, *, drawn: bool) -> bool:
+        """Whether a hit may stand in a recall: pins have their own place."""
+        kind = hit.record.kind
+        return kind != "pin" and (drawn or kind != "memory")
 
     def _latest(self, query: Query) -> Hits:
         """What happened last, as its files are now."""
@@ -154,7 +217,7 @@ class Recalling(Tracing):
 
         return {"auto": AUTO, "configured": self.config.distill.order}.get(named, (named,))
 
-    def _current_plan(self) -> tuple[list[Item], str]:
+    def _current_plan(self, tokens: int) -> tuple[list[Item], str]:
         """The plan that is being worked on, or a word on one that nobody has touched for long."""
         if not os.path.isdir(os.path.join(self.space.root, ".memories")):
             return [], ""
@@ -169,54 +232,25 @@ class Recalling(Tracing):
         if days >= STALE:
             remedy = f"go on with it, or `kinen plan complete {plan.id}`"
             return [], f"the plan {plan.title!r} was not touched for {days} days: {remedy}"
-        return [item("plan", plan.ref, plan_text(plan, PLAN), at=plan.updated)], ""
+        return [item("plan", plan.ref, plan_text(plan, tokens), at=plan.updated)], ""
 
-    def _always(self, query: Query) -> tuple[list[Item], Item | None]:
-        """The pins that hold, and the latest summary."""
+    def _pins(self, query: Query, tokens: int) -> list[Item]:
+        """The pins that hold, each cut to its share of the tokens."""
         if not self._journal.exists:
-            return [], None
+            return []
         from kinen.entries import Scope
         from kinen.journal import reading
         from kinen.recall.tiers import item
 
-        db = self._journal.db
         scope = Scope(query.session, query.repo, query.agent, query.user)
-        pins = []
-        for pin in reading.pins_in(db, scope, round(now() * 1000)):
-            text = self._pinned(pin.target)
-            if text or pin.note:
-                said = "\n".join(filter(None, (pin.note, text)))
-                pins.append(item("pins", pin.target, cut(said, PINNED)))
-        latest = reading.latest_summary(db, scope)
-        if latest is None:
-            return pins, None
-        at = iso(latest.created_at / 1000)
-        return pins, item("summary", latest.ref, cut(latest.content, SUMMARY), at=at)
+        pins = reading.pins_in(self._journal.db, scope, round(now() * 1000))
+        texts = {pin.target: (pin.note, self._pinned(pin.target)) for pin in pins}
+        shown = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
+        each = max(LEAST // 2, tokens // max(1, len(shown)))
+        return [item("pins", ref, cut(text, each)) for ref, text in shown.items()]
 
     def _pinned(self, ref: str) -> str:
         return "\n".join(chunk.text for chunk in self._reader.between(ref, 0, 8))
-
-    def _told(self, hit: Hit, question: str, full: int) -> Item:
-        """A hit as an agent reads it: an observation in its segment, a chunk under its heading.
-
-        With `full`, the whole record, up to so many tokens.
-        """
-        from kinen.recall.tiers import item
-
-        record, chunk = hit.record, hit.chunk
-        if full:
-            text = cut(self._whole(record.ref), full)
-        elif record.kind == "observation":
-            text = _segment(hit)
-        else:
-            title = chunk.heading or record.title
-            head = title if title and not chunk.text.startswith(("#", title)) else ""
-            text = "\n".join(filter(None, (head, compact(chunk.text, question, COMPACT))))
-        whole = full > 0 or record.kind in SHORT
-        line = f":{chunk.start_line}" if chunk.start_line and not whole else ""
-        ref = f"{record.ref}{line}" if record.path else record.ref
-        score, votes, at = hit.score, hit.votes, record.at
-        return item("hits", ref, text, score=score, votes=votes, at=at, space=hit.space)
 
     def _whole(self, ref: str) -> str:
         return "\n".join(chunk.text for chunk in self._reader.between(ref, 0, 1 << 31))
@@ -255,33 +289,25 @@ def recall_spaces(
     hits: list[Item] = []
     notes: list[str] = []
     query, budget = Query(""), 0
-    for space in spaces.resolve_names(configuration.default_home(os.environ), names):
+    chosen = spaces.resolve_names(configuration.default_home(os.environ), names)
+    for space in chosen:
         with open_(space, configuration.load(space.home, space.root)) as memory:
             query = ask(memory)
             budget = max(budget, query.budget or memory.config.recall.budget)
-            found = memory._recalled(query, 0)  # noqa: SLF001
+            found = memory._recalled(query, budget, 0)  # noqa: SLF001
             pins = (one for one in found.always if one.tier == "pins")
             always += [tiers.item("pins", one.ref, one.text, space=space.name) for one in pins]
-            told = (hit._replace(space=space.name) for hit in found.hits)
-            most = whole_size(budget) if full else 0
-            hits += [memory._told(hit, query.text, most) for hit in told]  # noqa: SLF001
+            room = budget // max(1, min(len(chosen), 3))
+            items, _ = memory._items(query, found.hits, room, full=full)  # noqa: SLF001
+            hits += [tiers.in_space(one, space.name) for one in items]
             notes += [f"{space.name}: {note}" for note in (*found.notes, *found.hits.notes)]
     hits.sort(key=lambda one: (-one.score, one.space, one.ref))
-    return tiers.tiers(query.text, budget, always, None, hits[: query.limit], notes)
+    return tiers.tiers(query.text, budget, always, hits[: query.limit], notes)
 
 
 def whole_size(room: int) -> int:
     """The tokens of a record that is shown whole: as many as leave room to say where it is."""
-    return max(COMPACT, min(FULL, room - 3 * LEAST))
-
-
-def _once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """The best hit of each record that is short enough to be known by one."""
-    found: dict[str, Hit] = {}
-    for hit in hits:
-        short = hit.record.kind in SHORT
-        found.setdefault(hit.record.ref if short else hit.chunk.id, hit)
-    return tuple(found.values())
+    return max(2 * LEAST, min(FULL, room - 3 * LEAST))
 
 
 def plan_text(plan: Plan, tokens: int) -> str:
@@ -322,6 +348,17 @@ def cut(text: str, tokens: int) -> str:
     while size > 1 and estimate(excerpt(text, size)) > tokens:  # a sign may be a token or more
         size = size * 3 // 4
     return excerpt(text, size)
+
+
+def _said_once(text: str) -> str:
+    """A text without sentences that it repeats, as a title does; short lines of code stay."""
+    seen: set[str] = set()
+    lines = []
+    for line in text.splitlines():
+        if line not in seen or len(line) < REPEATED:
+            lines.append(line)
+        seen.add(line)
+    return "\n".join(lines)
 
 
 def _segment(hit: Hit) -> str:

@@ -75,6 +75,16 @@ def extract(
     return Digest(text, "extract", refs, size, estimate(text), notes=tuple(notes))
 
 
+def choose(
+    question: str, passages: Sequence[Passage], heads: Heads, budget: int
+) -> list[tuple[str, str]]:
+    """The lines of passages that say the most to a question, each with its ref.
+
+    `heads` are what is shown beside the lines of a ref: they are paid from the budget too.
+    """
+    return _distilled(question, passages, heads, budget, None)[0]
+
+
 def _distilled(
     question: str, given: Sequence[Passage], heads: Heads, budget: int, embed: Embed | None
 ) -> tuple[list[tuple[str, str]], list[str]]:

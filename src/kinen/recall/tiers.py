@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kinen.characters import visible
+from kinen.characters import visible, visible_line
 from kinen.entries import Dropped, Item, Recall
 from kinen.errors import QueryError
 from kinen.text import estimate
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kinen.entries import Digest
+    from kinen.model import Hit
 
     Key = tuple[str, str]
 
@@ -35,7 +36,10 @@ HEADINGS = {
 }
 _PLACES = {tier: place for place, tier in enumerate(HEADINGS)}
 OVER = "over budget"
-PINNED, SUMMED, SHOWN = "already pinned", "already the summary", "shown already"
+PINNED, SHOWN = "already pinned", "shown already"
+SHORTENED = ("observation", "summary", "memory", "capsule")
+"""Kinds whose ids are long and known by their beginning."""
+SHORT_ID = 12
 _STEP = 500
 """A budget that is proposed is a multiple of this."""
 
@@ -49,30 +53,46 @@ def item(
     votes: tuple[Any, ...] = (),
     at: str = "",
     space: str = "",
+    like: Hit | None = None,
 ) -> Item:
-    """A part of a recall, with what it costs as it is shown."""
+    """A part of a recall, with what it costs as it is shown; `like` a hit in score and time."""
+    if like is not None:
+        score, votes, at, space = like.score, like.votes, like.record.at, like.space
     made = Item(tier, ref, visible(text), 0, score, votes, at, space)
     return made._replace(tokens=estimate(_block(made)))
+
+
+def in_space(one: Item, space: str) -> Item:
+    """The same item as of a space, where several were asked."""
+    made = one._replace(space=space)
+    return made._replace(tokens=estimate(_block(made)))
+
+
+def cited(ref: str, at: str, space: str = "") -> str:
+    """How an item says where it is from: entries of the journal by the beginning of their id."""
+    kind, _, id_ = ref.partition(":")
+    name = id_[:SHORT_ID] if kind in SHORTENED else ref
+    label = f"{space}: {name}" if space else name
+    return f"[{visible_line(label)}] {visible_line(at[:10])}".rstrip()
 
 
 def tiers(
     query: str,
     budget: int,
-    pins: Sequence[Item],
-    summary: Item | None,
+    first: Sequence[Item],
     hits: Sequence[Item],
     notes: Iterable[str] = (),
+    omitted: Iterable[Item] = (),
 ) -> Recall:
-    """Pins and the summary whatever they cost, then the hits that fit, best first.
+    """What comes first as far as it fits, then the hits that fit, best first.
 
     Hits of several tiers are chosen in the order given and shown by tier. A ref is decided at its
-    first occurrence; a hit that is too large leaves room to smaller ones.
+    first occurrence; an item that is too large leaves room to smaller ones.
     """
     if budget < 1:
         raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
-    first = [*pins, *([summary] if summary else [])]
     reasons: dict[Key, str] = {}
-    kept, dropped = _once(first, reasons)
+    kept, dropped = _once(first, reasons, budget)
     wanted = [hit for key, hit in _by_ref(hits).items() if key not in reasons]
     chosen = _fitting(wanted, budget - _cost(kept))
     for hit in sorted(hits, key=lambda one: _PLACES[one.tier]):
@@ -81,6 +101,7 @@ def tiers(
         else:
             kept.append(hit)
             reasons[_key(hit)] = SHOWN
+    dropped += [_dropped(one, OVER) for one in omitted]
     spent = _cost(kept)
     recall = Recall(query, tuple(kept), tuple(dropped), budget, spent, tuple(notes))
     return recall._replace(tokens=spent + estimate(_remark(recall)))
@@ -107,16 +128,20 @@ def with_digest(recall: Recall, digest: Digest) -> Recall:
 # Choosing
 
 
-def _once(items: Iterable[Item], reasons: dict[Key, str]) -> tuple[list[Item], list[Dropped]]:
-    """What is never evicted, each ref once; `reasons` learns why it is not to be shown again."""
+def _once(
+    items: Iterable[Item], reasons: dict[Key, str], budget: int
+) -> tuple[list[Item], list[Dropped]]:
+    """What comes first, each ref once; `reasons` learns why it is not to be shown again."""
     kept: list[Item] = []
     dropped: list[Dropped] = []
     for one in items:
-        if _key(one) not in reasons:
-            kept.append(one)
-            reasons[_key(one)] = SUMMED if one.tier == "summary" else PINNED
-        else:
+        if _key(one) in reasons:
             dropped.append(_dropped(one, SHOWN if one.tier == "pins" else PINNED))
+        elif _cost([*kept, one]) > budget:
+            dropped.append(_dropped(one, OVER))
+        else:
+            kept.append(one)
+            reasons[_key(one)] = PINNED
     return kept, dropped
 
 
@@ -163,18 +188,12 @@ def _headings(tiers: Iterable[str]) -> int:
 
 def _block(one: Item) -> str:
     """An item as a list item: its lines are indented, so that no structure of theirs breaks out."""
-    ref = f"{one.space}: {one.ref}" if one.space else one.ref
-    named = " ".join(f"[{ref}] {_minute(one.at)}".splitlines()).rstrip()
+    named = cited(one.ref, one.at, one.space)
     lines = one.text.lstrip("\r\n").rstrip().splitlines()
     if len(lines) < 2:
         return "- " + " ".join([*map(str.strip, lines), named])
     # a ref at the end of the first line would spoil a table or a fence
     return "\n".join([f"- {named}", *(f"  {line}".rstrip() for line in lines)])
-
-
-def _minute(at: str) -> str:
-    """A moment without its seconds: they cost tokens and tell an agent nothing."""
-    return f"{at[:16]}Z" if at.endswith("Z") and at[16:17] == ":" else at
 
 
 def _remark(recall: Recall) -> str:
@@ -185,9 +204,6 @@ def _remark(recall: Recall) -> str:
     needed += _headings(wanted - {one.tier for one in recall.items})
     remedy = f"(--budget {-(-needed // _STEP) * _STEP})"
     budget = f"the budget of {recall.budget:,}"
-    if spent > recall.budget:
-        also = f"; {len(left):,} more left out" if left else ""
-        return f"_what is always shown takes {spent:,} tokens, over {budget}{also} {remedy}_"
     if not left:
         return ""
     short = _left_out(len(left))

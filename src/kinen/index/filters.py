@@ -1,0 +1,114 @@
+"""The filters of a query as SQL over chunks and records."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kinen.text import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.model import Query
+
+_TOUCHING = (
+    "r.id IN (SELECT o.record FROM paths p JOIN touches t ON t.path = p.id"
+    " JOIN commits o ON o.id = t.commit_id WHERE p.path GLOB ?)"
+)
+_NAMING = (
+    "(r.kind IN ('checkpoint', 'observation') AND instr(r.metadata, ?) AND EXISTS (SELECT 1 FROM"
+    " json_each(r.metadata, ?) j WHERE j.value = ? OR j.value GLOB ?))"
+)
+
+
+def expression(terms: Sequence[str]) -> str:
+    """An FTS5 query for any of the terms; each is quoted, so that no sign in it has a meaning."""
+    return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
+
+
+def conditions(query: Query) -> tuple[str, list[Any]]:
+    """The query's filters as a WHERE clause over chunks c and records r."""
+    clauses: list[str] = []
+    values: list[Any] = []
+    if query.kinds:
+        clauses.append(f"r.kind IN ({', '.join('?' * len(query.kinds))})")
+        values += query.kinds
+    if query.session:
+        clauses.append(
+            "(r.session = ? OR (r.session != '' AND instr(lower(r.session), lower(?)) > 0))"
+        )
+        values += [query.session, query.session]
+    for tag in query.tags:
+        clauses.append(
+            "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"
+        )
+        values += [tag, literal(tag) + "/*"]
+    if query.paths:
+        either = ["r.path GLOB ?" for _ in query.paths]
+        values += [_glob(path) for path in query.paths]
+        if "commit" in query.kinds:  # has no path, but touched some
+            either += [_TOUCHING for _ in query.paths]
+            values += [_glob(path) for path in query.paths]
+        clauses.append(f"({' OR '.join(either)})")
+    for clause, more in (*map(_containing, query.required), *map(_without, query.excluded)):
+        clauses.append(clause)
+        values += more
+    if query.events:
+        clauses.append(f"r.event IN ({', '.join('?' * len(query.events))})")
+        values += query.events
+    for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
+        clauses += [f"({' OR '.join(clause for clause, _ in parts)})"] if parts else []
+        values += [value for _, its in parts for value in its]
+    for name in ("repo", "agent", "user"):
+        value = getattr(query, name)
+        if value:
+            clauses.append(f"instr(lower(r.{name}), lower(?)) > 0")
+            values.append(value)
+    for clause, moment in (("r.at >= ?", query.since), ("r.at != '' AND r.at <= ?", query.until)):
+        clauses += [clause] if moment else []
+        values += [moment] if moment else []
+    return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def _containing(phrase: str) -> tuple[str, list[str]]:
+    """A chunk that has a phrase in its text, heading or title."""
+    text = "contains(c.title || char(10) || c.heading || char(10) || c.body, ?)"
+    if not words(phrase):
+        return text, [phrase]
+    candidates = "c.id IN (SELECT rowid FROM search WHERE search MATCH ?)"
+    return f"({candidates} AND {text})", [expression([phrase]), phrase]
+
+
+def _without(word: str) -> tuple[str, list[str]]:
+    """A chunk that does not have a word."""
+    return "c.id NOT IN (SELECT rowid FROM search WHERE search MATCH ?)", [expression([word])]
+
+
+def _about_file(path: str) -> tuple[str, list[str]]:
+    """What names a file by its path or the end of it, touched it, or is it."""
+    path = path.removeprefix("./").strip("/")
+    below, inside = "*/" + literal(path), json.dumps(path, ensure_ascii=False)[1:-1]
+    either = ("r.path = ?", "r.path GLOB ?", _TOUCHING, _TOUCHING, _NAMING)
+    touched = [literal(path), below]
+    return " OR ".join(either), [path, below, *touched, inside, "$.files", path, below]
+
+
+def _naming_symbol(symbol: str) -> tuple[str, list[str]]:
+    """Checkpoints that name a symbol, alone or at the end of a longer name."""
+    inside = json.dumps(symbol, ensure_ascii=False)[1:-1]
+    return _NAMING, [inside, "$.symbols", symbol, f"*[.:#]{literal(symbol)}"]
+
+
+def _glob(path: str) -> str:
+    """A path filter as SQLite's GLOB; a plain folder stands for all below it."""
+    path = path.removeprefix("./")
+    if any(mark in path for mark in "*?["):
+        return path.replace("**/", "*").replace("**", "*")
+    name = path.rstrip("/")
+    return literal(path) if "." in name.rsplit("/", 1)[-1][1:] else literal(name) + "/*"
+
+
+def literal(text: str) -> str:
+    """A text as a GLOB that matches only it."""
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in text)

@@ -1,0 +1,133 @@
+"""The hits of a recall before they are cut to a budget: what explains first, nothing twice.
+
+A search finds steps on the way ("Let me check the logs") as easily as the message that explains
+what was wrong. A recall is read instead of the session, so what a hit is worth by itself counts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.journal.statements import is_step, spoken
+from kinen.model import Vote
+from kinen.text import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kinen.model import Hit
+
+WORTH = 0.1
+"""The weight of what a hit is worth by itself, beside how well it fits the question."""
+ALIKE = 0.8
+"""The share of words in common from which on two texts say the same."""
+MOST_TERMS = 400
+LONG = 200
+"""Characters from which on a message explains more than it announces."""
+KINDS: Mapping[str, float] = {
+    "checkpoint": 1.0,
+    "memory": 0.9,
+    "summary": 0.9,
+    "round": 0.8,
+    "artifact": 0.8,
+    "note": 0.7,
+    "resource": 0.7,
+    "plan": 0.7,
+    "commit": 0.6,
+    "capsule": 0.2,
+}
+EVENTS: Mapping[str, float] = {
+    "node_end": 0.6,
+    "node_output": 0.6,
+    "error": 0.5,
+    "command": 0.4,
+    "file_diff": 0.3,
+    "tool_call": 0.1,
+}
+_PASSING = re.compile(
+    r"\b(?:in[ _-]progress|pending"
+    r"|not (?:yet )?(?:started|done|committed|pushed|implemented|closed)"
+    r"|still (?:open|needed|needs?|to do|missing|failing|has to|have to)|next (?:task|step|up)\b"
+    r"|remaining|left to do|to be done|todo|currently (?:working|failing|blocked)|waiting for"
+    r"|\(open\b|is open\b)",
+    re.IGNORECASE,
+)
+"""Says how something stood at the time, which what came after may have changed."""
+
+
+class Candidate(NamedTuple):
+    """A hit, the text that may be shown of it, and how many others say the same."""
+
+    hit: Hit
+    text: str
+    copies: int = 0
+
+
+def worth(hit: Hit) -> float:
+    """How much a hit tells by itself, from 0 for a mere step to 1."""
+    if hit.record.kind != "observation":
+        return KINDS.get(hit.record.kind, 0.5)
+    about = hit.record.metadata or {}
+    event = str(about.get("event", ""))
+    if event != "message":
+        return EVENTS.get(event, 0.3)
+    if about.get("role") != "assistant":
+        return 0.7
+    text = hit.chunk.text
+    if all(is_step(sentence) for sentence in spoken(text)):
+        return 0.0
+    return 1.0 if len(text) > LONG else 0.7
+
+
+def by_worth(hits: Iterable[Hit]) -> list[Hit]:
+    """The hits with a vote for what each is worth, best first."""
+    weighed = []
+    for hit in hits:
+        value = worth(hit)
+        votes = [vote._replace(share=vote.share * (1 - WORTH)) for vote in hit.votes]
+        votes.append(Vote("worth", 0, value, WORTH * value))
+        weighed.append(hit._replace(score=sum(vote.share for vote in votes), votes=tuple(votes)))
+    return sorted(weighed, key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
+
+
+def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
+    """By fit and worth for a question; without one as they came, the newest first."""
+    return by_worth(hits) if question.strip() else list(hits)
+
+
+def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
+    """Texts that say the same become one: the newest, at the place of the first.
+
+    Texts that differ in a word of the question do not say the same.
+    """
+    asked = frozenset(terms(question))
+    chosen: list[Candidate] = []
+    known: list[frozenset[str]] = []
+    for candidate in candidates:
+        words = frozenset(terms(candidate.text, MOST_TERMS))
+        alike = (n for n, other in enumerate(known) if _alike(words, other, asked))
+        place = next(alike, -1)
+        if place < 0:
+            chosen.append(candidate)
+            known.append(words)
+            continue
+        first = chosen[place]
+        newer = max(first, candidate, key=lambda one: (one.hit.record.at, one.hit.record.ref))
+        chosen[place] = newer._replace(copies=first.copies + 1)
+    return chosen
+
+
+def _alike(words: frozenset[str], others: frozenset[str], asked: frozenset[str]) -> bool:
+    return len(words & others) >= ALIKE * len(words | others) and not (words ^ others) & asked
+
+
+def without_passing(text: str) -> str:
+    """A text without lines that say how something stood when more was yet to come."""
+    lines = [line for line in text.splitlines() if not _PASSING.search(line)]
+    return "\n".join(lines)
+
+
+def names_passing(question: str) -> bool:
+    """Does a question ask how things stand or what is left?"""
+    return bool(_PASSING.search(question))

@@ -1,0 +1,102 @@
+"""What a recall shows of its candidates: the lines that answer, inside a number of tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.entries import Passage
+from kinen.recall.extract import choose
+from kinen.recall.tiers import cited, item
+from kinen.text import estimate, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.entries import Item
+    from kinen.recall.candidates import Candidate
+
+COMPACT = 100
+"""Tokens of a record where there is room for all of them: the rest is a `kinen show` away."""
+LEAST = 24
+"""Tokens below which nothing is worth its citation."""
+HEADING = 8
+"""Tokens of the heading above the hits, and of the remark on what was left out."""
+TRIES = 4
+
+
+def excerpts(
+    question: str, candidates: Sequence[Candidate], room: int, limit: int = 0
+) -> list[Item]:
+    """The candidates in order, each with as much of it as helps to answer the question.
+
+    At most `limit` of them, if it is not 0. All together take at most `room` tokens.
+    """
+    some = list(candidates)
+    size = room - 2 * HEADING
+    items: list[Item] = []
+    for _ in range(TRIES):
+        items = _fitted(question, some, size)
+        if limit and len(items) > limit:
+            best = {one.ref for one in items[:limit]}
+            some = [one for one in some if one.hit.record.ref in best]
+            continue
+        over = sum(one.tokens for one in items) + 2 * HEADING - room
+        if over <= 0:
+            return items
+        size -= over
+    return items[:limit] if limit else items
+
+
+def left_out(candidates: Sequence[Candidate], items: Sequence[Item]) -> list[Item]:
+    """The candidates that have no item, as they would be shown in a few lines."""
+    shown = {one.ref for one in items}
+    return [
+        _item(one, excerpt(one.text, 4 * COMPACT)) for one in candidates if _place(one) not in shown
+    ]
+
+
+def _fitted(question: str, candidates: Sequence[Candidate], size: int) -> list[Item]:
+    if size < LEAST or not candidates:
+        return []
+    by_ref = {one.hit.record.ref: one for one in candidates}
+    passages = [Passage(ref, one.text, "", one.hit.record.at) for ref, one in by_ref.items()]
+    heads = {ref: [_citation(one)] for ref, one in by_ref.items()}
+    if not question.strip() or sum(map(_cost, candidates)) <= size:
+        each = [_lines(question, one, heads) for one in passages]
+        lines = [line for some in each for line in some]
+    else:
+        lines = choose(question, passages, heads, size)
+    grouped: dict[str, list[str]] = {}
+    for ref, line in lines:
+        grouped.setdefault(ref, []).append(line)
+    return [_item(by_ref[ref], "\n".join(texts)) for ref, texts in grouped.items()]
+
+
+def _lines(question: str, passage: Passage, heads: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """The lines of one record: all of it if it is short, else what says the most."""
+    if estimate(passage.text) <= COMPACT:
+        return [(passage.ref, line) for line in passage.text.splitlines()]
+    return choose(question, [passage], heads, COMPACT + estimate(heads[passage.ref][0]))
+
+
+def _citation(candidate: Candidate) -> str:
+    record = candidate.hit.record
+    also = f" (also in {candidate.copies} more)" if candidate.copies else ""
+    return cited(_place(candidate), record.at, candidate.hit.space) + also
+
+
+def _cost(candidate: Candidate) -> int:
+    return estimate(candidate.text) + estimate(_citation(candidate)) + 2
+
+
+def _item(candidate: Candidate, text: str) -> Item:
+    also = f" (also in {candidate.copies} more)" if candidate.copies else ""
+    return item("hits", _place(candidate), text + also, like=candidate.hit)
+
+
+def _place(candidate: Candidate) -> str:
+    """The ref of a record; of a file with the line of what was found in it."""
+    record = candidate.hit.record
+    line = candidate.hit.chunk.start_line
+    whole = record.kind in ("checkpoint", "plan", "commit")
+    return f"{record.ref}:{line}" if record.path and line and not whole else record.ref
