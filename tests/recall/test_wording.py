@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinen import Memory
 from kinen.recall.wording import read_wording, run_strength, telling_runs
 from kinen.text import contains, longest_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WORDS = st.lists(st.sampled_from(["tea", "pot", "is", "on", "the", "table"]), max_size=12)
 
@@ -50,3 +57,24 @@ def test_strength_is_the_share_of_the_question_said_word_by_word() -> None:
     assert run_strength("the copper kettle is cold", "The copper kettle is cold.") == 1.0
     assert run_strength("the copper kettle is cold", "a copper kettle is here") == 0.6
     assert run_strength("the copper kettle is cold", "copper and kettle") == 0.0
+
+
+def test_a_question_that_was_asked_before_is_not_its_answer(space: Path) -> None:
+    (space / "tokens.md").write_text("# Tokens\n\nRefresh tokens rotate every hour.\n")
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        memory.observe("Ask: how do refresh tokens rotate", provenance={"role": "user"})
+        hits = memory.search("how do refresh tokens rotate")
+        votes = {hit.record.kind: [vote.retriever for vote in hit.votes] for hit in hits}
+        assert "phrase" not in votes["observation"]
+
+
+def test_quoted_words_are_a_condition_and_a_minus_excludes(space: Path) -> None:
+    (space / "a.md").write_text("# A\n\nThe copper kettle is on.\n")
+    (space / "b.md").write_text("# B\n\nThe kettle of copper is cold.\n")
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        memory.sync()
+        assert [hit.record.path for hit in memory.search('"copper kettle"')] == ["a.md"]
+        assert [hit.record.path for hit in memory.search("kettle -cold")] == ["a.md"]
+        first = memory.search("the kettle of copper")[0]
+        assert first.record.path == "b.md"
+        assert sum(vote.share for vote in first.votes) == pytest.approx(first.score)

@@ -57,14 +57,16 @@ class Reader:
     def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
         """The k best chunks that have one of some runs of words, with their text.
 
-        Words count by their stems here: the caller compares the text itself.
+        Words count by their stems here: the caller compares the text itself. What a user asked an
+        agent, and what a session was for, is left out: that it was asked before is no answer.
         """
         phrases = [" ".join(run) for run in runs]
         ids = [id_ for id_, _ in self.match(phrases, query, k)]
         marks = ", ".join("?" * len(ids))
         rows = self.db.execute(
-            "SELECT id, title || char(10) || heading || char(10) || body FROM chunks"
-            f" WHERE id IN ({marks})",
+            f"SELECT c.id, c.title || char(10) || c.heading || char(10) || c.body{_FROM}"
+            f" WHERE c.id IN ({marks}) AND r.kind NOT IN ('capsule', 'summary')"
+            " AND IFNULL(json_extract(r.metadata, '$.role'), '') != 'user'",
             ids,
         )
         return dict(rows.fetchall())
