@@ -264,14 +264,25 @@ def cpu(call: Callable[[], object]) -> float:
     return best
 
 
+def assert_linear(small: Callable[[], float], large: Callable[[], float]) -> None:
+    """The larger may take 2.5 times as long; others disturb, so that one try of ten will do."""
+    pairs = []
+    for _ in range(10):
+        pairs.append((small(), large()))
+        if pairs[-1][1] <= 2.5 * pairs[-1][0] + 0.05:
+            return
+    pytest.fail(f"seconds of the smaller and the larger: {pairs}")
+
+
 @pytest.mark.parametrize(
     "piece", ["[[a|", "[a](b) ", "# h\n", "- a\n", "> a\n\n", "|a|b\n", "`", "<a ", "![", "*a_ "]
 )
 def test_the_time_for_markdown_grows_no_faster_than_its_size(piece: str) -> None:
     size = 80_000 // len(piece)
-    small = cpu(lambda: parse("[x](y) " + piece * size))
-    large = cpu(lambda: parse("[x](y) " + piece * size * 2))
-    assert large <= 2.5 * small + 0.05
+    assert_linear(
+        lambda: cpu(lambda: parse("[x](y) " + piece * size)),
+        lambda: cpu(lambda: parse("[x](y) " + piece * size * 2)),
+    )
 
 
 @pytest.mark.parametrize("rule", ["x{}*y?z", "a/**/x{}*y", "*{}?y", "n{}*.md"])
@@ -286,9 +297,7 @@ def test_a_hundred_thousand_ignore_rules_cost_little_for_each_file(rule: str) ->
 
         return run
 
-    few = cpu(judge(1_000))
-    many = cpu(judge(100_000))
-    assert many <= 2.5 * few + 0.05
+    assert_linear(lambda: cpu(judge(1_000)), lambda: cpu(judge(100_000)))
 
 
 def test_a_long_commit_message_is_cut(space: Path, kinen: Callable[..., Ran]) -> None:
