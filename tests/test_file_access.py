@@ -23,6 +23,7 @@ ALLOWED = {
     "storage/private.py": "the one way to a file of kinen's own",
     "storage/atomic.py": "how a file is replaced as a whole",
     "cli/output.py": "standard output and error",
+    "recall/spelling.py": "a file of the package",
     "loopback.py": HOME,
     "wire.py": HOME,
     "answers.py": HOME,

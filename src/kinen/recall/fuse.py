@@ -136,6 +136,7 @@ def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
     """Runs of the question's words as one more retriever: the closer to all of it, the surer.
 
     Others keep their scores; a passage that says the whole question word by word scores .9 or more.
+    A few words of a long question are often said by chance, so that a strength counts squared.
     """
     places = ranks(strengths)
     votes = {one.id: one.votes for one in ranked}
@@ -144,7 +145,7 @@ def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
         cast = list(votes.get(id_, ()))
         if id_ in strengths:
             rest = 1.0 - min(1.0, sum(vote.share for vote in cast))
-            share = WORD_BY_WORD * strengths[id_] * rest
+            share = WORD_BY_WORD * strengths[id_] ** 2 * rest
             cast.append(Vote("phrase", places[id_], strengths[id_], share))
         again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
     return sorted(again, key=lambda one: (-one.score, one.id))
