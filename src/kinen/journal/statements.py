@@ -209,7 +209,7 @@ def condensed(text: str, tokens: int) -> str:
             fenced = not fenced
         elif not fenced:
             lines.append(_without_steps(line))
-    return _fitted(_squeezed(lines), tokens)
+    return first_lines(_squeezed(lines), tokens)
 
 
 def _without_steps(line: str) -> str:
@@ -225,7 +225,8 @@ def _squeezed(lines: Iterable[str]) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def _fitted(lines: list[str], tokens: int) -> str:
+def first_lines(lines: Iterable[str], tokens: int) -> str:
+    """The first lines of a text that fit into a number of tokens, without a lead-in at the end."""
     chosen: list[str] = []
     for line in lines:
         cost = estimate(line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen import config as configuration
 from kinen import space as spaces
+from kinen.brief import for_the_next
 from kinen.errors import Busy
 from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
@@ -44,6 +45,8 @@ TOLD_HITS, TOLD_LENGTH = 5, 220
 """How much of that an agent is told: so many things, of so many characters each."""
 LEAST = 40
 """Tokens below which no digest is worth its heading."""
+LATELY = ("summary", "checkpoint", "commit", "round", "memory")
+"""Kinds that tell what happened, when nothing was asked."""
 UNKNOWN = "nothing is known about this"
 
 
@@ -127,6 +130,8 @@ class Recalling(Tracing):
 
     def _readable(self, hit: Hit) -> str:
         """What may be shown of a hit: the whole of an entry, of a file what stands around it."""
+        if hit.record.kind == "summary":
+            return for_the_next(self._whole(hit.record.ref)[:LONGEST])
         if not hit.record.path:
             return self._whole(hit.record.ref)[:LONGEST]
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.chunk, *hit.after))
@@ -166,7 +171,7 @@ class Recalling(Tracing):
             hits = self.search(wider)
         else:
             notes.extend(self._first_sync())
-            hits = self._latest(wider._replace(limit=2 * asked.limit))
+            hits = self._lately(wider._replace(limit=2 * asked.limit))
         drawn = self.config.recall.memories or "memory" in asked.kinds or asked.events
         wanted = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
         hits = Hits(tuple(wanted), wider, hits.mode, hits.notes)
@@ -179,6 +184,18 @@ class Recalling(Tracing):
         """Whether a hit may stand in a recall: pins have their own place."""
         kind = hit.record.kind
         return kind != "pin" and (drawn or kind != "memory")
+
+    def _lately(self, query: Query) -> Hits:
+        """What happened last: sessions by what they came to, checkpoints and commits.
+
+        With a filter, or where there is none of these, whatever is newest.
+        """
+        narrowed = query._replace(limit=0, context=0, recency=0.0, budget=0)
+        if narrowed == Query("", limit=0):
+            hits = self._latest(query._replace(kinds=LATELY))
+            if hits:
+                return hits
+        return self._latest(query)
 
     def _latest(self, query: Query) -> Hits:
         """What happened last, as its files are now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen.entries import Passage
+from kinen.journal.statements import first_lines
 from kinen.recall.extract import choose
 from kinen.recall.tiers import cited, item
 from kinen.text import estimate, excerpt
@@ -31,6 +32,8 @@ def excerpts(
 
     At most `limit` of them, if it is not 0. All together take at most `room` tokens.
     """
+    if not question.strip():
+        return _beginnings(candidates, room - 2 * HEADING, limit)
     some = list(candidates)
     size = room - 2 * HEADING
     items: list[Item] = []
@@ -47,6 +50,17 @@ def excerpts(
     return items[:limit] if limit else items
 
 
+def _beginnings(candidates: Sequence[Candidate], room: int, limit: int) -> list[Item]:
+    """The candidates in order, as many as fit, each by its first lines."""
+    items: list[Item] = []
+    for candidate in candidates[: limit or None]:
+        shown = _item(candidate, first_lines(candidate.text.splitlines(), COMPACT))
+        if shown.tokens <= room:
+            items.append(shown)
+            room -= shown.tokens
+    return items
+
+
 def left_out(candidates: Sequence[Candidate], items: Sequence[Item]) -> list[Item]:
     """The candidates that have no item, as they would be shown in a few lines."""
     shown = {one.ref for one in items}
@@ -61,7 +75,7 @@ def _fitted(question: str, candidates: Sequence[Candidate], size: int) -> list[I
     by_ref = {one.hit.record.ref: one for one in candidates}
     passages = [Passage(ref, one.text, "", one.hit.record.at) for ref, one in by_ref.items()]
     heads = {ref: [_citation(one)] for ref, one in by_ref.items()}
-    if not question.strip() or sum(map(_cost, candidates)) <= size:
+    if sum(map(_cost, candidates)) <= size:
         each = [_lines(question, one, heads) for one in passages]
         lines = [line for some in each for line in some]
     else:
