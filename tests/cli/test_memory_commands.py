@@ -94,12 +94,12 @@ def files_with(folder: Path, text: str) -> list[str]:
 
 def cited(out: str) -> list[str]:
     """The refs of a recall's hits; entries of the journal by the beginning of their id."""
-    return re.findall(r"\[(\w+:[^\]]+|[0-9A-Za-z]{12})\]", out)
+    return re.findall(r"\[(\w+:[^\]]+|[0-9A-Za-z]{16})\]", out)
 
 
 def short(ref: str) -> str:
     """A ref of the journal as a recall cites it."""
-    return ref.partition(":")[2][:12]
+    return ref.partition(":")[2][:16]
 
 
 # Checkpoints

@@ -12,6 +12,7 @@ from kinen.characters import visible
 from kinen.memory.around import Around
 from kinen.memory.recalling import cut, plan_text
 from kinen.model import Query
+from kinen.recall.tiers import cited, short_id
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _session_line(report: SessionReport) -> str:
     outcome = " ".join(_BULLET.sub("", line) for line in report.parts["outcome"].splitlines())
     intent = excerpt(report.parts.get("intent", ""), 80)
     line = f"{intent} → {outcome}" if intent else outcome
-    citation = f" [{report.ref.partition(':')[2][:12]}] {report.at[:10]}"
+    citation = f" {cited(report.ref, report.at)}"
     return excerpt(line, LINE - len(citation)) + citation
 
 
@@ -177,8 +178,7 @@ def _session_block(report: SessionReport) -> str:
     """A session with its outcome and state."""
     going = ", goes on" if report.open else ""
     agent = f" {report.agent}" if report.agent else ""
-    id_ = report.ref.partition(":")[2][:12]
-    lines = [f"## Session of {report.at[:10]}{agent}{going} [{id_}]"]
+    lines = [f"## Session of {report.at[:10]}{agent}{going} [{short_id(report.ref)}]"]
     if report.parts.get("intent"):
         lines.append(f"- Intent: {excerpt(report.parts['intent'], LINE)}")
     outcome = cut(report.parts["outcome"], OUTCOME)

@@ -39,7 +39,8 @@ OVER = "over budget"
 PINNED, SHOWN = "already pinned", "shown already"
 SHORTENED = ("observation", "summary", "memory", "capsule")
 """Kinds whose ids are long and known by their beginning."""
-SHORT_ID = 12
+SHORT_ID = 16
+"""Characters that tell ids apart, even of events in one millisecond."""
 _STEP = 500
 """A budget that is proposed is a multiple of this."""
 
@@ -68,10 +69,20 @@ def in_space(one: Item, space: str) -> Item:
     return made._replace(tokens=estimate(_block(made)))
 
 
+def short_id(ref: str) -> str:
+    """A ref as it is cited: of an entry of the journal the beginning of its id.
+
+    `kinen show` takes it. Ids without a time, as imported summaries have them, stay whole.
+    """
+    kind, _, id_ = ref.partition(":")
+    if kind not in SHORTENED:
+        return ref
+    return id_ if id_.startswith("0" * 10) else id_[:SHORT_ID]
+
+
 def cited(ref: str, at: str, space: str = "") -> str:
     """How an item says where it is from: entries of the journal by the beginning of their id."""
-    kind, _, id_ = ref.partition(":")
-    name = id_[:SHORT_ID] if kind in SHORTENED else ref
+    name = short_id(ref)
     label = f"{space}: {name}" if space else name
     return f"[{visible_line(label)}] {visible_line(at[:10])}".rstrip()
 
