@@ -94,7 +94,7 @@ def retrieve(memory: Memory, asked: models.Retrieve) -> Any:
     how: Any = {"types": JOURNAL_KINDS, "limit": asked.limit, "budget": asked.budget}
     query = recall_query(asked.query, session=scope.session, since=since, until=until, **how)
     query = query._replace(repo=scope.repo, agent=scope.agent, user=scope.user)
-    told = recall_json(memory.recall(query))
+    told = recall_json(memory.recall_with_summary(query))
     items = told.pop("items")
     tiers: dict[str, list[Any]] = {
         name: [one for one in items if one["tier"] == name]

@@ -14,7 +14,7 @@ from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
 from kinen.question import storable_query
 from kinen.route import inside
-from kinen.text import estimate, excerpt, now, terms
+from kinen.text import estimate, excerpt, iso, now, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -265,6 +265,24 @@ class Recalling(Tracing):
         shown = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
         each = max(LEAST // 2, tokens // max(1, len(shown)))
         return [item("pins", ref, cut(text, each)) for ref, text in shown.items()]
+
+    def recall_with_summary(self, query: Query) -> Recall:
+        """A recall that also has the latest summary in scope, as Kindling gives it."""
+        from kinen.entries import Scope
+        from kinen.journal import reading
+        from kinen.recall.tiers import item
+
+        budget = query.budget or self.config.recall.budget
+        scope = Scope(query.session, query.repo, query.agent, query.user)
+        latest = reading.latest_summary(self._journal.db, scope) if self._journal.exists else None
+        if latest is None:
+            return self.recall(query)
+        text = cut(for_the_next(latest.content), round(SHARE * budget))
+        summary = item("summary", latest.ref, text, at=iso(latest.created_at / 1000))
+        rest = self.recall(query._replace(budget=max(1, budget - summary.tokens)))
+        others = tuple(one for one in rest.items if one.ref != summary.ref)
+        tokens = rest.tokens + summary.tokens
+        return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
 
     def _pinned(self, ref: str) -> str:
         return "\n".join(chunk.text for chunk in self._reader.between(ref, 0, 8))
