@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.memory.learning import Learning
-from kinen.memory.recalling import compact, cut
 from kinen.model import Query
+from kinen.recall.clip import compact, cut
 from kinen.text import iso, spelled
 
 if TYPE_CHECKING:

@@ -13,15 +13,18 @@ from kinen.errors import Busy
 from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
 from kinen.question import storable_query
+from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.route import inside
-from kinen.text import estimate, excerpt, iso, now, terms
+from kinen.text import excerpt, iso, now, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kinen.entries import Digest, Item, Passage, Plan, Recall
+    from kinen.entries import Digest, Item, Passage, Recall
     from kinen.model import Hit
     from kinen.recall.candidates import Candidate
+
+__all__ = ["Recalling", "compact", "cut", "recall_spaces", "whole_size"]
 
 TOLD, ASIDE = 160, 40
 """Tokens of what was said and what stands around it, as a digest reads them."""
@@ -37,8 +40,6 @@ READS = 40
 """Hits that a recall or a digest is made of."""
 LONGEST = 6_000
 """Characters of a record that are looked through for what answers."""
-REPEATED = 25
-"""Characters from which on a line that comes again is left out."""
 ASKED = 16
 """Words of a prompt that are looked for: each costs time, and most come up again."""
 TOLD_HITS, TOLD_LENGTH = 5, 220
@@ -135,7 +136,7 @@ class Recalling(Tracing):
         if not hit.record.path:
             return self._whole(hit.record.ref)[:LONGEST]
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.chunk, *hit.after))
-        text = _said_once(around)
+        text = said_once(around)
         title = hit.chunk.heading or hit.record.title
         head = title if title and not text.startswith(("#", title)) else ""
         return "\n".join(filter(None, (head, text)))[:LONGEST]
@@ -343,57 +344,6 @@ def recall_spaces(
 def whole_size(room: int) -> int:
     """The tokens of a record that is shown whole: as many as leave room to say where it is."""
     return max(2 * LEAST, min(FULL, room - 3 * LEAST))
-
-
-def plan_text(plan: Plan, tokens: int) -> str:
-    """A plan's title and what of it is still to do; without a list of that, its beginning."""
-    lines = [line for line in plan.text.splitlines() if line.strip()]
-    open_ = [line for line in lines if line.lstrip()[:5] in ("- [ ]", "* [ ]")]
-    done = sum(line.lstrip()[:5].lower() in ("- [x]", "* [x]") for line in lines)
-    said = f"{plan.title} ({done} of {done + len(open_)} done)" if open_ else plan.title
-    rest = [line for line in (open_ or lines) if line.strip("# ") != plan.title]
-    return cut("\n".join([said, *rest]), tokens)
-
-
-def compact(text: str, question: str, tokens: int) -> str:
-    """A text of at most so many tokens, around the line that the question is most about."""
-    if estimate(text) <= tokens:
-        return text
-    lines = text.splitlines()
-    asked = set(terms(question))
-    scores = [len(asked & set(terms(line))) for line in lines]
-    best = scores.index(max(scores)) if lines else 0
-    before = lines[best - 1 : best] if best and scores[best - 1] else []
-    sign = ["…"] if best - len(before) > 0 else []
-    return cut("\n".join([*sign, *before, *lines[best:]]), tokens)
-
-
-def cut(text: str, tokens: int) -> str:
-    """A text of at most so many tokens, whole lines first; what is cut off is shown by a sign."""
-    if estimate(text) <= tokens:
-        return text
-    kept: list[str] = []
-    for line in text.splitlines():
-        if estimate("\n".join([*kept, line, "…"])) > tokens:
-            break
-        kept.append(line)
-    if any(line.strip("… ") for line in kept):
-        return "\n".join([*kept, "…"])
-    size = 3 * tokens
-    while size > 1 and estimate(excerpt(text, size)) > tokens:  # a sign may be a token or more
-        size = size * 3 // 4
-    return excerpt(text, size)
-
-
-def _said_once(text: str) -> str:
-    """A text without sentences that it repeats, as a title does; short lines of code stay."""
-    seen: set[str] = set()
-    lines = []
-    for line in text.splitlines():
-        if line not in seen or len(line) < REPEATED:
-            lines.append(line)
-        seen.add(line)
-    return "\n".join(lines)
 
 
 def _segment(hit: Hit) -> str:

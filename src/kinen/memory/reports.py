@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.characters import visible
 from kinen.memory.around import Around
-from kinen.memory.recalling import cut, plan_text
 from kinen.model import Query
+from kinen.recall.clip import cut, plan_text
 from kinen.recall.tiers import cited, short_id
 from kinen.text import excerpt, iso
 

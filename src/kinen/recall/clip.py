@@ -1,0 +1,64 @@
+"""Texts cut to a number of tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.text import estimate, excerpt, terms
+
+if TYPE_CHECKING:
+    from kinen.entries import Plan
+
+REPEATED = 25
+"""Characters from which on a line that comes again is left out."""
+
+
+def plan_text(plan: Plan, tokens: int) -> str:
+    """A plan's title and what of it is still to do; without a list of that, its beginning."""
+    lines = [line for line in plan.text.splitlines() if line.strip()]
+    open_ = [line for line in lines if line.lstrip()[:5] in ("- [ ]", "* [ ]")]
+    done = sum(line.lstrip()[:5].lower() in ("- [x]", "* [x]") for line in lines)
+    said = f"{plan.title} ({done} of {done + len(open_)} done)" if open_ else plan.title
+    rest = [line for line in (open_ or lines) if line.strip("# ") != plan.title]
+    return cut("\n".join([said, *rest]), tokens)
+
+
+def compact(text: str, question: str, tokens: int) -> str:
+    """A text of at most so many tokens, around the line that the question is most about."""
+    if estimate(text) <= tokens:
+        return text
+    lines = text.splitlines()
+    asked = set(terms(question))
+    scores = [len(asked & set(terms(line))) for line in lines]
+    best = scores.index(max(scores)) if lines else 0
+    before = lines[best - 1 : best] if best and scores[best - 1] else []
+    sign = ["…"] if best - len(before) > 0 else []
+    return cut("\n".join([*sign, *before, *lines[best:]]), tokens)
+
+
+def cut(text: str, tokens: int) -> str:
+    """A text of at most so many tokens, whole lines first; what is cut off is shown by a sign."""
+    if estimate(text) <= tokens:
+        return text
+    kept: list[str] = []
+    for line in text.splitlines():
+        if estimate("\n".join([*kept, line, "…"])) > tokens:
+            break
+        kept.append(line)
+    if any(line.strip("… ") for line in kept):
+        return "\n".join([*kept, "…"])
+    size = 3 * tokens
+    while size > 1 and estimate(excerpt(text, size)) > tokens:  # a sign may be a token or more
+        size = size * 3 // 4
+    return excerpt(text, size)
+
+
+def said_once(text: str) -> str:
+    """A text without sentences that it repeats, as a title does; short lines of code stay."""
+    seen: set[str] = set()
+    lines = []
+    for line in text.splitlines():
+        if line not in seen or len(line) < REPEATED:
+            lines.append(line)
+        seen.add(line)
+    return "\n".join(lines)
