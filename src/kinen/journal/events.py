@@ -109,11 +109,15 @@ def deeds(event: Observation) -> tuple[str, ...]:
     return (use,) if use else ()
 
 
+def named_error(event: Observation) -> str:
+    """The line that names what went wrong, if one does."""
+    match = _ERROR_LINE.search(body(event).strip()[:LOOKED_AT])
+    return match[0].strip() if match else ""
+
+
 def error_line(event: Observation) -> str:
     """The line that names what went wrong, else the last."""
-    text = body(event).strip()[:LOOKED_AT]
-    match = _ERROR_LINE.search(text)
-    return match[0].strip() if match else text.rpartition("\n")[2].strip()
+    return named_error(event) or body(event).strip()[:LOOKED_AT].rpartition("\n")[2].strip()
 
 
 def test_result(event: Observation) -> str:

@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.entries import Finding
-from kinen.injected import without_injected
+from kinen.injected import asks_kinen, is_kinen_tool, without_injected
+from kinen.journal import events
 from kinen.journal.statements import LONGEST, statements
 from kinen.markdown.sentences import told
 from kinen.text import excerpt, iso
@@ -24,7 +25,6 @@ OFTEN = 3
 
 _HEARD = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
 _MACHINE = re.compile(r"(?s)<([a-z][\w-]*)[^<>]*>.*?</\1>|^This session is being continued .*")
-_TELLING = re.compile(r"(?im)^.*?(?:error|exception|fatal|panicked)(?:\[\w+\])?:.*$")
 _VARYING = re.compile(
     r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|\d+(?:\.\d+)*|(?:/[\w.@-]+){2,}", re.IGNORECASE
 )
@@ -59,9 +59,7 @@ def speaker(one: Observation) -> str:
 
 def is_ours(one: Observation) -> bool:
     """Whether it tells of a use of kinen: what that gave is known already."""
-    tool = str(one.provenance.get("toolName", ""))
-    words = _command(one).split()
-    return tool.startswith(("mcp__kinen", "kinen_")) or words[:1] == ["kinen"]
+    return is_kinen_tool(events.string(one, "toolName")) or asks_kinen(events.command(one)) > 0
 
 
 def _said(who: str, text: str) -> Iterator[tuple[str, float, str]]:
@@ -105,7 +103,7 @@ def _solved(observations: Iterable[Observation]) -> Iterator[Finding]:
             open_[command] = _Trouble(error, (*again, one))
         elif one.kind == "file_diff":
             open_ = {name: trouble._replace(edited=True) for name, trouble in open_.items()}
-        elif command and not _failed(one):
+        elif command and not events.failed(one):
             was = open_.pop(command, None)
             if was and len(was.failures) >= OFTEN and len(was.since) == 1 and not was.edited:
                 text = f"`{command}` failed with `{was.error}` until `{was.since[0]}` was run"
@@ -135,26 +133,13 @@ def from_events(observations: Iterable[Observation]) -> list[Finding]:
 
 
 def _command(one: Observation) -> str:
-    if one.kind not in ("command", "error"):
-        return ""
-    head = one.content.partition("\n")[0]
-    given = str(one.provenance.get("command") or (head[2:] if head.startswith("$ ") else ""))
-    return excerpt(given, 120)
-
-
-def _failed(one: Observation) -> bool:
-    said = one.provenance
-    return (
-        one.kind == "error"
-        or said.get("exitCode", 0) not in (0, "0", None)
-        or said.get("hasError") is True
-    )
+    return excerpt(events.command(one), 120)
 
 
 def _error(one: Observation) -> str:
     """The line that says what went wrong, where one does."""
-    found = _TELLING.search(one.content) if _failed(one) else None
-    return excerpt(found[0], 160).replace("`", "'") if found else ""
+    line = events.named_error(one) if events.failed(one) else ""
+    return excerpt(line, 160).replace("`", "'")
 
 
 def _signature(error: str) -> str:
