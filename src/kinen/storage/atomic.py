@@ -23,14 +23,15 @@ def replace(target: str, data: bytes | str, mode: int, *, keep: int | None = Non
             os.fsync(file.fileno())
         if keep is not None:
             os.chmod(draft, keep)
-        _rename(draft, target)
+        rename(draft, target)
     except BaseException:
         if os.path.lexists(draft):
             os.unlink(draft)
         raise
 
 
-def _rename(draft: str, target: str) -> None:
+def rename(draft: str, target: str) -> None:
+    """Put a finished file in the place of another; on Windows, which may refuse, patiently."""
     for patience in (0.01, 0.05, 0.2, 0.5):
         try:
             return os.replace(draft, target)

@@ -175,7 +175,9 @@ class Folder:
     def rename(self, draft: str, name: str) -> None:
         source, target = self._full(draft), self._full(name)
         if self._file is None:
-            _replace_patiently(source, target)
+            from kinen.storage.atomic import rename
+
+            rename(source, target)
         else:
             os.rename(source, target, src_dir_fd=self._file, dst_dir_fd=self._file)
 
@@ -186,15 +188,3 @@ class Folder:
                 os.fsync(self._file)
             except OSError:
                 return
-
-
-def _replace_patiently(source: str, target: str) -> None:
-    """Replace a file on Windows, which refuses for as long as another process reads it."""
-    import time
-
-    for seconds in (0.01, 0.05, 0.2, 0.5):
-        try:
-            return os.replace(source, target)
-        except PermissionError:
-            time.sleep(seconds)
-    return os.replace(source, target)
