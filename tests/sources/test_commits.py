@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.lineage import tag_operations
-from kinen.sources.commits import LONGEST, read_message, with_tags
+from kinen.sources.commits import LONGEST, read_message, with_tags, without_trailers
 
 FULL = "0123456789abcdef0123456789abcdef01234567"
 
@@ -315,3 +315,11 @@ def test_trailers_stay_in_the_last_paragraph_where_git_looks_for_them() -> None:
 def test_what_was_written_is_still_there_with_its_tags(text: str) -> None:
     told = with_tags(text, "tags: a")
     assert told.replace("tags: a", "").split() == text.replace("tags: a", "").split()
+
+
+def test_trailers_are_left_out_and_nothing_else() -> None:
+    assert (
+        without_trailers("fix: a\n\nWhy.\n\nCo-Authored-By: B <b@c>\nRefs: #1") == "fix: a\n\nWhy."
+    )
+    for text in ("fix: a", "fix: a\n\nNote: this is prose\nand goes on", "fix: a\n\nWhy."):
+        assert without_trailers(text) == text

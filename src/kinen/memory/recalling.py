@@ -133,6 +133,10 @@ class Recalling(Tracing):
         """What may be shown of a hit: the whole of an entry, of a file what stands around it."""
         if hit.record.kind == "summary":
             return for_the_next(self._whole(hit.record.ref)[:LONGEST])
+        if hit.record.kind == "commit":
+            from kinen.sources.commits import without_trailers
+
+            return without_trailers(self._whole(hit.record.ref)[:LONGEST])
         if not hit.record.path:
             return self._whole(hit.record.ref)[:LONGEST]
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.chunk, *hit.after))

@@ -39,6 +39,7 @@ OVER = "over budget"
 PINNED, SHOWN = "already pinned", "shown already"
 SHORTENED = ("observation", "summary", "memory", "capsule")
 """Kinds whose ids are long and known by their beginning."""
+SHORT_SHA = 10
 SHORT_ID = 16
 """Characters that tell ids apart, even of events in one millisecond."""
 _STEP = 500
@@ -70,11 +71,13 @@ def in_space(one: Item, space: str) -> Item:
 
 
 def short_id(ref: str) -> str:
-    """A ref as it is cited: of an entry of the journal the beginning of its id.
+    """A ref as it is cited: of a commit or an entry of the journal the beginning of its id.
 
     `kinen show` takes it. Ids without a time, as imported summaries have them, stay whole.
     """
     kind, _, id_ = ref.partition(":")
+    if kind == "commit":
+        return f"commit:{id_[:SHORT_SHA]}"
     if kind not in SHORTENED:
         return ref
     return id_ if id_.startswith("0" * 10) else id_[:SHORT_ID]

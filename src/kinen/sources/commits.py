@@ -87,6 +87,12 @@ def _trailers(body: str) -> Iterator[tuple[str, str]]:
     yield from (pair for pair in found if pair[0].lower() != "tags")
 
 
+def without_trailers(text: str) -> str:
+    """A message without the paragraph of trailers at its end; a subject alone has none."""
+    head, gap, _ = text.rstrip().rpartition("\n\n")
+    return head.rstrip() if gap and any(_trailers(text)) else text
+
+
 def _cites(body: str, trailers: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
     if "evert" in body:
         for found in _REVERTS.finditer(body):
