@@ -23,9 +23,11 @@ HEAD = (
     " counts more. `kinen_recall`, or `kinen recall QUESTION`, has more."
 )
 KEEP = "Keep in the summary, word for word, what is pinned and what the plan still has to do:"
-PLAN, PINS, SUMMARY, MEMORY = 0.2, 0.35, 0.6, 60
+PLAN, PINS, SUMMARY, MEMORY = 0.2, 0.35, 0.75, 60
 """Shares of the budget that the plan, all pins and the summary may take; tokens of a memory."""
-LABELS = ("Outcome", "Next", "State", "Unresolved", "Decided", "Learned", "Intent", "Files")
+LABELS = (
+    *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
+)
 """Parts of a summary, the most needed first; commands are left out."""
 LEAST = 12
 """Tokens below which nothing more is looked for that would fit."""
@@ -83,7 +85,7 @@ def for_the_next(summary: str) -> str:
     parts: dict[str, list[str]] = {}
     label = ""
     for line in summary.splitlines():
-        if line.startswith("**") and line[2:].partition("**")[0] in LABELS:
+        if line.startswith("**") and line[2:].partition("**")[0] in (*LABELS, "Commands"):
             label = line[2:].partition("**")[0]
         if line.strip():
             parts.setdefault(label, []).append(line)

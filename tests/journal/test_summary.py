@@ -204,7 +204,8 @@ def test_a_short_answer_at_the_end_does_not_hide_what_was_done() -> None:
         said("assistant", "Yes, everything is pushed to origin."),
     )
     outcome = told.partition("**Outcome**: ")[2]
-    assert outcome.startswith("Yes, everything is pushed to origin.\nThe epic is complete.")
+    assert outcome.startswith("Yes, everything is pushed to origin.")
+    assert "**Earlier**\n- The epic is complete." in told
 
 
 def test_a_request_that_nobody_answered_is_next() -> None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kinen.journal import events
-from kinen.journal.statements import has_substance, next_points, statements
+from kinen.journal.closing import listed_points, next_points
+from kinen.journal.statements import has_substance, statements
 from kinen.text import digest, excerpt, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from kinen.entries import Observation
     from kinen.journal.statements import Role, Statement
@@ -23,12 +24,14 @@ TRACKED = 4096
 """Distinct files and commands that are told apart."""
 TURNS = 40
 """The latest requests that are remembered, each with the message that closed it."""
-CLOSINGS = 3
+CLOSINGS = 6
 """Messages at the end of a turn that are remembered."""
 TROUBLES = 50
 """The latest failures that are remembered."""
 LONGEST = 300
 """Characters of a command or an error."""
+LOOKED_BACK = 4
+"""Requests in whose answers a list of what is left to do is looked for."""
 STATEMENTS = 200
 """The latest statements that are remembered."""
 _SUBJECT = re.compile(r"^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] ([^\n]{1,300})", re.MULTILINE)
@@ -68,6 +71,8 @@ class Turn:
     prompt: Quote | None = None
     closings: list[Quote] = field(default_factory=list)
     """The last messages of the agent that say something, the latest first."""
+    changes: int = 0
+    """Edits and commits that were made for it."""
 
 
 @dataclass(slots=True)
@@ -119,10 +124,9 @@ class Account:
     unanswered: Quote | None = None
 
     @property
-    def closings(self) -> Iterator[Quote]:
-        """Messages that say what came of a request, the latest first."""
-        for turn in reversed(self.turns):
-            yield from turn.closings
+    def answered(self) -> list[Turn]:
+        """The requests that something came of, the latest first."""
+        return [turn for turn in reversed(self.turns) if turn.closings]
 
     @property
     def unresolved(self) -> list[Trouble]:
@@ -132,14 +136,29 @@ class Account:
     @property
     def next(self) -> list[Quote]:
         """What the end of the session leaves to do."""
-        points: dict[str, Quote] = {}
         if self.unanswered:
-            points[self.unanswered.text] = self.unanswered
-        last = self.turns[-1] if self.turns else Turn()
-        for quote in last.closings[:2]:
-            if not points:
-                points = {text: Quote(text, quote.source) for text in next_points(quote.text)}
-        return list(points.values())
+            return [self.unanswered]
+        for quote in self.turns[-1].closings[:2] if self.turns else ():
+            points = [Quote(text, quote.source) for text in next_points(quote.text)]
+            if points:
+                return points
+        return self._listed_before()
+
+    def _listed_before(self) -> list[Quote]:
+        """What a request shortly before the last listed as left to do, unless it came up again."""
+        later: set[str] = set()
+        for turn in self.answered[:LOOKED_BACK]:
+            quote = turn.closings[0]
+            points = [
+                Quote(point, quote.source)
+                for point in listed_points(quote.text)
+                if 2 * len(later.intersection(terms(point))) < len(set(terms(point)))
+            ]
+            if points:
+                return points
+            later.update(terms(quote.text))
+            later.update(terms(turn.prompt.text if turn.prompt else ""))
+        return []
 
     def stated(self, *kinds: str) -> list[Claim]:
         """Statements of some kinds, the latest first, each once."""
@@ -174,6 +193,8 @@ def _take(account: Account, event: Observation) -> None:
             account.files[path] = (account.files.get(path, (0, source))[0] + 1, source)
             if event.kind == "file_diff":
                 account.edited[path] = source
+    if event.kind == "file_diff" and account.turns:
+        account.turns[-1].changes += 1
     if events.failed(event):
         _take_failure(account, event, source)
     elif event.kind in events.ACTIONS:
@@ -248,6 +269,8 @@ def _take_run(account: Account, event: Observation, source: Source) -> None:
     names = events.programs(line)
     if not failed and "git commit" in names:
         account.commits.append(Quote(_subject(event, line), source))
+        if account.turns:
+            account.turns[-1].changes += 1
     if not failed and "git push" in names:
         account.pushed = source
 

@@ -40,10 +40,11 @@ _TESTS = re.compile(
     r"|mocha|rspec|minitest|phpunit|ctest|bats|(?:npm|pnpm|yarn|bun|deno|make|gradlew?|mvn|dotnet"
     r"|swift|zig|just|rake|rails)(?: run)?(?: \S+){0,2} ?:?tests?\b)"
 )
-_COUNTED = re.compile(
-    r"^[^\n]{0,200}?\b\d[\d,]*\s+(?:tests?|passed|passing|pass|examples|assertions|specs|ok)\b[^\n]*",
-    re.IGNORECASE | re.MULTILINE,
-)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_COUNT = r"(?<![\d.])\d[\d,]{0,12}\s+(?:tests?|passed|passing|pass|examples|assertions|specs|ok)\b"
+_TEST_COUNT = re.compile(_COUNT.replace(r"\d[\d,]{0,12}", r"(\d[\d,]{0,12})"), re.IGNORECASE)
+_ENDED = re.compile(r"\bpass|\bfail|\bok\b", re.IGNORECASE)
+_COUNTED = re.compile(rf"^[^\n]{{0,200}}?{_COUNT}[^\n]*", re.IGNORECASE | re.MULTILINE)
 
 
 def role(event: Observation) -> Role | None:
@@ -87,8 +88,9 @@ def programs(line: str) -> list[str]:
 
 
 def is_test(event: Observation) -> bool:
-    """Does it run tests?"""
-    return bool(_TESTS.search(command(event)[:2000]))
+    """Does it run tests? What stands in quotes or a here-document is text and not run."""
+    line = _QUOTED.sub("''", command(event)[:2000]).partition("<<")[0]
+    return bool(_TESTS.search(line))
 
 
 def looks_around(event: Observation) -> bool:
@@ -121,9 +123,17 @@ def error_line(event: Observation) -> str:
 
 
 def test_result(event: Observation) -> str:
-    """The line of a test run that counts its tests."""
-    lines = _COUNTED.findall(body(event)[-LOOKED_AT:])
-    return excerpt(lines[-1].strip("= "), 120) if lines else ""
+    """The line of a test run that counts its tests: failed ones, else the most, else the last."""
+    lines = [match[0].strip("= ") for match in _COUNTED.finditer(body(event)[-LOOKED_AT:])]
+    failed_lines = [line for line in lines if _FAILED_COUNT.search(line)]
+    chosen = max(reversed(failed_lines or lines), key=_most_tests, default="")
+    return excerpt(chosen, 120)
+
+
+def _most_tests(line: str) -> tuple[bool, int]:
+    """Whether a line says how tests ended, and how many there were."""
+    counts = (int(count.replace(",", "")) for count in _TEST_COUNT.findall(line))
+    return bool(_ENDED.search(line)), max(counts, default=0)
 
 
 def tool_use(event: Observation) -> str:

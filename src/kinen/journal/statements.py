@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from kinen.markdown.sentences import is_certain, paragraphs, plain, sentences, stands_alone
-from kinen.text import estimate, excerpt
+from kinen.markdown.sentences import is_certain, paragraphs, sentences, stands_alone
+from kinen.text import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 Kind = Literal["decision", "lesson", "pattern", "next"]
 Role = Literal["user", "assistant"]
@@ -93,27 +93,6 @@ _LESSON = (
     r"|\b(?:has|have|needs?|must|requires?)\b.{0,80}\b(?:otherwise|or else|before it|first)\b"
     r"|^(?:note|important|warning|nb)\b ?(?:that|:)"
 )
-_NEXT = re.compile(
-    r"\b(?:next (?:steps?|task|up|session|time)|remain(?:s|ing)\b|still (?:need|to do|open|missing"
-    r"|pending|has to|have to|to be)|not (?:yet|done|implemented|started|pushed|committed)"
-    r"|left to do|to-?do\b|follow[- ]?ups?|pending|outstanding|deferred|out of scope"
-    r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you|waiting (?:for|on)"
-    r"|blocked (?:by|on)|needs? (?:manual|your|to be)|want me to|should i\b|would you like"
-    r"|shall i\b|ready for (?:review|you))",
-    re.IGNORECASE,
-)
-_NEXT_HEAD = re.compile(
-    r"(?:next(?: steps?| up)?|remaining(?: work| tasks?| items?)?|to-?do|follow[- ]?ups?|pending"
-    r"(?: tasks?)?|open (?:points?|questions?|items?)|not (?:done|yet done|included)"
-    r"|what'?s (?:left|next)|left to do|out of scope|deferred"
-    r"|known (?:issues|limitations|gaps))\b.{0,60}",
-    re.IGNORECASE,
-)
-_COMPLETE = re.compile(
-    r"\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending|further)"
-    r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b",
-    re.IGNORECASE,
-)
 _RULES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     "user": [
         ("pattern", 0.85, re.compile(_ALWAYS, re.IGNORECASE)),
@@ -139,7 +118,7 @@ class Statement(NamedTuple):
 
 def is_step(sentence: str) -> bool:
     """Does a sentence only announce what is done next, or that something was done?"""
-    rest = _FILLER.sub("", sentence, count=1)
+    rest = _FILLER.sub("", sentence.replace("’", "'"), count=1)
     return bool(_STEP.match(rest)) or bool(_EMPTY.fullmatch(rest)) or not rest
 
 
@@ -178,65 +157,3 @@ def _without_cue(claim: str, cue: str) -> str:
 def _is_stated(claim: str) -> bool:
     """Is it certain, whatever the code in it looks like?"""
     return is_certain(_CODE.sub("`code`", claim)) and not claim.endswith(":")
-
-
-def next_points(text: str) -> list[str]:
-    """What a closing message says is still to do, or asks to be told."""
-    points: list[str] = []
-    listed = False
-    for line in text.splitlines():
-        bare = line.strip()
-        item = re.match(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)", bare)
-        head = plain(bare.lstrip("#").strip()).rstrip(":") if bare else ""
-        if not item and (bare.startswith("#") or bare.rstrip("*").endswith(":")):
-            listed = bool(_NEXT_HEAD.fullmatch(head))
-        elif item and listed:
-            points.append(plain(item[1]))
-        elif bare and not item:
-            listed = listed and not points
-    for sentence in spoken(text):
-        if _NEXT.search(sentence) and not _COMPLETE.search(sentence) and sentence not in points:
-            points.append(sentence)
-    return [excerpt(point, LENGTH) for point in dict.fromkeys(points) if len(point.split()) > 2]
-
-
-def condensed(text: str, tokens: int) -> str:
-    """A message without its steps and code, cut to a number of tokens at the end of a line."""
-    lines: list[str] = []
-    fenced = False
-    for line in text.splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced:
-            lines.append(_without_steps(line))
-    return first_lines(_squeezed(lines), tokens)
-
-
-def _without_steps(line: str) -> str:
-    """A line without sentences that only announce something; lists and headings stay."""
-    bare = line.lstrip()
-    if not bare or bare.startswith(("#", "-", "*", "+", "|", ">")) or bare[:1].isdigit():
-        return line.rstrip()
-    return " ".join(one for one in sentences(line) if not is_step(one))
-
-
-def _squeezed(lines: Iterable[str]) -> list[str]:
-    """The lines without empty ones."""
-    return [line for line in lines if line.strip()]
-
-
-def first_lines(lines: Iterable[str], tokens: int) -> str:
-    """The first lines of a text that fit into a number of tokens, without a lead-in at the end."""
-    chosen: list[str] = []
-    for line in lines:
-        cost = estimate(line)
-        if cost > tokens:
-            if not chosen:
-                share = max(20, len(line) * tokens // cost)
-                chosen.append(excerpt(line, share))
-            break
-        tokens -= cost
-        chosen.append(line)
-    while chosen and chosen[-1].rstrip("* ").endswith(":"):
-        chosen.pop()
-    return "\n".join(chosen)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import QueryError
 from kinen.journal.account import TRACKED, read_account
-from kinen.journal.statements import condensed
-from kinen.text import estimate, excerpt, iso
+from kinen.journal.closing import condensed
+from kinen.text import estimate, excerpt, iso, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence, Sized
@@ -20,18 +20,22 @@ if TYPE_CHECKING:
     from kinen.entries import Capsule, Observation
     from kinen.journal.account import Account, Claim, Quote, Run, Source, Trouble
 
-LIMIT = 600
+LIMIT = 700
 """Tokens of a summary, whatever happened."""
-OUTCOME = 220
+OUTCOME = 300
 """Tokens of what a session came to."""
 SHORT_OUTCOME = 60
 """A closing message of fewer tokens is told together with the one before it."""
-CLOSINGS = 4
-"""Closing messages that an outcome is drawn from at most."""
+EARLIER = 6
+"""Requests before the last whose results are told."""
+RESULTS = 240
+"""Tokens of these results together."""
+KNOWN = 0.6
+"""The share of words from which on a result was told already."""
 NEXT, CLAIMS, ERRORS, FILES, COMMANDS, COMMITS = 4, 5, 4, 12, 10, 3
 SPAN = re.compile(r"\d[\d,]* observations?(?:, \d{4}-|$)")
 LABEL = re.compile(
-    r"\*\*(Intent|Outcome|Next|State|Decided|Learned|Unresolved|Files|Commands)\*\*:? ?"
+    r"\*\*(Intent|Outcome|Next|State|Earlier|Decided|Learned|Unresolved|Files|Commands)\*\*:? ?"
 )
 _MORE = 9
 """Tokens of `and 100,000 more`."""
@@ -98,8 +102,9 @@ def _sections(account: Account) -> list[Section]:
     learned = account.stated("lesson")
     return [
         Section("**Outcome**:", _outcome(account), OUTCOME + 20, listed=False),
-        Section("**Next**", [_quoted(point) for point in account.next[:NEXT]], 90),
+        Section("**Next**", [_quoted(point) for point in account.next[:NEXT]], 130),
         Section("**State**:", _state(account), 130, listed=False),
+        _results(account),
         Section("**Decided**", [_claimed(one) for one in decided[:CLAIMS]], 110),
         Section("**Learned**", [_claimed(one) for one in learned[:CLAIMS]], 110),
         Section(
@@ -115,20 +120,45 @@ def _sections(account: Account) -> list[Section]:
 
 
 def _outcome(account: Account) -> list[Line]:
-    """The closing messages, the latest first, until they say enough."""
+    """What came of the last request."""
     lines: list[Line] = []
     room = OUTCOME
-    for quote in list(account.closings)[:CLOSINGS]:
+    told = {word for point in account.next for word in terms(point.text)}
+    for quote in account.answered[0].closings if account.answered else ():
         text = condensed(quote.text, room)
+        if lines and not _is_new(text, told):
+            continue
         if text:
             lines.append(Line(text, (quote.source,)))
+            told |= set(terms(text))
             room -= estimate(text)
-        if estimate(text) >= SHORT_OUTCOME or room < SHORT_OUTCOME // 2:
+        if room <= OUTCOME - SHORT_OUTCOME:
             break
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
         lines.append(Line(f"not answered: {text}", (account.unanswered.source,)))
     return [Line("\n".join(line.text for line in lines), lines[0].sources)] if lines else []
+
+
+def _results(account: Account) -> Section:
+    """What came of the requests before the last, as far as it is new; those with changes first."""
+    told = {word for turn in account.answered[:1] for word in terms(turn.closings[0].text)}
+    lines: list[Line] = []
+    turns = sorted(account.answered[1:], key=lambda one: not one.changes)
+    each = RESULTS // max(1, min(len(turns), EARLIER))
+    for turn in turns:
+        quote = turn.closings[0]
+        result = " ".join(condensed(quote.text, each).split())
+        if _is_new(result, told):
+            lines.append(Line(result, (quote.source,)))
+            told |= set(terms(result))
+    return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
+
+
+def _is_new(text: str, told: set[str]) -> bool:
+    """Does most of a text go beyond what was told already?"""
+    words = set(terms(text))
+    return len(words - told) > (1 - KNOWN) * len(words)
 
 
 def _state(account: Account) -> list[Line]:

@@ -24,7 +24,7 @@ LINE = 300
 """Characters of a line in a report."""
 PLAN = 250
 """Tokens of the plan."""
-OUTCOME = 220
+OUTCOME = 300
 """Tokens of what one session came to."""
 SESSIONS = 3
 """Sessions that a handoff tells of."""
@@ -185,6 +185,7 @@ def _session_block(report: SessionReport) -> str:
     lines.append(f"- Outcome: {outcome.strip()}".replace("\n", "\n  "))
     if report.parts.get("state"):
         lines.append(f"- {excerpt(' '.join(report.parts['state'].split()), LINE)}")
+    lines += [f"- Before that: {excerpt(line, LINE)}" for line in report.items("earlier")]
     return "\n".join(lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen.entries import Passage
-from kinen.journal.statements import first_lines
+from kinen.journal.closing import first_lines
 from kinen.recall.extract import choose
 from kinen.recall.tiers import cited, item
 from kinen.text import estimate, excerpt

@@ -1,0 +1,229 @@
+"""What a closing message says: the result, in a number of tokens, and what is left to do."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.journal.statements import is_step, spoken
+from kinen.markdown.sentences import plain, sentences
+from kinen.text import estimate, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+LENGTH = 400
+"""Characters of a point that is left to do."""
+LISTED = 4
+"""Items of a list that are named after its lead-in."""
+SHORTEST = 90
+"""Characters to which a line is cut at least."""
+LONGEST = 180
+"""Characters to which a line is cut at most."""
+
+TITLE = 4
+"""Words below which a line that is no item of a list is a title."""
+
+_FENCE = ("```", "~~~")
+_ITEM = re.compile(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)")
+_RESULT = re.compile(
+    r"\b\d[\d,]*(?:/\d+)? (?:\w+ )?(?:tests?|passed|passing|checks|failures)\b"
+    r"|\b(?:tests?|checks|suite|build|lint|types?|typecheck)\b.{0,40}\b(?:pass\w*|green|clean)\b"
+    r"|\b(?:pushed|committed|merged|deployed|released|published|closed|deleted|reverted)\b"
+    r"|\b(?:pull request|PR|commit)\b|/pull/\d|\b\d{1,3} ?%|\bcoverage\b"
+    r"|\b(?:not|un)[ -]?(?:committed|pushed|tested|verified)\b|\bpending\b",
+    re.IGNORECASE,
+)
+_LEAD_IN = re.compile(r"[*_`]*[^.!?]{0,120}:[*_` ]*")
+_OFFER = r"\bif you(?:'d)? (?:want|like|prefer)\b|\bwant me to\b|\bshould i\b|\bshall i\b"
+_OPEN = re.compile(
+    r"\b(?:next (?:steps?|task|up|session|time)"
+    r"|remain(?:s|ing)? (?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)"
+    r"|what remains|still (?:need|to do|open|missing|pending|has to|have to|to be)"
+    r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
+    r"|left to do|to-?do\b|follow[- ]?ups?|pending|outstanding|deferred|out of scope"
+    r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you|waiting (?:for|on)"
+    r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:review|you))"
+    rf"|{_OFFER}",
+    re.IGNORECASE,
+)
+_OPEN_HEAD = re.compile(
+    r"(?:(?:recommended |suggested )?next(?: steps?| up)?|remaining(?: work| tasks?| items?)?"
+    r"|to-?do|follow[- ]?ups?|pending(?: tasks?| changes?)?|open (?:points?|questions?|items?)"
+    r"|not (?:done|yet done|included)|what'?s (?:left|next|missing)|left to do|out of scope"
+    r"|deferred|rollout(?: order| steps?)?|known (?:issues|limitations|gaps)|missing)\b.{0,60}",
+    re.IGNORECASE,
+)
+_COMPLETE = re.compile(
+    r"\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending|further)"
+    r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b",
+    re.IGNORECASE,
+)
+
+
+class Line(NamedTuple):
+    """A line of a message, and how much it matters.
+
+    0 the result, 1 a point, or the first below a heading, 2 the other points there, 3 a detail.
+    """
+
+    text: str
+    rank: int
+
+
+def condensed(text: str, tokens: int) -> str:
+    """A message without steps and code: its result first of all, then its points, then details.
+
+    Where it is too long, points are cut to an equal length before any of them is left out.
+    """
+    lines = list(_ranked(text))
+    if sum(estimate(line.text) for line in lines) <= tokens:
+        chosen = [line.text for line in lines]
+        return "\n".join(_without_bare_lead_ins(chosen))
+    kept: dict[int, str] = {}
+    for rank in range(4):
+        places = [n for n, line in enumerate(lines) if line.rank == rank]
+        tokens -= _take(lines, places, tokens, kept)
+    return "\n".join(_without_bare_lead_ins([kept[n] for n in sorted(kept)]))
+
+
+def first_lines(lines: Iterable[str], tokens: int) -> str:
+    """The first lines of a text that fit into a number of tokens, without a lead-in at the end."""
+    chosen: list[str] = []
+    for line in lines:
+        cost = estimate(line)
+        if cost > tokens:
+            if not chosen:
+                share = max(20, len(line) * tokens // cost)
+                chosen.append(excerpt(line, share))
+            break
+        tokens -= cost
+        chosen.append(line)
+    while chosen and chosen[-1].rstrip("* ").endswith(":"):
+        chosen.pop()
+    return "\n".join(chosen)
+
+
+def next_points(text: str) -> list[str]:
+    """What a closing message says is still to do, or asks to be told."""
+    points = listed_points(text)
+    for sentence in spoken(text):
+        is_open = _OPEN.search(sentence) and not _COMPLETE.search(sentence)
+        known = any(sentence in point for point in points)
+        if is_open and not known and not sentence.endswith(":"):
+            points.append(sentence)
+    return _told_once(points)
+
+
+def listed_points(text: str) -> list[str]:
+    """What stands in a list under a heading or lead-in that says that it is still to do."""
+    points: list[str] = []
+    lead_in = ""
+    items: list[str] = []
+    whole = False
+    for bare in [*(line.strip() for line in text.splitlines()), "#"]:
+        item = _ITEM.match(bare)
+        if item:
+            items.append(plain(item[1]))
+        elif bare.startswith("#") or bare.rstrip("*").endswith(":") or (bare and items):
+            points += _named(lead_in, items, whole=whole)
+            items = []
+            lead_in, whole = _opens(bare)
+    return _told_once(points)
+
+
+def _opens(line: str) -> tuple[str, bool]:
+    """The lead-in, if it says that something is open; and whether its items stand alone."""
+    head = plain(line.lstrip("#").strip()).rstrip(":")
+    if not (line.startswith("#") or line.rstrip("*").endswith(":")):
+        return "", False
+    if _OPEN_HEAD.fullmatch(head):
+        return head, True
+    return (head, False) if _OPEN.search(head) and not _COMPLETE.search(head) else ("", False)
+
+
+def _named(lead_in: str, items: Sequence[str], *, whole: bool) -> list[str]:
+    """The items of a list that is open: each a point, or all of them behind their lead-in."""
+    if not lead_in or not items:
+        return []
+    if whole and all(len(item.split()) > 2 for item in items):
+        return list(items)
+    return [f"{lead_in}: {', '.join(items[:LISTED])}" + (" …" if len(items) > LISTED else "")]
+
+
+def _told_once(points: Iterable[str]) -> list[str]:
+    return [excerpt(point, LENGTH) for point in dict.fromkeys(points) if len(point.split()) > 2]
+
+
+def _ranked(text: str) -> Iterator[Line]:
+    """The lines that say something, with how much each matters; headings say too little."""
+    fenced = False
+    first = True
+    below = 0
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.startswith(_FENCE):
+            fenced = not fenced
+        if bare.startswith("#"):
+            below = 0
+        if fenced or bare.startswith((*_FENCE, "#")) or not bare.strip("-=* "):
+            continue
+        kept = _without_steps(line)
+        if not kept.strip():
+            continue
+        is_item = bool(_ITEM.match(bare)) and not line[:2].isspace()
+        below = below + 1 if is_item else 0
+        yield Line(kept, 0 if first else _rank(kept, below))
+        first = False
+
+
+def _rank(line: str, below: int) -> int:
+    """How much a line matters, at its place in a list, or 0 outside of one."""
+    if _RESULT.search(line):
+        return 0
+    is_title = len(line.split()) < TITLE and not below
+    if is_title or line[:2].isspace():
+        return 3
+    return 2 if below > 1 else 1
+
+
+def _without_steps(line: str) -> str:
+    """A line without sentences that only announce something; items of lists stay."""
+    bare = line.lstrip()
+    if bare.startswith(("-", "*", "+", "|", ">", "•")) or bare[:1].isdigit():
+        return line.rstrip()
+    return " ".join(one for one in sentences(line) if not is_step(one))
+
+
+def _take(lines: Sequence[Line], places: Sequence[int], tokens: int, kept: dict[int, str]) -> int:
+    """Keep as many of some lines as fit, cut to one length; the tokens that they take."""
+    spent = 0
+    total = sum(estimate(lines[n].text) for n in places)
+    size = sum(len(lines[n].text) for n in places)
+    share = LONGEST
+    if total > tokens:
+        share = max(SHORTEST, size * max(0, tokens) // max(1, total * len(places)))
+    for n in places:
+        text = _shortened(lines[n].text, share)
+        cost = estimate(text)
+        if spent + cost > tokens:
+            break
+        kept[n] = text
+        spent += cost
+    return spent
+
+
+def _shortened(line: str, characters: int) -> str:
+    """A line cut at a word, with its indentation."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + excerpt(line, min(characters, LONGEST))
+
+
+def _without_bare_lead_ins(lines: Sequence[str]) -> list[str]:
+    """The lines without those that announce a list of which nothing follows."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        follows = bool(kept) and bool(_ITEM.match(kept[-1].strip()))
+        if follows or not _LEAD_IN.fullmatch(line.strip()):
+            kept.append(line)
+    return kept[::-1]

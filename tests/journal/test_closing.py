@@ -1,0 +1,83 @@
+"""Closing messages: their result in a number of tokens, and what they leave to do."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen.journal.closing import condensed, listed_points, next_points
+from kinen.text import estimate
+
+LONG = """All tasks complete. Here's a summary of the changes:
+
+## Server
+
+- Added `send_delta(panel, delta)`, which sends one message for each piece of text
+- Renamed the queue so that its name says what it holds, and moved it into a module of its own
+- Removed the old polling loop, which nobody needed any more since the queue wakes its readers
+
+## Client
+
+- Shows a cursor while text arrives, and hides it when the reader scrolls up
+- Keeps the last hundred lines of each panel, the rest is on disk
+
+```python
+send_delta(1, "x")
+```
+
+### Verification
+- `make test`: 129 tests pass (6 new)
+- pushed to origin/stream
+"""
+
+
+@given(st.text(alphabet="ab -*#.:\n`✓日", max_size=400), st.integers(1, 200))
+def test_a_condensed_message_never_costs_more_than_it_may(text: str, tokens: int) -> None:
+    assert estimate(condensed(text, tokens)) <= tokens
+
+
+@given(st.integers(60, 140))
+def test_the_result_and_each_part_stay_when_details_go(tokens: int) -> None:
+    text = condensed(LONG, tokens)
+    assert text.startswith("All tasks complete.")
+    assert "129 tests pass" in text
+    assert "pushed to origin/stream" in text
+    assert "send_delta(1" not in text
+
+
+def test_every_part_has_a_word_before_one_has_two() -> None:
+    text = condensed(LONG, 90)
+    assert "send_delta(panel" in text
+    assert "Shows a cursor" in text
+    assert "polling loop" not in text
+
+
+def test_a_short_message_stays_whole_without_its_announcements() -> None:
+    assert condensed("Fixed the leak. Let me check the tests now.", 50) == "Fixed the leak."
+
+
+def test_a_lead_in_without_its_list_is_left_out() -> None:
+    assert condensed("Done: it works.\n\nThe changes are:\n\n```\nx\n```", 50) == "Done: it works."
+
+
+def test_a_list_below_an_open_lead_in_is_one_point_with_its_items() -> None:
+    text = "All good.\n\nCurrent pending changes (not committed yet):\n\n- `a.yml`\n- `b.mjs`\n"
+    assert next_points(text) == ["Current pending changes (not committed yet): `a.yml`, `b.mjs`"]
+
+
+def test_items_that_speak_for_themselves_are_points_each() -> None:
+    steps = "1. Deploy the service first\n2. Release the action after it"
+    text = f"## Next steps\n\n{steps}\n\n## Files\n- a"
+    points = ["Deploy the service first", "Release the action after it"]
+    assert listed_points(text) == points
+    assert next_points(text) == points
+
+
+def test_an_offer_is_left_to_the_user() -> None:
+    text = "Done. If you want, I can commit this README update right now."
+    assert next_points(text) == ["If you want, I can commit this README update right now."]
+
+
+def test_a_word_that_only_sounds_open_is_no_point() -> None:
+    assert not next_points("- `flush()` emits any remaining partial content as a final line")
+    assert not next_points("All pushed, nothing left to do.")
