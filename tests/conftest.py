@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,10 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
 os.environ["KINEN_DAEMON_AUTO_START"] = "false"  # a test that wants a daemon says so
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell starts background jobs so, and every process of a test would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no defect of what is tested.
 settings.register_profile("kinen", deadline=None, suppress_health_check=[HealthCheck.too_slow])
