@@ -94,6 +94,14 @@ def for_the_next(summary: str) -> str:
     return "\n".join("\n".join(parts[name]) for name in LABELS if name in parts)
 
 
+def outcome_only(summary: str) -> str:
+    """A summary without what it was made of, and without how things stood before its end."""
+    head, _, rest = for_the_next(summary).partition("\n**Earlier**")
+    learned = rest.find("\n**")
+    text = head + (rest[learned:] if learned >= 0 else "")
+    return text.partition("\n**Intent**")[0].partition("\n**Files**")[0]
+
+
 def related(hits: Iterable[tuple[str, str]], budget: int) -> str:
     """What was found for a prompt: refs and texts."""
     lines, room = ["## May belong to this"], budget - 2 * MEMORY

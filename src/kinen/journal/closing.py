@@ -156,7 +156,10 @@ def _told_once(points: Iterable[str]) -> list[str]:
 
 
 def _ranked(text: str) -> Iterator[Line]:
-    """The lines that say something, with how much each matters; headings say too little."""
+    """The lines that say something, with how much each matters.
+
+    Headings, code and the rows of tables are left out.
+    """
     fenced = False
     first = True
     below = 0
@@ -166,7 +169,7 @@ def _ranked(text: str) -> Iterator[Line]:
             fenced = not fenced
         if bare.startswith("#"):
             below = 0
-        if fenced or bare.startswith((*_FENCE, "#")) or not bare.strip("-=* "):
+        if fenced or bare.startswith((*_FENCE, "#", "|")) or not bare.strip("-=* "):
             continue
         kept = _without_steps(line)
         if not kept.strip():

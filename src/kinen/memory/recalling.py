@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen import config as configuration
 from kinen import space as spaces
-from kinen.brief import for_the_next
+from kinen.brief import for_the_next, outcome_only
 from kinen.errors import Busy
 from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
@@ -38,6 +38,8 @@ STALE = 7
 """Days without a checkpoint after which a plan is asked about and no longer shown."""
 READS = 40
 """Hits that a recall or a digest is made of."""
+SUMMARIES = 4
+"""Summaries that are looked at where a question asks what sessions came to."""
 LONGEST = 6_000
 """Characters of a record that are looked through for what answers."""
 ASKED = 16
@@ -132,7 +134,7 @@ class Recalling(Tracing):
     def _readable(self, hit: Hit) -> str:
         """What may be shown of a hit: the whole of an entry, of a file what stands around it."""
         if hit.record.kind == "summary":
-            return for_the_next(self._whole(hit.record.ref)[:LONGEST])
+            return outcome_only(self._whole(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
             from kinen.sources.commits import without_trailers
 
@@ -173,7 +175,7 @@ class Recalling(Tracing):
         )
         notes: list[str] = []
         if asked.text.strip():
-            hits = self.search(wider)
+            hits = self._found(wider)
         else:
             notes.extend(self._first_sync())
             hits = self._lately(wider._replace(limit=2 * asked.limit))
@@ -184,6 +186,18 @@ class Recalling(Tracing):
         plan, nudge = self._current_plan(share)
         notes += [nudge] if nudge else []
         return Found([*plan, *self._pins(asked, share)], hits, tuple(notes))
+
+    def _found(self, query: Query) -> Hits:
+        """What a search finds, with the summaries that it left out where an outcome is asked."""
+        from kinen.recall.candidates import asks_outcome
+
+        hits = self.search(query)
+        if query.kinds or not asks_outcome(query.text):
+            return hits
+        known = {hit.record.ref for hit in hits}
+        summaries = self.search(query._replace(kinds=("summary",), limit=SUMMARIES))
+        more = tuple(hit for hit in summaries if hit.record.ref not in known)
+        return Hits((*hits, *more), query, hits.mode, hits.notes)
 
     def _is_shown(self, hit: Hit, *, drawn: bool) -> bool:
         """Whether a hit may stand in a recall: pins have their own place."""

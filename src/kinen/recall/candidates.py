@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""
+OUTCOME = 0.25
+"""The weight of being a session's summary, where a question asks what it came to."""
+OLDER = 0.85
+"""What a summary is worth beside one that is newer."""
 ALIKE = 0.8
 """The share of words in common from which on two texts say the same."""
 MOST_TERMS = 400
@@ -54,6 +58,15 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 """Says how something stood at the time, which what came after may have changed."""
+_ASKS_OUTCOME = re.compile(
+    r"\b(?:finish(?:ed)?|done|completed?|(?:did|how|when|session|work)\b.{0,60}\bend(?:ed)?"
+    r"|in the end|by now|so far|outcome|what(?:'s| is| comes)? next|next steps?|remain\w*"
+    r"|uncommitted|not (?:yet )?(?:committed|pushed|merged|done)|pushed|pending|to do"
+    r"|follow[- ]?ups?|offer(?:ed)?|pull request"
+    r"|how many\b.{0,40}\btests|tests?\b.{0,40}\bpass\w*|passing\b.{0,40}\btests?)\b",
+    re.IGNORECASE,
+)
+"""Asks how something ended, how it stands, or what is left of it."""
 
 
 class Candidate(NamedTuple):
@@ -80,20 +93,36 @@ def worth(hit: Hit) -> float:
     return 1.0 if len(text) > LONG else 0.7
 
 
-def by_worth(hits: Iterable[Hit]) -> list[Hit]:
-    """The hits with a vote for what each is worth, best first."""
-    weighed = []
-    for hit in hits:
-        value = worth(hit)
-        votes = [vote._replace(share=vote.share * (1 - WORTH)) for vote in hit.votes]
-        votes.append(Vote("worth", 0, value, WORTH * value))
-        weighed.append(hit._replace(score=sum(vote.share for vote in votes), votes=tuple(votes)))
+def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
+    """By fit and worth for a question; without one as they came, the newest first."""
+    if not question.strip():
+        return list(hits)
+    weighed = [_with_vote(hit, "worth", worth(hit), WORTH) for hit in hits]
+    if asks_outcome(question):
+        values = _newest_summaries(weighed)
+        weighed = [
+            _with_vote(hit, "outcome", values.get(hit.record.ref, 0.0), OUTCOME) for hit in weighed
+        ]
     return sorted(weighed, key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
 
 
-def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
-    """By fit and worth for a question; without one as they came, the newest first."""
-    return by_worth(hits) if question.strip() else list(hits)
+def _newest_summaries(hits: Iterable[Hit]) -> dict[str, float]:
+    """Summaries with 1 for the newest and less for each that is older."""
+    found = {hit.record.ref: hit.record.at for hit in hits if hit.record.kind == "summary"}
+    newest = sorted(found, key=lambda ref: (found[ref], ref), reverse=True)
+    return {ref: OLDER**place for place, ref in enumerate(newest)}
+
+
+def _with_vote(hit: Hit, name: str, value: float, weight: float) -> Hit:
+    """A hit with one more vote, which takes its weight from the others."""
+    votes = [vote._replace(share=vote.share * (1 - weight)) for vote in hit.votes]
+    votes.append(Vote(name, 0, value, weight * value))
+    return hit._replace(score=sum(vote.share for vote in votes), votes=tuple(votes))
+
+
+def asks_outcome(question: str) -> bool:
+    """Does a question ask what a session came to, or how things stand?"""
+    return bool(_ASKS_OUTCOME.search(question))
 
 
 def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:

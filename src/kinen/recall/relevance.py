@@ -54,6 +54,8 @@ LITTLE = 3
 """Words below which a piece says nothing by itself, unless one of them was asked for."""
 FEW = 4
 """A name of the question that so many pieces have at most makes each of them worth keeping."""
+LED = 6
+"""Blocks after one that ends in a colon which belong to it."""
 CLOSEST = 32
 """The passages whose company counts."""
 
@@ -75,6 +77,7 @@ WHEN = re.compile(
 )
 _TIME = rf"{RELATIVE.pattern}|\b(?:{'|'.join(_MONTHS)}|{_DAY}|recently|(?:week|month|year)s?|\d+)\b"
 _AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|maximum|budget|cap"
+_OFFERS = "if you (?:want|like|prefer)|want me to|(?:should|shall) i|i can|would you like"
 _CUES = (
     # what a question asks for, and what a line has that gives it
     (WHEN.pattern, _TIME),
@@ -102,8 +105,16 @@ _CUES = (
         r"\b(?:decid\w+|decision|chose\w*|instead|over|reject\w+)\b",
     ),
     (
-        r"\b(?:next|todo|remain\w*|left|open|outstanding)\b",
-        r"\b(?:next|todo|remain\w*|pending|open|outstanding|not yet)\b",
+        r"\b(?:next|todo|remain\w*|left|open|outstanding|uncommitted|not (?:yet )?\w+ed)\b",
+        r"\b(?:next|todo|remain\w*|pending|open|outstanding|not (?:yet|committed|pushed))\b",
+    ),
+    (
+        r"\b(?:finish\w*|done|complete\w*|end(?:ed)?|became|shipped|merged|pushed|on the remote)\b",
+        r"\b(?:complete\w*|done|finished|closed|deleted|shipped|merged|pushed|committed)\b",
+    ),
+    (
+        r"\b(?:offer\w*|suggest\w*|propos\w*|recommend\w*)\b",
+        rf"\b(?:{_OFFERS}|suggest\w*|propos\w*|recommend\w*)\b",
     ),
 )
 CUES = [
@@ -170,6 +181,7 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
         own = piece.stems | lead
         beside = above[piece.passage][piece.block] - own
         covers = sum(rare for term, rare in asked.terms.items() if term in own) / whole
+        cue = sum(bool(one.search(piece.text)) for one in asked.cues) / (len(asked.cues) or 1)
         covering[piece[:2]] = max(covers, covering.get(piece[:2], 0.0))
         row = {
             **placed[piece.passage],
@@ -179,10 +191,10 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
             "covers": covers,
             "named": sum(asked.named[name] for name in names) / exact,
             "exact": bool(asked.rare.intersection(names)),
-            "cue": sum(bool(cue.search(piece.text)) for cue in asked.cues) / (len(asked.cues) or 1),
+            "cue": cue,
             "fact": bool(_FACT.search(piece.text)),
             "news": log(1 + len(piece.stems.difference(asked.terms))),
-            "asks": piece.text.endswith("?"),
+            "asks": piece.text.endswith("?") and not cue,
         }
         if not asked.terms:
             row["telling"] = bool(_TELLING.search(piece.text))
@@ -255,13 +267,20 @@ def _rarity(count: int, total: int) -> float:
 
 
 def _above(title: str, found: Iterable[Block]) -> list[frozenset[str]]:
-    """The stems of the title and headings that each block stands under."""
+    """The stems of the title, the headings and the lead-in that each block stands under."""
     heads = {0: frozenset(stems(title))}
     now, above = heads[0], []
+    lead_in: frozenset[str] = frozenset()
+    led = 0
     for block in found:
         if block.kind != "heading":
-            above.append(now)
+            above.append(now | lead_in if led else now)
+            led = max(0, led - 1)
+            if block.text.endswith(":"):
+                lead_in = frozenset(stems(block.text))
+                led = LED
             continue
+        led = 0
         level = len(block.text) - len(block.text.lstrip("#")) or 7
         heads = {deep: known for deep, known in heads.items() if deep < level}
         above.append(frozenset())  # a heading says nothing about another

@@ -1,0 +1,75 @@
+"""What comes first in a recall, besides how well it fits."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinen.model import Chunk, Hit, Record, Vote
+from kinen.recall.candidates import Candidate, asks_outcome, folded, in_order, without_passing
+
+
+def hit(ref: str, at: str, score: float, text: str = "some words that explain") -> Hit:
+    kind = ref.partition(":")[0]
+    metadata = {"event": "message", "role": "assistant"} if kind == "observation" else {}
+    record = Record(ref=ref, kind=kind, title="", at=at, metadata=metadata)
+    chunk = Chunk(ref, 0, text)
+    return Hit(record, chunk, score, (Vote("fulltext", 1, score, score),))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Did we finish the migration?",
+        "What comes next?",
+        "With how many passing tests did it end?",
+        "Is everything pushed?",
+        "What was not yet committed?",
+    ],
+)
+def test_a_question_for_the_state_of_things_asks_for_an_outcome(question: str) -> None:
+    assert asks_outcome(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which status does the server send?", "Why did the test fail?", "Which port is used?"],
+)
+def test_a_question_for_a_fact_does_not(question: str) -> None:
+    assert not asks_outcome(question)
+
+
+def test_the_newest_summary_comes_first_where_an_outcome_is_asked() -> None:
+    hits = [
+        hit("observation:a", "2026-01-03", 0.6),
+        hit("summary:old", "2026-01-01", 0.5),
+        hit("summary:new", "2026-01-02", 0.5),
+    ]
+    asked = [one.record.ref for one in in_order(hits, "Did we finish it?")]
+    assert asked == ["summary:new", "summary:old", "observation:a"]
+    other = [one.record.ref for one in in_order(hits, "Why does it fail?")]
+    assert other[0] == "observation:a"
+
+
+def test_votes_add_up_to_the_score() -> None:
+    for one in in_order([hit("summary:a", "2026-01-01", 0.5)], "Is it done?"):
+        assert one.score == pytest.approx(sum(vote.share for vote in one.votes))
+        assert {vote.retriever for vote in one.votes} == {"fulltext", "worth", "outcome"}
+
+
+def test_without_a_question_the_order_stays() -> None:
+    hits = [hit("observation:a", "2026-01-03", 0.1), hit("summary:b", "2026-01-01", 0.9)]
+    assert in_order(hits, " ") == hits
+
+
+def test_nothing_is_folded_that_differs_in_a_word_of_the_question() -> None:
+    text = "one long sentence names store table row key column index query vector number word {}"
+    both = [
+        Candidate(hit("observation:a", "2026-01-01", 0.5), text.format("red")),
+        Candidate(hit("observation:b", "2026-01-02", 0.5), text.format("blue")),
+    ]
+    assert [one.copies for one in folded(both)] == [1]
+    assert len(folded(both, "is it red?")) == 2
+
+
+def test_lines_that_held_for_a_while_go() -> None:
+    assert without_passing("Fixed the leak.\nTask 4 is in progress.") == "Fixed the leak."
