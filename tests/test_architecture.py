@@ -42,6 +42,8 @@ ALLOWED = {
     "memory": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
     "render": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
 }
+ALLOWED["consolidation"] = BASE | {"journal", "markdown", "sources", "recall"}
+ALLOWED["memory"] |= {"consolidation"}
 ALLOWED["jot"] = BASE | {"journal"}
 ALLOWED["memory"] |= {"jot"}
 SURFACES = ("cli", "mcp", "web", "tui", "agents", "daemon")

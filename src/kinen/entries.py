@@ -99,7 +99,7 @@ class Pin(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A decision, pattern or insight that was drawn from other records: a record `memory:ID`."""
+    """What was drawn from other records: a decision, pattern, insight or lesson, `memory:ID`."""
 
     id: str
     type: str
@@ -122,7 +122,7 @@ class Finding(NamedTuple):
     """What can be drawn from a record: it becomes a memory, or is one more source of one."""
 
     type: str
-    """`decision`, `pattern` or `insight`."""
+    """One of `MEMORY_TYPES`."""
     content: str
     """Says it all by itself, on one line."""
     confidence: float
@@ -132,6 +132,10 @@ class Finding(NamedTuple):
     """When it was said: ISO 8601, UTC."""
     topic: str = ""
     """The question that it answers, where one was asked."""
+    capsule: str = ""
+    """The id of the capsule of the session in which it was said."""
+    files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
 
 
 class Clock(NamedTuple):

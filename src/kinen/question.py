@@ -19,7 +19,7 @@ TEXTS = (
     *("user", "symbols"),
 )
 """Fields of a query that are texts, or several of them."""
-TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight")
+TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight", "lesson")
 """Types of checkpoints and memories, which cut across kinds of records."""
 
 

@@ -6,6 +6,7 @@ EVENTS = (
 )
 """The kinds of observation."""
 CAPSULE_TYPES = ("session", "pocketflow_node")
+MEMORY_TYPES = ("decision", "pattern", "insight", "lesson")
 REDACTED = "[redacted]"
 MEMORY_OPEN, MEMORY_CLOSE = "<kinen-memory>", "</kinen-memory>"
 """What kinen tells an agent stands between these, so that it is never taken for something new."""

@@ -171,10 +171,14 @@ def test_what_is_taken_back_elsewhere_stands(old: str, new: str) -> None:
     assert kept(found(old), found(new, "note:b.md", 5))[old].superseded_by == ""
 
 
-def test_an_insight_is_not_taken_back() -> None:
-    old = found("The pool holds stale sockets", type="insight")
-    new = found("The pool holds no stale sockets", "note:b.md", 5, type="insight")
-    assert kept(old, new)[old.content].superseded_by == ""
+@pytest.mark.parametrize("type_", ["insight", "lesson"])
+def test_a_fact_is_taken_back_only_by_one_that_denies_it(type_: str) -> None:
+    old = found("The pool holds stale sockets", type=type_)
+    new = found("The pool holds no stale sockets", "note:b.md", 5, type=type_)
+    beside = found("The pool holds fresh sockets instead of pipes", "note:c.md", 6, type=type_)
+    memories = kept(old, new, beside)
+    assert memories[old.content].superseded_by == memories[new.content].id
+    assert memories[new.content].superseded_by == ""
 
 
 def test_what_is_held_again_after_it_was_given_up_is_another_memory() -> None:

@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
+from kinen.consolidation.conversations import from_session
+from kinen.consolidation.failures import from_events
+from kinen.consolidation.findings import from_checkpoint, from_commit
 from kinen.entries import Checkpoint, Finding, Observation, Summary
 from kinen.injected import without_injected
-from kinen.sources.findings import (
-    from_checkpoint,
-    from_commit,
-    from_events,
-    from_round,
-    from_session,
-)
+from kinen.sources.rounds import from_round
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 
 REF = "round:sessions/20251203-01-session-store/rounds/02-migration.md"
@@ -404,7 +401,7 @@ def observed(text: str, kind: str = "message", **more: Any) -> Observation:
 
 
 def drawn(*texts: str, role: str = "user", strategy: str = "hybrid") -> list[tuple[str, str]]:
-    found = from_session([observed(text, role=role) for text in texts], None, strategy)
+    found = from_session([observed(text, role=role) for text in texts], (), strategy)
     return [(one.type, one.content) for one in found if one.confidence >= 0.7]
 
 
@@ -424,7 +421,10 @@ def drawn(*texts: str, role: str = "user", strategy: str = "hybrid") -> list[tup
 def test_what_the_user_decides_prefers_and_wants_kept_is_drawn(
     before: str, said: str, after: str, type_: str
 ) -> None:
-    assert drawn(f"{before}{said}{after}") == [(type_, said)]
+    stated = said.removeprefix("remember that ")
+    first = stated.split(" ", 1)[0]
+    stated = stated[0].upper() + stated[1:] if first.isalpha() else stated
+    assert drawn(f"{before}{said}{after}") == [(type_, stated)]
 
 
 @pytest.mark.parametrize(
@@ -453,9 +453,9 @@ def test_questions_doubts_orders_and_pastes_are_not_drawn(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "type_"),
     [
-        ("**Root cause:** the pool held stale sockets after a failover.", "insight"),
-        ("It turned out that the migration locks the whole table.", "insight"),
-        ("The hangs were caused by `mock.module` in the session tests.", "insight"),
+        ("**Root cause:** the pool held stale sockets after a failover.", "lesson"),
+        ("It turned out that the migration locks the whole table for minutes.", "lesson"),
+        ("The hangs were caused by `mock.module` in the session tests.", "lesson"),
         ("I decided to keep the parser in one module for its tests.", "decision"),
     ],
 )
@@ -485,7 +485,7 @@ def test_the_strategy_says_whose_words_count(strategy: str, heard: list[str]) ->
         "user": observed("we'll use PostgreSQL for the job queue", role="user"),
         "assistant": observed("The root cause was a stale socket in the pool.", role="assistant"),
     }
-    found = from_session(said.values(), None, strategy)
+    found = from_session(said.values(), (), strategy)
     assert [one.sources for one in found] == [(said[who].ref,) for who in heard]
 
 
@@ -499,7 +499,7 @@ def test_a_summary_counts_only_if_somebody_wrote_it() -> None:
     text = "The root cause was a stale socket in the pool."
     for written in (True, False):
         summary = Summary("s1", "c1", text, 1_767_261_600_000, written=written)
-        found = [one.sources for one in from_session([], summary)]
+        found = [one.sources for one in from_session([], [summary])]
         assert found == ([("summary:s1",)] if written else [])
 
 
@@ -552,7 +552,7 @@ def ran(command: str, error: str = "", capsule: str = "c1") -> Observation:
 REFUSED = "Error: connect ECONNREFUSED 127.0.0.1:5432"
 
 
-def test_a_command_that_another_one_made_work_is_an_insight() -> None:
+def test_a_command_that_another_one_made_work_is_a_lesson() -> None:
     failed = [ran("npm test", f"at line {n}\n{REFUSED}") for n in range(3)]
     events = [*failed, ran("docker compose up -d"), ran("npm test")]
     (found,) = from_session(events)
@@ -560,7 +560,7 @@ def test_a_command_that_another_one_made_work_is_an_insight() -> None:
         f"`npm test` failed with `{REFUSED}` until `docker compose up -d` was run"
     )
     assert found.sources == tuple(one.ref for one in (*failed, events[-1]))
-    assert (found.type, found.confidence) == ("insight", 0.75)
+    assert (found.type, found.confidence) == ("lesson", 0.75)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ COMMANDS = (
     ("Ask", "context", "kinen.cli.context:context", "what belongs to a file, session or change"),
     ("Ask", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
     ("Ask", "handoff", "kinen.cli.context:handoff", "what the next one to work here must know"),
-    ("Ask", "memories", "kinen.cli.memories:memories", "decisions, patterns and insights"),
+    ("Ask", "memories", "kinen.cli.memories:memories", "decisions, lessons, patterns and insights"),
     ("Ask", "list", "kinen.cli.listing", "observations, capsules, summaries, pins, memories"),
     ("Ask", "show", "kinen.cli.show", "show a record, a file or a place in it"),
     ("Ask", "graph", "kinen.cli.graph", "links between notes: around one, broken ones, drawings"),

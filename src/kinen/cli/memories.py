@@ -7,17 +7,16 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours
-
-TYPES = ("decision", "pattern", "insight")
+from kinen.vocabulary import MEMORY_TYPES
 
 
 @click.group()
 def memories() -> None:
-    """Decisions, patterns and insights, each with what it was drawn from."""
+    """Decisions, lessons, patterns and insights, each with its sources."""
 
 
 @memories.command("list")
-@click.option("--type", "type_", type=click.Choice(TYPES), default=None, help="only these")
+@click.option("--type", "type_", type=click.Choice(MEMORY_TYPES), default=None, help="only these")
 @click.option("--forgotten", is_flag=True, help="those that are no longer shown")
 @in_space
 @for_scripts
@@ -91,7 +90,7 @@ def restore(name: str, space: str | None, as_json: bool) -> int:
 def consolidate(
     session: str, capsule: str, since: str, dry_run: bool, space: str | None, as_json: bool
 ) -> int:
-    """Draw decisions, patterns and insights from rounds, checkpoints, commits and sessions.
+    """Draw memories from decision records, rounds, checkpoints, commits and sessions.
 
     By default from what came since the last time. What they are drawn from stays searchable
     beside them. Exit 1 if there was nothing new.

@@ -169,7 +169,8 @@ class Recall(Tool):
     query: str = Field("", validation_alias=AliasChoices("query", "q", "question"))
     type: str = Field(
         "all",
-        description="decision, pattern, insight, learning, incident, or a type as in kinen_search",
+        description="decision, lesson, pattern, insight, learning, incident,"
+        " or a type as in kinen_search",
         validation_alias=AliasChoices("type", "types"),
     )
     limit: Limit = 20

@@ -1,4 +1,4 @@
-"""What is drawn from what was told: decisions, patterns and insights, each with its sources."""
+"""Memories: decisions, lessons, patterns and insights, each with its sources."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kinen.errors import EmbedError, NotFound, QueryError, StoreError, UnsafeFil
 from kinen.memory.working import Working
 from kinen.storage import inside
 from kinen.text import iso, now
+from kinen.vocabulary import MEMORY_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 EVENTS = 5000
 """The latest observations that are looked through for what keeps happening."""
-TYPES = ("decision", "pattern", "insight")
 
 
 class Consolidated(NamedTuple):
@@ -120,13 +120,14 @@ class Learning(Working):
     def _findings_in(
         self, _capsule: Capsule, observations: Sequence[Any], summaries: Sequence[Summary]
     ) -> Iterator[Finding]:
-        from kinen.sources.sessions import from_session
+        from kinen.consolidation.conversations import from_session
 
         strategy = self.config.consolidation.strategy
-        yield from from_session(observations, summaries[-1] if summaries else None, strategy)
+        yield from from_session(observations, summaries, strategy)
 
     def _findings_since(self, since: str) -> Iterator[Finding]:
-        from kinen.sources.findings import from_checkpoint, from_events
+        from kinen.consolidation.failures import from_events
+        from kinen.consolidation.findings import from_checkpoint
         from kinen.sources.rounds import from_round
 
         self._first_sync()
@@ -148,7 +149,7 @@ class Learning(Working):
             yield from from_events(latest[::-1])
 
     def _findings_in_commits(self, since: str) -> Iterator[Finding]:
-        from kinen.sources.findings import from_commit
+        from kinen.consolidation.findings import from_commit
 
         for record in self._reader.records(("commit",)):
             about = record.metadata or {}
@@ -190,7 +191,7 @@ class Learning(Working):
 
     def checkpoint(self, text: str, **said: Any) -> Checkpoint:
         """Keep a checkpoint; when enough of what was kept is new, memories are drawn from it."""
-        from kinen.sources.findings import from_checkpoint
+        from kinen.consolidation.findings import from_checkpoint
 
         made = super().checkpoint(text, **said)
         with contextlib.suppress(StoreError):  # it is kept, whatever the journal is like
@@ -236,8 +237,8 @@ class Learning(Working):
         """What was drawn, newest first; with `hidden`, what is no longer shown instead."""
         from kinen.journal import learn, reading
 
-        if type and type not in TYPES:
-            raise QueryError(f"no type {type!r}", "use one of " + ", ".join(TYPES))
+        if type and type not in MEMORY_TYPES:
+            raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))
         if not self._journal.exists:
             return []
         db = self._journal.db

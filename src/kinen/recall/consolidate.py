@@ -36,6 +36,7 @@ NEAR = 0.8
 """The cosine from which on vectors agree that two claims are the same."""
 _TOPIC = 12
 """Digits of an id that name its topic: memories on one topic begin alike."""
+_FACTS = frozenset({"insight", "lesson"})
 _ROUNDS = 9
 """How often folding begins again at most: two are usual."""
 
@@ -211,16 +212,26 @@ class _Shelf:
                 continue
             later = (book.last, other.derived_from) > (at, one.sources)
             newer, older = (book, mine) if later else (mine, book)
-            if _asked_again(one.topic, mine.learned, other) or opposed(older.claim, newer.claim):
+            if self._takes_back(one.topic, older, newer):
                 old = older.learned._replace(superseded_by=newer.learned.id)
                 self._books[old.id] = older._replace(learned=old)
                 if later:
                     return
 
+    def _takes_back(self, topic: str, older: _Book, newer: _Book) -> bool:
+        """Does the newer of two memories contradict the older?
+
+        A fact does so only if it denies the other: two answers may both be true.
+        """
+        opposite = opposed(older.claim, newer.claim)
+        if {older.learned.type, newer.learned.type} & _FACTS:
+            return opposite and older.claim.negative != newer.claim.negative
+        return opposite or _asked_again(topic, older.learned, newer.learned)
+
     def _rivals(self, mine: Learned, other: Learned) -> bool:
         """Whether two memories may take one another back: what one record says does not."""
         common = share(self._said[mine.content], self._said[other.content])
-        if mine.id == other.id or "insight" in (mine.type, other.type) or common >= HALF:
+        if mine.id == other.id or common >= HALF:
             return False
         return not {*mine.derived_from} & {*other.derived_from} or self._stale(other)
 

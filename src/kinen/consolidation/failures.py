@@ -1,7 +1,4 @@
-"""What a session came to: what its user decided, what its agent found out, what solved a problem.
-
-Nothing that kinen itself told the agent is a source, nor what the agent asked of kinen.
-"""
+"""Draws memories from commands that fail: what made one work, and what keeps failing."""
 
 from __future__ import annotations
 
@@ -9,69 +6,27 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.entries import Finding
-from kinen.injected import asks_kinen, is_kinen_tool, without_injected
+from kinen.injected import asks_kinen, is_kinen_tool
 from kinen.journal import events
-from kinen.journal.statements import LONGEST, statements
 from kinen.markdown.sentences import told
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kinen.entries import Observation, Summary
+    from kinen.entries import Observation
 
 OFTEN = 3
 """How many times something fails before it is more than bad luck."""
 
-_HEARD = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
-_MACHINE = re.compile(r"(?s)<([a-z][\w-]*)[^<>]*>.*?</\1>|^This session is being continued .*")
 _VARYING = re.compile(
     r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|\d+(?:\.\d+)*|(?:/[\w.@-]+){2,}", re.IGNORECASE
 )
 
 
-def from_session(
-    observations: Iterable[Observation], summary: Summary | None = None, strategy: str = "hybrid"
-) -> list[Finding]:
-    """What can be drawn from the observations of a capsule, in order, and from its summary."""
-    seen = [one for one in observations if not (one.redacted or one.forgotten_at or is_ours(one))]
-    found = [
-        Finding(type_, content, sure, (one.ref,), iso(one.ts / 1000))
-        for one in seen
-        for who in _HEARD[strategy]
-        if speaker(one) == who
-        for type_, sure, content in _said(who, one.content)
-    ]
-    if summary and summary.written and not (summary.redacted or summary.forgotten_at):
-        at = iso(summary.created_at / 1000)
-        for who in _HEARD[strategy]:
-            for type_, sure, content in _said(who, summary.content):
-                found.append(Finding(type_, content, sure, (summary.ref,), at))
-    return [*dict.fromkeys(found), *_solved(seen)]
-
-
-def speaker(one: Observation) -> str:
-    """Whose words an observation has: `user`, `assistant`, or nobody's."""
-    if one.kind == "message":
-        return str(one.provenance.get("role", "user"))
-    return "assistant" if one.kind in ("node_end", "node_output") else ""
-
-
-def is_ours(one: Observation) -> bool:
-    """Whether it tells of a use of kinen: what that gave is known already."""
-    return is_kinen_tool(events.string(one, "toolName")) or asks_kinen(events.command(one)) > 0
-
-
-def _said(who: str, text: str) -> Iterator[tuple[str, float, str]]:
-    """What a message states, as memories have it: a lesson is an insight."""
-    text = without_injected(text)
-    text = _MACHINE.sub("", text) if len(text) <= max(LONGEST.values()) else text
-    for statement in statements("user" if who == "user" else "assistant", text):
-        kind = "insight" if statement.kind == "lesson" else statement.kind
-        yield kind, statement.confidence, told("", statement.text)
-
-
-# Commands that fail
+def is_ours(event: Observation) -> bool:
+    """Is it a use of kinen? What that returned is known already."""
+    return is_kinen_tool(events.string(event, "toolName")) or asks_kinen(events.command(event)) > 0
 
 
 class _Trouble(NamedTuple):
@@ -92,7 +47,7 @@ class _Trouble(NamedTuple):
         return iso(self.failures[0].ts / 1000)
 
 
-def _solved(observations: Iterable[Observation]) -> Iterator[Finding]:
+def from_repeated(observations: Iterable[Observation]) -> Iterator[Finding]:
     """Commands that failed often and then worked, with nothing between but one other command."""
     open_: dict[str, _Trouble] = {}
     for one in observations:
@@ -107,7 +62,8 @@ def _solved(observations: Iterable[Observation]) -> Iterator[Finding]:
             was = open_.pop(command, None)
             if was and len(was.failures) >= OFTEN and len(was.since) == 1 and not was.edited:
                 text = f"`{command}` failed with `{was.error}` until `{was.since[0]}` was run"
-                yield Finding("insight", told("", text), 0.75, (*was.refs, one.ref), was.at)
+                sources = (*was.refs, one.ref)
+                yield Finding("lesson", told("", text), 0.75, sources, was.at, capsule=one.capsule)
             open_ = {
                 name: trouble._replace(since=(*trouble.since, command))
                 for name, trouble in open_.items()

@@ -23,8 +23,6 @@ from kinen.markdown.sentences import (
     weight,
 )
 from kinen.sources.commits import read_message
-from kinen.sources.rounds import from_round
-from kinen.sources.sessions import from_events, from_session
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
     from kinen.entries import Checkpoint
     from kinen.sources.commits import Message
-
-__all__ = ["from_checkpoint", "from_commit", "from_events", "from_round", "from_session"]
 
 EXPLICIT, TOLD = 0.85, 0.7
 """How sure a checkpoint is that says nothing of it: one that states what it learned or decided,

@@ -1,0 +1,149 @@
+"""Draws memories from the summary that a client writes when it compacts a session.
+
+Such a summary has numbered sections. Errors and fixes, problem solving and technical concepts are
+sources; what was asked, what is pending and what is being worked on are not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kinen.consolidation.kinds import Verdict, classify
+from kinen.consolidation.prose import Sentence, read_sentences
+from kinen.consolidation.wording import LONGEST, capitalized, is_sound, standalone, without_opening
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FIXED = 0.85
+STATED = 0.75
+_SECTION = re.compile(
+    r"^ {0,3}(?:#{1,4} {1,3})?(?:\d{1,2}[.)] {1,3})?\*{0,2}(?P<title>[A-Z][A-Za-z ,/&-]{3,60}?)"
+    r"\*{0,2}:?\*{0,2}$"
+)
+_ITEM = re.compile(r"^ {0,8}(?:[-*+•]|\d{1,2}[.)]) {1,4}(?P<text>\S.*)$")
+_ERRORS = re.compile(
+    r"errors?(?: and| &|/)? ?(?:fixes|solutions)?|bugs? (?:and fixes|fixed)", re.IGNORECASE
+)
+_SOLVED = re.compile(r"problem[- ]solving|solved problems|lessons?(?: learned)?", re.IGNORECASE)
+_CHOICES = re.compile(
+    r"(?:key |technical |design |architectural |important )*(?:decisions?|choices)(?: made)?",
+    re.IGNORECASE,
+)
+_CONCEPTS = re.compile(
+    r"key technical concepts|technical (?:concepts|context|details)", re.IGNORECASE
+)
+_UNSOLVED = re.compile(
+    r"\b(?:need(?:s)? to be (?:fixed|done)|not yet|still (?:fail|open|broken|need)|in progress"
+    r"|pending"
+    r"|unresolved|to be (?:fixed|decided)|todo|\(current\)|currently)\b",
+    re.IGNORECASE,
+)
+_CORRECTION = re.compile(
+    r"^(?:user (?:feedback|correction|request)|error|issue|problem|fix)(?: \d{1,2})?"
+    r"(?: [–—-]{1,2} |: )",
+    re.IGNORECASE,
+)
+"""What the label of an item says of itself, before what it is about."""
+_FIRST_PERSON = re.compile(r"\bI (?=[a-z])")
+_CONCLUSION = re.compile(
+    r"\b(?:fix(?:ed|es)?|resolved|solved|solution|workaround|replaced|switched|changed|added|used"
+    r"|updated|removed|rewrote|moved|corrected|established|set up|passing|required)\b",
+    re.IGNORECASE,
+)
+_TEACHES = re.compile(
+    r"\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer|never|always"
+    r"|cannot|can't|doesn't|does not|workaround|by default)\b",
+    re.IGNORECASE,
+)
+
+
+def sections(summary: str) -> dict[str, str]:
+    """The sections of a summary by their titles in small letters."""
+    parts: dict[str, list[str]] = {}
+    title = ""
+    for line in summary.splitlines():
+        head = _SECTION.match(line)
+        if head and not (line.startswith("   ") and not line.lstrip().startswith("#")):
+            title = head["title"].strip().lower()
+        elif title:
+            parts.setdefault(title, []).append(line)
+    return {name: "\n".join(lines) for name, lines in parts.items()}
+
+
+def from_compaction(summary: str) -> Iterator[tuple[Verdict, str]]:
+    """The memories that a compaction summary holds, each with its kind."""
+    for title, text in sections(summary).items():
+        if _ERRORS.fullmatch(title):
+            yield from _errors(text)
+        elif _SOLVED.fullmatch(title):
+            yield from _items(text, Verdict("lesson", STATED))
+        elif _CHOICES.fullmatch(title):
+            yield from _items(text, Verdict("decision", STATED))
+        elif _CONCEPTS.fullmatch(title):
+            yield from _concepts(text)
+
+
+def _entries(text: str) -> Iterator[str]:
+    """The items of a list, nested ones and continued lines joined to the one above them."""
+    entry: list[str] = []
+    outer = -1
+    for line in text.splitlines():
+        item = _ITEM.match(line)
+        depth = len(line) - len(line.lstrip())
+        if item and (outer < 0 or depth <= outer):
+            outer = depth
+            if entry:
+                yield " ".join(entry)
+            entry = [item["text"]]
+        elif line.strip() and entry:
+            piece = item["text"] if item else line.strip()
+            if entry[-1][-1] not in ".:;!?":
+                entry[-1] += "."
+            entry.append(piece)
+    if entry:
+        yield " ".join(entry)
+
+
+def _errors(text: str) -> Iterator[tuple[Verdict, str]]:
+    """`**Problem**: what it was. Fixed by …` as one lesson."""
+    for entry in _entries(text):
+        found = list(read_sentences(entry))
+        if not found or _UNSOLVED.search(entry):
+            continue
+        lesson = _condensed(found[0].label, [sentence.text for sentence in found])
+        if lesson and _CONCLUSION.search(lesson) and is_sound(lesson):
+            yield Verdict("lesson", FIXED), capitalized(lesson)
+
+
+def _condensed(label: str, texts: list[str]) -> str:
+    """A problem and its fix in the length of a memory: label, cause, and the last sentence."""
+    texts = [_FIRST_PERSON.sub("the agent ", without_opening(text)) for text in texts]
+    label = _CORRECTION.sub("", label)
+    head = f"{label}: " if label else ""
+    for some in (texts, [texts[0], texts[-1]], [texts[-1]], [texts[0]]):
+        lesson = head + " ".join(capitalized(text) for text in dict.fromkeys(some))
+        if len(lesson) <= LONGEST and _CONCLUSION.search(lesson):
+            return lesson
+    return ""
+
+
+def _items(text: str, verdict: Verdict) -> Iterator[tuple[Verdict, str]]:
+    for entry in _entries(text):
+        for sentence in read_sentences(entry):
+            if _UNSOLVED.search(sentence.text):
+                continue
+            own = classify(Sentence(sentence.text, heading=""), "assistant", closing=True)
+            memory = standalone(sentence, directive=True)
+            if memory and (own or _CONCLUSION.search(memory)):
+                yield own or verdict, memory
+
+
+def _concepts(text: str) -> Iterator[tuple[Verdict, str]]:
+    for entry in _entries(text):
+        for sentence in read_sentences(entry):
+            memory = standalone(sentence, directive=True)
+            if memory and _TEACHES.search(memory) and not _UNSOLVED.search(memory):
+                own = classify(Sentence(sentence.text), "assistant", closing=True)
+                yield own or Verdict("insight", STATED), memory

@@ -1,0 +1,337 @@
+"""Draws memories from a session: its messages, and failures that were fixed.
+
+Only what user and agent say in their own words is a source. Pasted text, plans that nobody
+accepted, and what kinen itself told the agent are not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kinen.consolidation.compactions import from_compaction, sections
+from kinen.consolidation.failures import from_repeated, is_ours
+from kinen.consolidation.kinds import classify
+from kinen.consolidation.mentions import files_in, symbols_in
+from kinen.consolidation.prose import read_sentences
+from kinen.consolidation.wording import capitalized, is_sound, standalone
+from kinen.entries import Finding
+from kinen.injected import own_words, without_reminders
+from kinen.journal import events
+from kinen.recall.claims import claim, overlap
+from kinen.text import excerpt, iso, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kinen.consolidation.kinds import Verdict
+    from kinen.consolidation.prose import Sentence
+    from kinen.entries import Observation, Summary
+    from kinen.recall.claims import Claim
+
+LONGEST = {"user": 4_000, "assistant": 12_000}
+"""Characters of a message; a longer one was pasted or generated."""
+SHORT = 300
+"""Characters of a prompt up to which it need not address anybody to be its author's own."""
+RECENT = 12
+"""Observations after a failure within which a message may explain it."""
+AROUND = 30
+"""Observations after a message whose edits belong to what it says."""
+MOST_EDITS = 4
+SHARED_TERMS = 2
+"""Words that an explanation has in common with the error that it explains."""
+ERROR = 120
+"""Characters of an error in a memory."""
+NEARLY = 0.75
+"""The share of the fewer terms from which on two statements of one session are the same."""
+EXPLAINED = 0.8
+AGREED = 0.85
+"""How sure what stands under a heading of decisions is."""
+_ROLES = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
+_PLAN = re.compile(r"<proposed_plan>|^#{1,3} (?:[\w ]{0,40} )?plan\b", re.IGNORECASE | re.MULTILINE)
+_GIVEN_PLAN = re.compile(
+    r"(?:please )?(?:implement|execute|carry out|follow|build|do) (?:this|the)(?: following)?"
+    r"(?: \w+)? plan\b",
+    re.IGNORECASE,
+)
+_ACCEPTANCE = re.compile(
+    r"(?:yes|yep|yeah|ok|okay|sure|go|lgtm|perfect|great|good|approved?|proceed|do it|sounds good"
+    r"|ship it|please implement|implement|continue|looks good)\b",
+    re.IGNORECASE,
+)
+_PASTED = re.compile(
+    r"^(?:diff --git|@@ |\+{3} |-{3} a/|traceback|\s{0,4}at \S+ ?\(|\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+    r"|\[?(?:info|warn|warning|error|debug)\b\]?[: ]|[|>] |error:|you are )",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(
+    r"\b(?:i|i'm|i'd|we|we're|you|your|please|let's|lets|my|our|me|us)\b|^(?:implement|add|fix|make"
+    r"|create|update|remove|build|write|change|use|refactor|review|continue)\b",
+    re.IGNORECASE,
+)
+"""Words of somebody who speaks to the agent; a review or a log has none."""
+_NEED = re.compile(
+    r"^(?:(?:so|now|ok|and|also),? )?(?:i|we)? ?(?:just )?(?:need|have) to "
+    r"(?P<what>[a-z].{10,240})$",
+    re.IGNORECASE,
+)
+_LACK = re.compile(
+    r"^(?:need|needs|missing|forgot|wrong|the missing) (?P<what>.{10,200})$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said, and its place among the observations of the session."""
+
+    place: int
+    role: str
+    text: str
+    event: Observation
+    closing: bool
+    """Is it the last message before the user speaks again, or before the end?"""
+
+
+@dataclass(slots=True)
+class Failure:
+    """A command that failed, and what was said and done until it succeeded."""
+
+    place: int
+    event: Observation
+    terms: frozenset[str]
+    explanations: list[tuple[Sentence, Message]] = field(default_factory=list)
+    edits: list[str] = field(default_factory=list)
+    commands: int = 0
+    """Other commands that succeeded since."""
+
+
+def from_session(
+    observations: Iterable[Observation],
+    summaries: Sequence[Summary] = (),
+    strategy: str = "hybrid",
+) -> list[Finding]:
+    """What can be drawn from a session: its observations in order, and summaries written of it."""
+    events_ = [
+        one for one in observations if not (one.redacted or one.forgotten_at or is_ours(one))
+    ]
+    roles = _ROLES[strategy]
+    messages = read_messages(events_, roles)
+    findings = [finding for message in messages for finding in _stated(message, events_)]
+    findings += _fixed(events_, {one.place: one for one in messages if one.role == "assistant"})
+    for summary in summaries:
+        if summary.written and not (summary.redacted or summary.forgotten_at):
+            findings += _summarized(summary, roles)
+    return [*distinct(dict.fromkeys(findings)), *from_repeated(events_)]
+
+
+def _summarized(summary: Summary, roles: Sequence[str]) -> Iterator[Finding]:
+    """What a summary holds that a client, an agent or a person wrote."""
+    if "assistant" in roles and sections(summary.content):
+        stated = from_compaction(summary.content)
+    else:
+        stated = (one for role in roles for one in statements_of(summary.content, role))
+    for verdict, text in stated:
+        yield Finding(
+            verdict.kind,
+            text,
+            verdict.confidence,
+            (summary.ref,),
+            iso(summary.created_at / 1000),
+            capsule=summary.capsule,
+            files=files_in(text),
+            symbols=symbols_in(text),
+        )
+
+
+def distinct(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings of one session without those that say nearly the same.
+
+    Of two the surer is kept, else the later; it names the sources of both.
+    """
+    chosen: list[tuple[Finding, Claim]] = []
+    for one in findings:
+        own = claim(one.content)
+        twin = next((n for n, (_, other) in enumerate(chosen) if _is_same(own, other)), None)
+        if twin is None:
+            chosen.append((one, own))
+            continue
+        known, other = chosen[twin]
+        better, worse = (known, one) if known.confidence > one.confidence else (one, known)
+        sources = tuple(dict.fromkeys((*better.sources, *worse.sources)))
+        files = tuple(dict.fromkeys((*better.files, *worse.files)))
+        kept = better._replace(sources=sources, files=files)
+        chosen[twin] = (kept, own if better is one else other)
+    return [one for one, _ in chosen]
+
+
+def _is_same(one: Claim, other: Claim) -> bool:
+    numbers = [{term for term in each.terms if term.isdigit()} for each in (one, other)]
+    return (
+        one.negative == other.negative
+        and numbers[0] == numbers[1]
+        and not (one.rejected & other.terms or other.rejected & one.terms)
+        and overlap(one, other) >= NEARLY
+    )
+
+
+def read_messages(observations: Sequence[Observation], roles: Sequence[str]) -> list[Message]:
+    """The messages in their authors' own words; pasted ones and unaccepted plans are left out."""
+    spoken = [(place, role) for place, one in enumerate(observations) if (role := speaker(one))]
+    messages = []
+    for number, (place, role) in enumerate(spoken):
+        event = observations[place]
+        following = spoken[number + 1] if number + 1 < len(spoken) else None
+        closing = role == "assistant" and (following is None or following[1] == "user")
+        text = own_words(event.content) if role == "user" else without_reminders(event.content)
+        answer = observations[following[0]].content if following and following[1] == "user" else ""
+        if role in roles and not is_pasted(text, role) and _is_held(text, role, answer):
+            messages.append(Message(place, role, text, event, closing))
+    return messages
+
+
+def speaker(event: Observation) -> str:
+    """Whose words an observation has: `user`, `assistant`, or nobody's."""
+    if event.kind == "message":
+        return events.role(event) or ""
+    return "assistant" if event.kind in ("node_end", "node_output") else ""
+
+
+def is_pasted(text: str, role: str) -> bool:
+    """Is a message, by its length or its lines, something that was copied into the session?"""
+    if len(text) > LONGEST["assistant" if role != "user" or _GIVEN_PLAN.match(text) else "user"]:
+        return True
+    lines = [line for line in text.splitlines() if line.strip()]
+    if role != "user" or not lines:
+        return False
+    foreign = sum(bool(_PASTED.match(line)) for line in lines)
+    addressed = len(text) <= SHORT or _ADDRESS.search(text)
+    return foreign * 4 > len(lines) or bool(_PASTED.match(lines[0])) or not addressed
+
+
+def _is_held(text: str, role: str, answer: str) -> bool:
+    """Does a message stand for what is done? A plan does if the user accepted it."""
+    if role == "user" or not _PLAN.search(text):
+        return True
+    return bool(_ACCEPTANCE.match(answer.strip())) and len(answer) < LONGEST["user"]
+
+
+def _stated(message: Message, observations: Sequence[Observation]) -> Iterator[Finding]:
+    edits = _edits_after(observations, message.place) if message.role == "assistant" else ()
+    for verdict, text in statements_of(message.text, message.role, closing=message.closing):
+        if verdict.tentative and not edits:
+            continue
+        yield finding(verdict.kind, text, verdict.confidence, message.event, files=edits)
+
+
+def statements_of(text: str, role: str, *, closing: bool = True) -> Iterator[tuple[Verdict, str]]:
+    """What a text states, each as a sentence that stands alone, with its kind."""
+    planned = role == "user" and bool(_GIVEN_PLAN.match(text))
+    for sentence in read_sentences(text):
+        verdict = classify(sentence, role, closing=closing, planned=planned)
+        if not verdict:
+            continue
+        directive = role == "user" or verdict.confidence >= AGREED
+        statement = standalone(sentence, directive=directive)
+        if statement and verdict.excluded:
+            statement = f"Not included: {statement}"
+        if statement:
+            yield verdict, statement
+
+
+def finding(
+    kind: str,
+    text: str,
+    confidence: float,
+    *sources: Observation,
+    files: Sequence[str] = (),
+) -> Finding:
+    """A finding with the files and symbols that its text names, and those of the edits around."""
+    first = sources[0]
+    named = files_in(text)
+    return Finding(
+        kind,
+        text,
+        confidence,
+        tuple(dict.fromkeys(source.ref for source in sources)),
+        iso(first.ts / 1000),
+        capsule=first.capsule,
+        files=tuple(dict.fromkeys((*named, *files))),
+        symbols=symbols_in(text),
+    )
+
+
+def _edits_after(observations: Sequence[Observation], place: int) -> tuple[str, ...]:
+    """The files that are edited after a message, before the user speaks again."""
+    paths: dict[str, None] = {}
+    for event in observations[place + 1 : place + 1 + AROUND]:
+        if speaker(event) == "user" or len(paths) >= MOST_EDITS:
+            break
+        if event.kind == "file_diff":
+            paths.update(dict.fromkeys(events.files(event)))
+    return tuple(paths)[:MOST_EDITS]
+
+
+def _fixed(observations: Sequence[Observation], messages: dict[int, Message]) -> Iterator[Finding]:
+    """What explains a failure that was followed by an edit or a command, and then by success."""
+    open_failures: dict[tuple[str, ...], Failure] = {}
+    for place, event in enumerate(observations):
+        message = messages.get(place)
+        if message:
+            for failure in open_failures.values():
+                _explain(failure, message)
+        elif event.kind == "file_diff" and not events.failed(event):
+            for failure in open_failures.values():
+                failure.edits += events.files(event)
+        elif events.command(event) and not is_ours(event):
+            name = events.deeds(event)
+            if events.failed(event):
+                if not events.looks_around(event):
+                    known = frozenset(terms(f"{events.command(event)} {_tail(event)}", 400))
+                    open_failures[name] = Failure(place, event, known)
+                continue
+            for key in [key for key in open_failures if set(key) & set(name)]:
+                yield from _lessons(open_failures.pop(key), event)
+            for failure in open_failures.values():
+                failure.commands += 1
+
+
+def _tail(event: Observation) -> str:
+    text = events.body(event)
+    return text[:4_000] + " " + text[-8_000:]
+
+
+def _explain(failure: Failure, message: Message) -> None:
+    if message.place - failure.place > RECENT:
+        return
+    for sentence in read_sentences(message.text):
+        shared = failure.terms & set(terms(sentence.text))
+        if len(shared) >= SHARED_TERMS:
+            failure.explanations.append((sentence, message))
+
+
+def _lessons(failure: Failure, success: Observation) -> Iterator[Finding]:
+    """What was said between a failure and the success, where something was changed for it."""
+    if not (failure.edits or failure.commands):
+        return
+    files = tuple(dict.fromkeys(failure.edits))[:MOST_EDITS]
+    for sentence, message in failure.explanations[:3]:
+        text = _lesson(sentence, failure.event)
+        if text:
+            sources = (message.event, failure.event, success)
+            yield finding("lesson", text, EXPLAINED, *sources, files=files)
+
+
+def _lesson(sentence: Sentence, event: Observation) -> str:
+    """An explanation as a lesson: by itself, or with the error where it only says what was done."""
+    need = _NEED.match(sentence.text) or _LACK.match(sentence.text)
+    if not need:
+        text = standalone(sentence)
+        return text if classify(sentence, "assistant") else ""
+    error = excerpt(events.named_error(event), ERROR).replace("`", "'").strip()
+    program = next(iter(events.programs(events.command(event))), "")
+    if not error or not program:
+        return ""
+    remedy = need["what"] if need.re is _NEED else sentence.text
+    text = f"`{program}` failed with `{error}`: {remedy}"
+    return capitalized(text) if is_sound(text) else ""

@@ -1,0 +1,195 @@
+"""Tells what kind of memory a sentence is: decision, lesson, pattern or insight.
+
+- decision: a choice, with its reason or with what was turned down for it;
+- lesson: learned the hard way: a cause that was found, a fix after a failure, a known bug;
+- pattern: how things are done here: always, never, must, the convention;
+- insight: a fact about the system: what it requires, cannot do, or why it works as it does.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from kinen.consolidation.prose import Sentence
+
+Kind = Literal["decision", "pattern", "insight", "lesson"]
+
+_CHOICE = (
+    r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|opted|settled)\b"
+    r"|\b(?:was|were|has been) (?:decided|agreed|chosen)\b|\bis the chosen\b"
+    r"|\bdeliberate(?:ly)?\b|\bintentional(?:ly)?\b|\bon purpose\b|\bby design\b"
+    r"|\b(?:use[sd]?|using|chose|choose|keep|keeps|kept|keeping|switched|switch|moved|move|replaced"
+    r"|replace|replaces|prefer|prefers|preferred|store[sd]?|put|stays?|remains?"
+    r"|rename[sd]?|default(?:s|ed)?)\b.{0,160}"
+    r"\b(?:instead of|rather than|in favou?r of|to avoid)\b"
+    r"|\b(?:instead of|rather than|in favou?r of)\b.{3,160}\b(?:because|since|so that|to avoid)\b"
+    r"|\bprefer(?:s|red)? .{2,60} over\b"
+    r"|\b(?:kept|left|stays?|remains?)\b.{1,160}\b(?:because|so that|so we|to avoid)\b"
+    r"|\b(?:kept|existing|current) .{0,20}behaviou?r\b"
+    r"|\b(?:is|are|stays?|remains?) (?:off|on|disabled|enabled|opt-in|opt-out) by default\b"
+    r"|\bnot (?:to )?enabled? .{0,60}by default\b"
+    r"|\b(?:is|are|was|would be) (?:overkill|too heavy|over-?engineer\w*|not worth|premature)\b"
+    r"|\b(?:out of scope|not included|skipped|deferred)\b.{2,160}"
+    r"\b(?:because|since|so that|to avoid)\b"
+)
+_LIMIT = (
+    r"\b(?:throttled|limited|capped|debounced|restricted|truncated|rounded|expires?|times? out)\b"
+    r".{0,60}\d|\b(?:max(?:imum)?|at most|no more than|once per|every) .{0,20}\d+ ?\w{0,12}\b"
+    r".{0,40}"
+    r"\b(?:per|each|by default)\b"
+)
+_USER_CHOICE = (
+    r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to| should)) (?:not )?"
+    r"(?:use|go with|stick (?:with|to)|keep|drop|switch to|move to|adopt|avoid|support|default to"
+    r"|standardi[sz]e|rename|store|target|make|call|treat|require|remove|skip)\b"
+    r"(?! (?:going|it\b|working|sure|an? commit|a pr))"
+    r"|\bwe(?:'re| are) (?:going with|sticking with|moving to|dropping)\b"
+    r"|^use (?=\S.{0,200} (?:instead of|rather than|not) )"
+    r"|\bwe (?:don'?t|do not) (?:need|want|support|care about|have to)\b"
+)
+_DUTY = (
+    r"\b(?:must|should) (?:not|never|always|only)\b|\bmustn't\b|\bshouldn't\b"
+    r"|\b(?:must|has to|have to) (?:be|have|use|go|come|stay|match|include|pass|run|live|start|end"
+    r"|keep|contain|exist|deploy|normalize|return)\b"
+    r"|\b(?:by|the|our|a) (?:\w+ )?convention\b|\b(?:from now on|going forward|at all times"
+    r"|under no circumstances)\b"
+    r"|^(?:always|never) [a-z]"
+)
+_RULE = (
+    _DUTY + r"|(?:[,;:–—] |\b(?:please|and|but|so|or|to|we|instead) )"
+    r"(?:always|never) (?!(?:mind|been|seen|had|did|was|is|are|got|gets|said|asked|thought|knew"
+    r"|happen|happens|want|wants|fails?|failed|even|called|used)\b)(?=[\w`])"
+)
+_PREFERENCE = r"\b(?:i|we)(?:'d| would)? (?:strongly |much |greatly )?(?:prefer|value|rather)\b"
+_CAUSE = (
+    r"\broot cause (?:is|was|:)|\bturn(?:s|ed) out\b|\b(?:was|were|is|are|been) caused by\b"
+    r"|(?:^|[,;:–—] )the (?:(?:actual|real|underlying|main) )?(?:issue|problem|bug|cause|culprit"
+    r"|reason)(?: here| now)?(?: is|'s| was| were)\b"
+    r"(?! (?:to|in|with|on|at|fixed|gone|solved|resolved)\b)"
+    r"|\b(?:an?|the) (?:known|documented|long-standing) (?:\w+ ){0,3}"
+    r"(?:bug|issue|conflict|limitation|problem|quirk)\b"
+    r"|\b(?:fail(?:s|ed|ing)?|br(?:oke|eaks|oken)|crash(?:es|ed)?|hangs?|hung|errors|errored"
+    r"|(?:was|were) rejected|rejected|refused|prevented|conflicted|blocked)\b.{0,160}"
+    r"\b(?:because|due to|since (?!v?\d)|as soon as)\b"
+    r"|\bbecause\b.{3,160}\b(?:failed|crashed|broke|was rejected|timed out|never (?:ran|reached))\b"
+    r"|, so .{3,160}\b(?:crashe[sd]|fails|breaks|rejects|errors)\b"
+    r"|\bfailed\b.{0,160}\b(?:could not|couldn't|cannot|can't|not found|missing)\b"
+    r"|\b(?:fixed|solved|resolved|worked around) (?:it )?(?:by|with)\b|\bgotcha\b"
+    r"|\bworkaround (?:is|for)\b"
+)
+_FACT = (
+    r"\b(?:doesn't|does not|don't|do not|cannot|can't|won't|isn't|is not|aren't|are not) "
+    r"(?:\w+ ){0,2}(?:support(?:ed)?|allow(?:ed)?|permit(?:ted)?|work|accept|access|persist"
+    r"|compatible|available|thread-safe|safe|reachable|enforced|tracked)\b"
+    r"|\b(?:is|are|was) (?:unsupported|incompatible)\b"
+    r"|\bonly works?\b|\bworks? (?:only|because)\b"
+    r"|\brequires?\b.{2,160}\b(?:because|since|otherwise)\b|\b(?:is|are) required (?:for|to|by)\b"
+    r"|\bmust\b.{2,120}\b(?:because|since|otherwise|or else|before)\b"
+    r"|\bfalls? back to\b.{2,120}\b(?:when|if|unless)\b"
+    r"|\b(?:RFC \d{3,5}|(?:[A-Z]\w+(?:'s)? |the \w* ?)(?:spec|docs|documentation))\b.{0,30}"
+    r"\b(?:says?|defines?|requires?|states?|confirms?)\b"
+)
+_FLAGS = re.IGNORECASE
+_ROLES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
+    "user": [
+        ("pattern", 0.85, re.compile(_RULE, _FLAGS)),
+        ("pattern", 0.8, re.compile(_PREFERENCE, _FLAGS)),
+        ("decision", 0.85, re.compile(f"{_CHOICE}|{_USER_CHOICE}", _FLAGS)),
+        (
+            "insight",
+            0.85,
+            re.compile(r"^(?:\w+,? )?(?:remember|(?:keep|bear) in mind|for the record)\b", _FLAGS),
+        ),
+    ],
+    "assistant": [
+        ("lesson", 0.8, re.compile(_CAUSE, _FLAGS)),
+        ("decision", 0.75, re.compile(_CHOICE, _FLAGS)),
+        ("pattern", 0.75, re.compile(_DUTY, _FLAGS)),
+        ("insight", 0.7, re.compile(_FACT, _FLAGS)),
+    ],
+}
+_CLOSING: list[tuple[Kind, float, re.Pattern[str]]] = [
+    ("decision", 0.75, re.compile(_LIMIT, _FLAGS)),
+    ("insight", 0.7, re.compile(r"^(?:The )?(?:`|\w+[A-Z\d]).{10,}\bbecause\b")),
+]
+"""What counts only in the last message of a turn."""
+_REASON = re.compile(r"\b(?:to avoid|so that|because|since|instead of|rather than)\b", _FLAGS)
+_VERB = re.compile(
+    r"\b(?:is|are|was|will|has|have|does|uses?|stays?|remains?|must|only|no|not|never|instead|because"
+    r"|so|default|keeps?|prefer|shows?|requires?|selects?|goes|gets|runs?|returns?|without)\b",
+    re.IGNORECASE,
+)
+_CONCRETE = re.compile(r"`|\d|(?<=[a-z,;] )[A-Z][A-Za-z]+|\b[A-Z]{2,}\b|\w_\w|[a-z][A-Z]")
+"""Signs that a sentence speaks of something in particular: code, numbers, names."""
+DECISIONS = re.compile(
+    r"(?:(?:\w+ ){0,3}(?:decisions?|choices)(?: made| taken| locked)?(?: \w+){0,4}"
+    r"|(?:\w+ ){0,2}assumptions(?: and defaults)?|(?:key |design |hard )?constraints|non-?goals"
+    r"|what we (?:decided|agreed).{0,30}|agreed (?:behaviou?r|approach|design)|locked(?: in)?"
+    r"|why (?:this|we) (?:approach|design|chose .{1,40})"
+    r"|(?:explicitly |what(?:'s| is) )?(?:not included|excluded).{0,60})",
+    re.IGNORECASE,
+)
+"""Headings under which every item is a decision."""
+_EXCLUDED = re.compile(
+    r"^(?:(?:explicitly|what's|what is) )?(?:not included|excluded|non-?goals)", re.IGNORECASE
+)
+_GUESS = re.compile(
+    r"\b(?:issue|problem|bug|cause|culprit|reason)(?: here| now)?(?: is|'s)$", re.IGNORECASE
+)
+_LESSONS = re.compile(
+    r"(?:root causes?|the cause|what (?:went wrong|broke)|lessons?(?: learned)?|gotchas?"
+    r"|why (?:it|this) (?:failed|broke|happened)|errors? and fixes|what was wrong)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What kind of memory a sentence would be, and how sure that is."""
+
+    kind: Kind
+    confidence: float
+    cue: str = ""
+
+    @property
+    def tentative(self) -> bool:
+        """Is it a cause in the present tense? That is a guess until something is changed for it."""
+        return self.kind == "lesson" and bool(_GUESS.search(self.cue))
+
+    @property
+    def excluded(self) -> bool:
+        """Is it listed among what was decided not to be done?"""
+        return self.kind == "decision" and bool(_EXCLUDED.search(self.cue))
+
+
+def classify(
+    sentence: Sentence, role: str, *, closing: bool = True, planned: bool = False
+) -> Verdict | None:
+    """The kind of memory that a sentence states; None if it states none.
+
+    `closing` says that it is of the last message of a turn: what is explained there was found out.
+    `planned` says that it is of a plan that the user handed over: what has a reason was decided.
+    """
+    text = sentence.text
+    title = (sentence.lead or sentence.heading).strip(" :")
+    if sentence.listed and DECISIONS.fullmatch(title):
+        return Verdict("decision", 0.85, title) if _VERB.search(text) or sentence.label else None
+    concrete = role == "user" or bool(_CONCRETE.search(text))
+    for kind, confidence, rule in _ROLES[role]:
+        match = rule.search(text)
+        if match and (concrete or kind in ("lesson", "decision")):
+            return Verdict(kind, confidence, match[0])
+    if role == "assistant" and _LESSONS.fullmatch(sentence.label) and not sentence.before:
+        return Verdict("lesson", 0.75, sentence.label)
+    if role == "assistant" and closing and concrete:
+        for kind, confidence, rule in _CLOSING:
+            if rule.search(text):
+                return Verdict(kind, confidence)
+        if _LESSONS.fullmatch(title) and not sentence.listed:
+            return Verdict("lesson", 0.75, title)
+    if planned and sentence.listed and _REASON.search(text):
+        return Verdict("decision", 0.8)
+    return None

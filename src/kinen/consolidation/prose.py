@@ -1,0 +1,92 @@
+"""Takes a message apart: its sentences, each with the heading, label and sentence before it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kinen.markdown.sentences import parsed, plain, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST_LABEL = 80
+"""Characters of the label of a list item, or of a line that only announces what follows."""
+_BOLD_LINE = re.compile(r"\*\*([^*\n]{1,120})\*\*:?$")
+_LABEL = re.compile(
+    r"\*\*(?P<label>[^*\n]{1,120})(?:\*\*\s{0,3}[:–—-]{1,2}\s{1,3}|:\*\*\s{1,3}|\*\*\s(?=\())"
+)
+_TICK = re.compile(r"\[[ xX]\]\s+")
+_NUMBER = re.compile(r"^(?:step |phase |part )?\d{1,2}(?:\.\d{1,2})?[.):]?\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence as plain text, with what a reader has seen just before it."""
+
+    text: str
+    before: str = ""
+    """The sentence before it in the same paragraph."""
+    label: str = ""
+    """The bold words that its list item begins with."""
+    lead: str = ""
+    """The line that announces the list it stands in."""
+    heading: str = ""
+    listed: bool = False
+
+
+def read_sentences(markdown: str) -> Iterator[Sentence]:
+    """The sentences of a text in its own words: no code blocks, quotations or tables."""
+    heading = ""
+    lead = ""
+    apart = 0
+    in_heading = False
+    lists = 0
+    for token in parsed(markdown.replace("’", "'")):
+        if token.type in ("heading_open", "heading_close"):
+            in_heading = token.nesting > 0
+        elif token.type.startswith(("blockquote", "table")):
+            apart += token.nesting
+        elif token.type in ("bullet_list_open", "ordered_list_open"):
+            lists += 1
+        elif token.type in ("bullet_list_close", "ordered_list_close"):
+            lists -= 1
+        elif token.type == "inline" and not apart:
+            if in_heading:
+                heading = _NUMBER.sub("", plain(token.content))
+                lead = ""
+                continue
+            title = _title(token.content)
+            if title and not lists:
+                lead = title
+                continue
+            yield from _paragraph(token.content, heading, lead, listed=lists > 0)
+            if not lists:
+                lead = _announcement(token.content)
+
+
+def _title(paragraph: str) -> str:
+    """The words of a paragraph that is a heading in all but name: one bold line."""
+    bold = _BOLD_LINE.match(paragraph.strip())
+    return _NUMBER.sub("", plain(bold[1])).rstrip(":") if bold else ""
+
+
+def _announcement(paragraph: str) -> str:
+    """The last line of a paragraph if it announces what follows: it ends with a colon."""
+    last = plain(paragraph.rstrip().rpartition("\n")[2])
+    last = sentences(last)[-1] if last.endswith(":") else ""
+    return last.rstrip(":") if len(last) <= LONGEST_LABEL else ""
+
+
+def _paragraph(markdown: str, heading: str, lead: str, *, listed: bool) -> Iterator[Sentence]:
+    text = _TICK.sub("", markdown, count=1) if listed else markdown
+    bold = _LABEL.match(text)
+    label = ""
+    if bold and len(bold["label"]) <= LONGEST_LABEL:
+        label = plain(bold["label"]).rstrip(":")
+        text = text[bold.end() :]
+    before = ""
+    for sentence in sentences(text):
+        yield Sentence(sentence, before, label, lead, heading, listed)
+        before = sentence

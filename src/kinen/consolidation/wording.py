@@ -1,0 +1,260 @@
+"""Makes a sentence that stands alone, or nothing: what a reader without the context understands."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kinen.journal.statements import is_step
+from kinen.markdown.sentences import is_certain, stands_alone, weight
+
+if TYPE_CHECKING:
+    from kinen.consolidation.prose import Sentence
+
+SHORTEST = 40
+SHORTEST_RULE = 20
+LONGEST = 300
+"""Characters of a memory."""
+FEWEST_WORDS = 4
+"""Words outside of code that a memory has at least."""
+LEAST_WEIGHT = 4
+"""Words of a memory that say something, as `weight` counts them."""
+
+_QUOTATION = re.compile(r"[\"“][^\"“”]{1,300}[\"”]")
+_CODE = re.compile(r"`[^`]{1,300}`")
+_OPENING = re.compile(
+    r"^(?:(?:so|but|and|also|however|though|still|now|then|thus|therefore|hence|ok|okay|yes|yep"
+    r"|yeah|no|nope|right|well|actually|basically|essentially|indeed|great|good|perfect|excellent"
+    r"|done|fixed|correct|exactly|confirmed|unfortunately|fortunately|importantly|note|nb|important"
+    r"|warning|(?:one|another) (?:important )?(?:caveat|thing|note|detail|point)|caveat"
+    r"|in short|in summary|in other words|that said|as a result|good catch"
+    r"|good question|short answer|makes sense|i see|interesting|hmm|wait|ah|the key insight is"
+    r"|to be clear|for context|additionally|furthermore|moreover|meanwhile|finally|overall"
+    r"|because of this|remember|for the record|why|reason)\b(?:[,.!:;]| [–—-]{1,2}) {0,3}"
+    r"|(?:so|but|and|also|then|thus|therefore|hence|remember that|note that|keep in mind that"
+    r"|bear in mind that|please note that|that means|this means|which means|it means"
+    r"|(?:as )?it turn(?:s|ed) out(?: that)?|turn(?:s|ed) out(?: that)?|please) ){1,4}",
+    re.IGNORECASE,
+)
+_SHELL = re.compile(
+    r"^(?:the|an?) (?:(?:actual|real|underlying|main|core|only|remaining|other) ){0,2}"
+    r"(?:issue|problem|reason|catch|trick|point|fact|caveat|gotcha|difference)(?: here| now)?"
+    r"(?: is| was|'s) (?:that |because |simply |just ){0,2}(?!to\b|not\b|in\b|with\b|on\b|at\b)",
+    re.IGNORECASE,
+)
+_RESOLVED = re.compile(
+    r"^(?:this|that|it)(?:'s| is| was) (?P<what>(?:an? |the )?[^.;:–—]{0,50}?\b(?:bug|issue|problem"
+    r"|limitation|conflict|quirk|behaviou?r|restriction|requirement|convention|design|trade-?off))"
+    r"(?: [–—-]{1,2} |: )(?P<rest>\S.{25,})$",
+    re.IGNORECASE,
+)
+_NOUNS = (
+    r"(?:project|repo|repository|codebase|package|workspace|monorepo|machine|environment|app"
+    r"|application|service|site|team|org|organization|branch protection)"
+)
+_POINTS_BACK = re.compile(
+    rf"^(?:(?:it|they|he|she|them|these|those|such)\b|(?:this|that)\b(?! {_NOUNS}\b)"
+    r"|(?:here|there)(?:'s|\b)|both\b|neither\b|the (?:same|former|latter|above|following|first"
+    r"|second|third|last|other|next|previous|remaining|rest)\b"
+    r"|the (?:new|old|fix|change|test|failure|error"
+    r"|issue|problem|bug|solution|remaining|rest|result|output|plan|task|answer|approach|reason"
+    r"|root cause|cause|culprit|diff|commit|finding|comment|review|reviewer|user|only|following"
+    r"|current|check|code|function|file|script|command|line|value|second|helper|method|module|class"
+    r"|field|warning|message|migration|hook|build|branch|table|page|query|type|server|config)s?"
+    r"(?: (?:is|was|are|were|has|had|have|fails?|failed|pass\w*|now|still|also|needs?|should|will"
+    r"|would|can|could|does|did|doesn't|didn't|isn't|wasn't|uses?|itself|already|just|never|works?"
+    r"|looks?|shows?|says?|said|expects?|from|in|on)\b|,|:)"
+    r"|(?:fixed|solved|resolved|done|worked around|caused) (?:by|with|via)\b"
+    r"|(?:one|two|three|four|all|some|most|none|each|any)(?: \w+){0,2} (?:of (?:them|these|those)"
+    r"|here|above)\b|which\b|because\b|since\b|as\b(?! of)|instead\b|otherwise\b|same\b|likewise\b"
+    r"|(?:let's|we should|we'll) \w+ (?:it|them|this|that|these|those)\b"
+    r"|one (?:existing|other|more)\b"
+    r"|similarly\b|either\b|else\b)",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(
+    r"^the (?:root cause|cause|culprit|failure|bug|error|crash|problem|issue)s?"
+    r"(?: is| was|: | were)(?: caused by| due to)?\b",
+    re.IGNORECASE,
+)
+"""A cause is understood without what it caused."""
+_LOCAL = re.compile(
+    r"\b(?:above|below|as (?:mentioned|discussed|requested|noted|expected|shown)|you(?:'re|'ve|'ll"
+    r"|'d|r|rs)?|let me|let's see|i'm|i'll|i'd|i am|i will|i need|i can|i should|i want|my|me|mine"
+    r"|right now|at the moment|for now|currently|this (?:time|turn|session|conversation|message"
+    r"|pass|run|step|task|pr|commit|branch|change|review|round|finding|feature|file|function|test"
+    r"|one|error|approach|fix|issue|plan)|that (?:one|file|function|test|error|change|fix|issue"
+    r"|is why|was why|commit|branch|finding)|these (?:changes|tests|files|errors|two|findings)"
+    r"|those (?:changes|tests|files|errors|two)|(?:first|second|third|other|last) (?:finding"
+    r"|comment|point|item|issue|question|option|one)|previous(?:ly)?|earlier|again|yesterday|today"
+    r"|tomorrow|(?:two|three|both) (?:issues|problems|things|options|fixes)|next step|still need"
+    r"|the (?:prompt|instructions|skill|user|reviewer|plan (?:says|file|mode)|subagent|transcript))"
+    r"\b(?!-)",
+    re.IGNORECASE,
+)
+_OWN_CHOICE = re.compile(
+    r"^i(?:'ve| have| also| then| had){0,2} (?=(?:decided|chose|opted|kept|used|switched|left|put"
+    r"|replaced|moved|made)\b)",
+    re.IGNORECASE,
+)
+_OWN_DEED = re.compile(r"^(?:i|i've)\b", re.IGNORECASE)
+_RANKED = re.compile(
+    r"^(?:critical|high|medium|low|p[0-3]|blocker|major|minor|nit)(?:/\w{1,10})?"
+    r"(?: \([^)]{1,30}\))?"
+    r"(?: [–—-])?:? ",
+    re.IGNORECASE,
+)
+"""How the findings of a review begin."""
+_OPEN_POINT = re.compile(
+    r"^(?:not (?:done|yet|included)|next(?: steps?)?|to-?do|pending|remaining|open|blocked|follow"
+    r"[- ]?ups?|question|status|title|result|verification|validation|tests?|files?|commits?|branch)"
+    r"\b[^:]{0,30}:",
+    re.IGNORECASE,
+)
+_EMPTY_LABEL = re.compile(
+    r"(?:fix(?:ed)?|note|result|why|cause|root cause|reason|problem|issue|solution|important"
+    r"|summary"
+    r"|changed?|updated?|added|removed|what|how|impact|details?|one caveat|caveat|bug|error|finding"
+    r"|observation|conclusion|answer|yes|no|done|status|key point"
+    r"|user (?:feedback|correction).{0,20}"
+    r"|rationale|decision|severity|(?:step|phase|task|option|item|part) \w{1,3})",
+    re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"^(?:add|fail|fall|leave|probe|decide|keep|use|require|return|make|update|remove|set|run|create|ensure"
+    r"|support|show|send|validate|replace|reject|accept|don't|do not|do|move|merge|deploy|rename"
+    r"|document|treat|prefer|expose|extend|emit|write|change|fix|split|consider|implement|preserve"
+    r"|retain|avoid|introduce|define|build|check|verify|test|skip|drop|store|pass|call|start|stop"
+    r"|put|let|tighten|normalize|plan|switch|allow|map|mark|log|read|parse|wrap|apply|enforce|open"
+    r"|close|delete|include|exclude|provide|give|render|convert|generate|register|wire|refactor"
+    r"|re-?\w+|never|always)\b(?! (?:is|are|was|were)\b)",
+    re.IGNORECASE,
+)
+"""A sentence in the imperative: of an agent it is a proposal."""
+_CHANGE = re.compile(
+    r"^(?:removed|added|updated|simplified|documented|wired|renamed|extracted|refactored|cleaned"
+    r"|adjusted|changed|implemented|created|introduced|converted|made|moved|rewrote|extended|improved"
+    r"|dropped|used|set|switched|replaced|ran|verified|confirmed|wrote|tightened|hardened|unified"
+    r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not )\b",
+    re.IGNORECASE,
+)
+"""A line of a list of changes: it tells what was done, not what holds."""
+_SUBJECTLESS = re.compile(
+    r"^(?:falls|returns|uses|adds|sends|keeps|makes|gets|runs|shows|fixes|handles|allows|ensures"
+    r"|prevents|requires|means|works|avoids|takes|gives|goes|stays|remains|supports|provides|still"
+    r"|asserts|covers|checks|only|expected|defined|called|based)\b(?! (?:because|when|if)\b)",
+    re.IGNORECASE,
+)
+_PROPOSAL = re.compile(
+    r"^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
+    r"|optional|residual|if|unless|whether|suppose|assuming|worse|either|assumption|test)\b",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? \d|→|->(?=[^`]{0,200}$)")
+"""A place in code that moves with the next edit, or a chain of steps."""
+_PASSING = re.compile(
+    r"\b(?:worth (?:confirming|checking|noting)|main concern|failing step|remaining issues|zero"
+    r"|untracked|uncommitted|flagged|in scope|residual|nitpick"
+    r"|no longer true|heads-up|follow-up|pr title|commit title|the live|surfaced|showed up|moot"
+    r"|failing test|fully preserved|sandbox(?:ed)? (?:because|run)"
+    r"|this (?:sandbox|session|checkout)"
+    r"|was just|just (?:landed|added|fixed|a typo))\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"^[\"'“‘«>|+=*#<{\[\\/-]|[{};]$|=>|::=|\$ ")
+_UNFINISHED = re.compile(
+    r"(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$", re.IGNORECASE
+)
+_DEMONSTRATIVE = re.compile(rf"\b(?:this|these|those) (?!{_NOUNS}\b)[a-z]+", re.IGNORECASE)
+_NOT_ABLE = re.compile(r"\bcould(?: not|n't)\b", re.IGNORECASE)
+_TRACE = re.compile(
+    r"\b(?:0x[0-9a-f]{4,}|[0-9a-f]{16,})\b|`[0-9a-f]{7,40}`|\bat \S+:\d+:\d+|https?://\S{80,}"
+)
+
+
+def standalone(sentence: Sentence, *, directive: bool = False) -> str:
+    """The sentence in words that need no context, joined with what it refers to; else nothing.
+
+    `directive` says that its author may tell others what to do: the user, or an accepted plan.
+    """
+    text = without_opening(sentence.text)
+    if _PROPOSAL.match(text) or _PASSING.search(text) or (not directive and is_report(text)):
+        return ""
+    label = sentence.label
+    if label and not sentence.before and not _EMPTY_LABEL.fullmatch(label):
+        text = f"{label}: {text}"
+    resolved = _RESOLVED.match(text)
+    if resolved and not _POINTS_BACK.match(resolved["rest"]):
+        what = resolved["what"].strip()
+        text = f"{resolved['rest'].rstrip('.')}: {what}."
+    if _POINTS_BACK.match(text):
+        alone = text if _CAUSE.match(text) else ""
+        text = _joined(sentence, text) or alone
+    return capitalized(text) if text and is_sound(text, brief=directive) else ""
+
+
+def is_report(text: str) -> bool:
+    """Does an agent say what to do or what it did, instead of stating what holds?"""
+    return bool(_ORDER.match(text) or _CHANGE.match(text) or _SUBJECTLESS.match(text))
+
+
+def without_opening(text: str) -> str:
+    """A sentence without the words that tie it to the one before."""
+    text = _OPENING.sub("", text, count=1)
+    text = _OPENING.sub("", text, count=1)
+    text = _OWN_CHOICE.sub("", text)
+    shell = _SHELL.match(text)
+    return text[shell.end() :] if shell and weight(text[shell.end() :]) >= LEAST_WEIGHT else text
+
+
+def _joined(sentence: Sentence, text: str) -> str:
+    """The sentence after the one that it refers to, if that says what it is about."""
+    before = without_opening(sentence.before)
+    if (
+        not before
+        or before.endswith((":", "?"))
+        or is_step(sentence.before)
+        or _POINTS_BACK.match(before)
+        or weight(before) < LEAST_WEIGHT
+    ):
+        return ""
+    if before[-1] not in ".!":
+        before += "."
+    return f"{before} {capitalized(text)}"
+
+
+def is_sound(text: str, *, brief: bool = False) -> bool:
+    """Is it a whole statement that says something to somebody who was not there?
+
+    A rule of the user may be `brief`: `never bun link a session version`.
+    """
+    if not (SHORTEST_RULE if brief else SHORTEST) <= len(text) <= LONGEST:
+        return False
+    prose = _CODE.sub("code", text)
+    words = [word for word in prose.split() if word.strip("`.,:;()").isalpha()]
+    return not (
+        len(words) < (FEWEST_WORDS - brief)
+        or not stands_alone(text, LEAST_WEIGHT - 2 * brief)
+        or text.count("`") % 2
+        or text.count("(") != text.count(")")
+        or _QUOTED.search(text)
+        or _UNFINISHED.search(text.rstrip(".!"))
+        or _TRACE.search(text)
+        or _PLACE.search(text)
+        or text.startswith("(")
+        or ": (" in text
+        or _LOCAL.search(prose)
+        or (not brief and _OWN_DEED.match(text))
+        or _DEMONSTRATIVE.search(_QUOTATION.sub("", prose))
+        or _OPEN_POINT.match(text)
+        or _RANKED.match(text)
+        or is_step(text)
+        or not is_certain(_NOT_ABLE.sub("cannot", prose))
+        or "?" in prose
+    )
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital letter at its beginning, unless that is a name or code."""
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
