@@ -132,10 +132,6 @@ class Finding(NamedTuple):
     """When it was said: ISO 8601, UTC."""
     topic: str = ""
     """The question that it answers, where one was asked."""
-    capsule: str = ""
-    """The id of the capsule of the session in which it was said."""
-    files: tuple[str, ...] = ()
-    symbols: tuple[str, ...] = ()
 
 
 class Clock(NamedTuple):

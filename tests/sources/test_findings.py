@@ -294,7 +294,7 @@ def test_a_learning_tells_its_lesson(kind: str) -> None:
     found = checkpoint(body, type=kind, summary="bun install failed")
     assert [(one.type, one.content, one.confidence) for one in found] == [
         (
-            "insight",
+            "lesson",
             "bun install failed: bun's shell rejects two redirects. Use `&>`.",
             0.85,
         )
@@ -365,7 +365,7 @@ def test_a_reason_in_the_body_is_kept_with_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "feat: x\n\nFull text comes first so that nobody waits for vectors of large files.",
+        "feat: full text first\n\nFull text comes first so that nobody waits for vectors of large files.",
         "use __init_subclass__ instead of a metaclass for views",
     ],
 )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from kinen.consolidation.compactions import from_compaction, sections
 from kinen.consolidation.failures import from_repeated, is_ours
 from kinen.consolidation.kinds import classify
-from kinen.consolidation.mentions import files_in, symbols_in
 from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound, standalone
 from kinen.entries import Finding
@@ -101,7 +100,8 @@ class Failure:
     event: Observation
     terms: frozenset[str]
     explanations: list[tuple[Sentence, Message]] = field(default_factory=list)
-    edits: list[str] = field(default_factory=list)
+    edits: dict[str, Observation] = field(default_factory=dict)
+    """The first edit of each file since."""
     commands: int = 0
     """Other commands that succeeded since."""
 
@@ -131,17 +131,9 @@ def _summarized(summary: Summary, roles: Sequence[str]) -> Iterator[Finding]:
         stated = from_compaction(summary.content)
     else:
         stated = (one for role in roles for one in statements_of(summary.content, role))
+    at = iso(summary.created_at / 1000)
     for verdict, text in stated:
-        yield Finding(
-            verdict.kind,
-            text,
-            verdict.confidence,
-            (summary.ref,),
-            iso(summary.created_at / 1000),
-            capsule=summary.capsule,
-            files=files_in(text),
-            symbols=symbols_in(text),
-        )
+        yield Finding(verdict.kind, text, verdict.confidence, (summary.ref,), at)
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
@@ -159,9 +151,7 @@ def distinct(findings: Iterable[Finding]) -> list[Finding]:
         known, other = chosen[twin]
         better, worse = (known, one) if known.confidence > one.confidence else (one, known)
         sources = tuple(dict.fromkeys((*better.sources, *worse.sources)))
-        files = tuple(dict.fromkeys((*better.files, *worse.files)))
-        kept = better._replace(sources=sources, files=files)
-        chosen[twin] = (kept, own if better is one else other)
+        chosen[twin] = (better._replace(sources=sources), own if better is one else other)
     return [one for one, _ in chosen]
 
 
@@ -217,11 +207,11 @@ def _is_held(text: str, role: str, answer: str) -> bool:
 
 
 def _stated(message: Message, observations: Sequence[Observation]) -> Iterator[Finding]:
-    edits = _edits_after(observations, message.place) if message.role == "assistant" else ()
+    edits = _edits_after(observations, message.place) if message.role == "assistant" else []
     for verdict, text in statements_of(message.text, message.role, closing=message.closing):
         if verdict.tentative and not edits:
             continue
-        yield finding(verdict.kind, text, verdict.confidence, message.event, files=edits)
+        yield finding(verdict.kind, text, verdict.confidence, message.event, *edits)
 
 
 def statements_of(text: str, role: str, *, closing: bool = True) -> Iterator[tuple[Verdict, str]]:
@@ -239,37 +229,22 @@ def statements_of(text: str, role: str, *, closing: bool = True) -> Iterator[tup
             yield verdict, statement
 
 
-def finding(
-    kind: str,
-    text: str,
-    confidence: float,
-    *sources: Observation,
-    files: Sequence[str] = (),
-) -> Finding:
-    """A finding with the files and symbols that its text names, and those of the edits around."""
-    first = sources[0]
-    named = files_in(text)
-    return Finding(
-        kind,
-        text,
-        confidence,
-        tuple(dict.fromkeys(source.ref for source in sources)),
-        iso(first.ts / 1000),
-        capsule=first.capsule,
-        files=tuple(dict.fromkeys((*named, *files))),
-        symbols=symbols_in(text),
-    )
+def finding(kind: str, text: str, confidence: float, *sources: Observation) -> Finding:
+    """A finding dated by the first of the observations that it rests on."""
+    refs = tuple(dict.fromkeys(source.ref for source in sources))
+    return Finding(kind, text, confidence, refs, iso(sources[0].ts / 1000))
 
 
-def _edits_after(observations: Sequence[Observation], place: int) -> tuple[str, ...]:
-    """The files that are edited after a message, before the user speaks again."""
-    paths: dict[str, None] = {}
+def _edits_after(observations: Sequence[Observation], place: int) -> list[Observation]:
+    """The first edit of each file after a message, before the user speaks again."""
+    edits: dict[str, Observation] = {}
     for event in observations[place + 1 : place + 1 + AROUND]:
-        if speaker(event) == "user" or len(paths) >= MOST_EDITS:
+        if speaker(event) == "user" or len(edits) >= MOST_EDITS:
             break
         if event.kind == "file_diff":
-            paths.update(dict.fromkeys(events.files(event)))
-    return tuple(paths)[:MOST_EDITS]
+            for path in events.files(event)[:1]:
+                edits.setdefault(path, event)
+    return list(edits.values())
 
 
 def _fixed(observations: Sequence[Observation], messages: dict[int, Message]) -> Iterator[Finding]:
@@ -282,7 +257,8 @@ def _fixed(observations: Sequence[Observation], messages: dict[int, Message]) ->
                 _explain(failure, message)
         elif event.kind == "file_diff" and not events.failed(event):
             for failure in open_failures.values():
-                failure.edits += events.files(event)
+                for path in events.files(event)[:1]:
+                    failure.edits.setdefault(path, event)
         elif events.command(event) and not is_ours(event):
             name = events.deeds(event)
             if events.failed(event):
@@ -314,12 +290,12 @@ def _lessons(failure: Failure, success: Observation) -> Iterator[Finding]:
     """What was said between a failure and the success, where something was changed for it."""
     if not (failure.edits or failure.commands):
         return
-    files = tuple(dict.fromkeys(failure.edits))[:MOST_EDITS]
+    edits = list(failure.edits.values())[:MOST_EDITS]
     for sentence, message in failure.explanations[:3]:
         text = _lesson(sentence, failure.event)
         if text:
-            sources = (message.event, failure.event, success)
-            yield finding("lesson", text, EXPLAINED, *sources, files=files)
+            sources = (message.event, failure.event, *edits, success)
+            yield finding("lesson", text, EXPLAINED, *sources)
 
 
 def _lesson(sentence: Sentence, event: Observation) -> str:

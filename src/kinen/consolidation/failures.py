@@ -63,7 +63,7 @@ def from_repeated(observations: Iterable[Observation]) -> Iterator[Finding]:
             if was and len(was.failures) >= OFTEN and len(was.since) == 1 and not was.edited:
                 text = f"`{command}` failed with `{was.error}` until `{was.since[0]}` was run"
                 sources = (*was.refs, one.ref)
-                yield Finding("lesson", told("", text), 0.75, sources, was.at, capsule=one.capsule)
+                yield Finding("lesson", told("", text), 0.75, sources, was.at)
             open_ = {
                 name: trouble._replace(since=(*trouble.since, command))
                 for name, trouble in open_.items()

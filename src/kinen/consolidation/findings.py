@@ -1,7 +1,4 @@
-"""What can be drawn from a record: decisions, patterns and insights, each with where it is said.
-
-Precision before recall: a wrong memory costs more than a missing one.
-"""
+"""Draws memories from checkpoints and from the messages of commits."""
 
 from __future__ import annotations
 
@@ -22,7 +19,8 @@ from kinen.markdown.sentences import (
     told,
     weight,
 )
-from kinen.sources.commits import read_message
+from kinen.recall.claims import claim
+from kinen.sources.commits import read_message, without_trailers
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
@@ -62,6 +60,10 @@ _DECIDES = re.compile(
     re.IGNORECASE,
 )
 _AIMS = re.compile(rf"{_SWAPPED}|\b(?:so that|no longer|to avoid|not worth)\b", re.IGNORECASE)
+_CAUSES = re.compile(
+    r"\b(?:root cause|was caused by|turned out|because|(?:failed|crashed) (?:when|if|on))\b",
+    re.IGNORECASE,
+)
 _CHORE = re.compile(r"\btests?[/.]|\b\d+ (?:tests?|pass)\b|\bbump(?:s|ed)?\b", re.IGNORECASE)
 _WORTHY = ("feat", "refactor", "perf", "build")
 
@@ -79,20 +81,21 @@ def from_checkpoint(checkpoint: Checkpoint, ref: str) -> list[Finding]:
         content = told(title if choice and weight(choice) < FEW else "", choice or title, why)
     elif checkpoint.type in ("learning", "incident"):
         lessons = [plain(text) for label, text in said if label in _LESSONS]
-        type_, sure = "insight", EXPLICIT if lessons else TOLD
+        type_, sure = "lesson", EXPLICIT if lessons else TOLD
         content = told(title, joined(lessons) or plain(checkpoint.impact), "" if lessons else why)
     else:
         return []
     sure = checkpoint.confidence / 5 if checkpoint.confidence else sure
     least = 2 if checkpoint.decision else FEW
-    return (
-        [Finding(type_, content, sure, (ref,), checkpoint.at)] if weight(content) >= least else []
-    )
+    if weight(content) < least:
+        return []
+    return [Finding(type_, content, sure, (ref,), checkpoint.at)]
 
 
 def from_commit(ref: str, text: str, at: str = "") -> list[Finding]:
     """The decision that the message of a commit states, if it does."""
     message = read_message(text)
+    message = message._replace(body=_without_trailers(message))
     subject = _NUMBERED.sub("", message.subject)
     headline = plain(_PREFIX.sub("", subject) if message.type else subject)
     said = [
@@ -101,30 +104,52 @@ def from_commit(ref: str, text: str, at: str = "") -> list[Finding]:
         for one in sentences(paragraph, wrapped=True)
         if not _CHORE.search(one)
     ]
-    for content, confidence in _stated(message, headline, said):
+    for type_, content, confidence in _stated(message, headline, said):
         if message.breaking or weight(content) > 3:
-            return [Finding("decision", excerpt(content, LONGEST), confidence, (ref,), at)]
+            return [Finding(type_, excerpt(content, LONGEST), confidence, (ref,), at)]
     return []
+
+
+def _without_trailers(message: Message) -> str:
+    """The body without trailers; a note on what breaks may stand among them and is kept."""
+    if any(key.startswith("BREAKING") for key, _ in message.trailers):
+        return message.body
+    return without_trailers(f"{message.subject}\n\n{message.body}").partition("\n")[2].strip("\n")
+
+
+def _same_subject(headline: str, sentence: str, *, first: bool) -> bool:
+    """Does a sentence of the body speak of what the subject line names?
+
+    It shares a word with it, or it is the first sentence and begins with a pronoun for it.
+    """
+    named = claim(headline).terms
+    shared = named & claim(sentence).terms
+    pronoun = first and sentence.startswith(("It ", "They ", "This "))
+    return pronoun or len(shared) * 4 >= max(1, len(named)) > 0 < len(shared)
 
 
 def _is_whole(sentence: str) -> bool:
     return is_sure(sentence) and stands_alone(sentence, 4) and not sentence.endswith(":")
 
 
-def _stated(message: Message, headline: str, said: list[str]) -> Iterator[tuple[str, float]]:
+def _stated(message: Message, headline: str, said: list[str]) -> Iterator[tuple[str, str, float]]:
     """What a message may be worth, the surest first."""
     type_, broken = message.type, _BREAKS.search(message.body)
     if broken:
-        yield told(headline, plain(broken[1])), BREAKING
+        yield "decision", told(headline, plain(broken[1])), BREAKING
     undone = re.match(r'Revert (".+)', headline)
     if (type_ == "revert" or undone) and said:
         what = (undone[1] if undone else headline).strip('"')
-        yield f"Reverted {what}, because {joined(said[:2])}", REVERTED
+        yield "decision", f"Reverted {what}, because {joined(said[:2])}", REVERTED
+    about = [one for n, one in enumerate(said) if _same_subject(headline, one, first=n == 0)]
+    if type_ == "fix":
+        cause = next((one for one in about if _CAUSES.search(one) and _is_whole(one)), "")
+        yield from [("lesson", told(headline, cause), REASONED)] if cause else ()
     for rule, confidence in ((_DECIDES, REASONED), (_AIMS, HINTED)):
         if type_ in _WORTHY:
-            reason = next((one for one in said if rule.search(one) and _is_whole(one)), "")
-            yield from [(told(headline, reason), confidence)] if reason else ()
+            reason = next((one for one in about if rule.search(one) and _is_whole(one)), "")
+            yield from [("decision", told(headline, reason), confidence)] if reason else ()
         if rule.search(headline) and (type_ in _WORTHY or not type_):
-            yield headline, HINTED
+            yield "decision", headline, HINTED
     if message.breaking:
-        yield f"Breaking change: {headline}", REASONED
+        yield "decision", f"Breaking change: {headline}", REASONED

@@ -137,6 +137,7 @@ class Learning(Working):
                 # A round is dated by its first day, and answered on later ones.
                 if max(record.at, iso(os.stat(full).st_mtime)) >= since:
                     yield from from_round(record.ref, self._text(record.path), record.at)
+        yield from self._findings_in_documents(since)
         for one in self.checkpoints(since):
             yield from from_checkpoint(one, one.ref)
         yield from self._findings_in_commits(since)
@@ -147,6 +148,22 @@ class Learning(Working):
                     yield from self._findings_in(*self.capsule(capsule.id))
             latest = self.entries("observations", limit=EVENTS)[0]
             yield from from_events(latest[::-1])
+
+    def _findings_in_documents(self, since: str) -> Iterator[Finding]:
+        """The decisions of markdown files: decision records, and sections of that name."""
+        from kinen.consolidation.decisions import from_document, may_decide
+        from kinen.sources.layout import is_markdown
+
+        for record in self._reader.records(("note", "resource")):
+            if not is_markdown(record.path):
+                continue
+            with contextlib.suppress(OSError, UnsafeFile):
+                full = os.path.join(self.space.root, record.path)
+                if max(record.at, iso(os.stat(full).st_mtime)) < since:
+                    continue
+                text = self._text(record.path)
+                if may_decide(record.path, text):
+                    yield from from_document(record.ref, text, record.at)
 
     def _findings_in_commits(self, since: str) -> Iterator[Finding]:
         from kinen.consolidation.findings import from_commit

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.journal import reading
 from kinen.journal.append import mark, snapshot
+from kinen.journal.origin import origin
 from kinen.journal.reading import Mark
 from kinen.model import Change, Chunk, Delta, Document, Part, Record, State
 from kinen.sources.chunks import chunk_parts
@@ -159,6 +160,8 @@ class Entries:
         about: dict[str, Any] = {**_scoped(one.scope), "type": one.type}
         about.update(confidence=one.confidence, derived_from=list(one.derived_from))
         about["superseded_by"] = one.superseded_by
+        about_what = origin(self._db, one)
+        about.update(files=list(about_what.files), symbols=list(about_what.symbols))
         about["event"] = one.type
         record = _record(one.ref, "", one.created_at, one.scope.session, about)
         return Document(record, self._chunks(one.ref, "" if one.redacted else one.content))
