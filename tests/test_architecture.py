@@ -29,7 +29,7 @@ BASE = {
         "question",
         "wire",
     ),
-    *("brief", "loopback", "httpserver"),
+    *("brief", "loopback", "httpserver", "endpoints"),
 }
 ALLOWED = {
     "markdown": BASE,

@@ -9,10 +9,11 @@ import pytest
 
 from kinen import secret_names, secret_shapes
 from kinen.agents import hooks
+from kinen.consolidation import compactions, conversations, decisions, findings, kinds, wording
 from kinen.injected import asks_kinen, marked, own_words, without_reminders
 from kinen.masking import mask
 from kinen.recall import relevance
-from kinen.sources import findings, goldfish
+from kinen.sources import goldfish
 from worst_cases import GROWTH, growth, pumps
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ COMMANDS = (
 )
 
 
+STATED = ("use ", "failed ", "must ", "kept because ", "the issue ", "doesn't a ", "known a ")
 OTHERS: tuple[tuple[re.Pattern[str] | re.Pattern[bytes], str], ...] = (
     (hooks._BLOCK, "# >>> kinen >>>\n"),
     (hooks._BLOCK, "# >>> kinen >>>\n# <<"),
@@ -103,6 +105,18 @@ OTHERS: tuple[tuple[re.Pattern[str] | re.Pattern[bytes], str], ...] = (
     (findings._NUMBERED, " (#1"),
     (findings._FORMAL, "a-"),
     (findings._FORMAL, "this reverts commit "),
+    (decisions._HEADING, "# "),
+    (decisions._HEADING, "#\t"),
+    (decisions._STATUS, "- **"),
+    (decisions._DATE, "**date** "),
+    (compactions._SECTION, "A "),
+    (compactions._UNSOLVED, "needs to be "),
+    *((rule, text) for rules in kinds._ROLES.values() for *_, rule in rules for text in STATED),
+    (wording._OPENING, "so, "),
+    (wording._LOCAL, "this "),
+    (wording._HOSTILE, "ignore all "),
+    (wording._POINTS_BACK, "the test "),
+    (conversations._PLAN, "# a "),
     (goldfish._COMMENT, "<!--\n"),
     (goldfish._COMMENT, "<!--\na\n"),
 )

@@ -66,6 +66,9 @@ class DistillSection(NamedTuple):
     gemini_model: str = "gemini-2.5-flash"
     ollama_model: str = ""
     ollama_endpoint: str = "http://127.0.0.1:11434"
+    openai_model: str = ""
+    openai_endpoint: str = "https://api.openai.com/v1"
+    openai_key_env: str = "OPENAI_API_KEY"
 
 
 class HooksSection(NamedTuple):
@@ -80,6 +83,7 @@ class DaemonSection(NamedTuple):
 
 
 class ConsolidationSection(NamedTuple):
+    order: tuple[str, ...] = ("extract",)
     on_session_close: bool = True
     extract_decisions: bool = True
     confidence_threshold: float = 0.7
@@ -183,8 +187,8 @@ ROWS = {
             "distill",
             "order",
             "words",
-            "who is asked for a digest: claude, gemini, ollama, extract; all but extract are told"
-            " what was found",
+            "who is asked for a digest: claude, gemini, ollama, openai, extract; all but extract"
+            " are told what was found",
             dangerous=True,
         ),
         Row("distill", "timeout", "int", "seconds until one of them is given up", 1, 600),
@@ -194,6 +198,23 @@ ROWS = {
         Row("distill", "gemini_model", "text", "model that `gemini -p` is to use", dangerous=True),
         Row("distill", "ollama_model", "text", "model of Ollama, none: not asked", dangerous=True),
         Row("distill", "ollama_endpoint", "url", "address of Ollama", dangerous=True),
+        Row(
+            "distill",
+            "openai_model",
+            "text",
+            "model of a service that speaks OpenAI's protocol, none: not asked",
+            dangerous=True,
+        ),
+        Row("distill", "openai_endpoint", "url", "address of that service", dangerous=True),
+        Row("distill", "openai_key_env", "variable", "variable with its key", dangerous=True),
+        Row(
+            "consolidation",
+            "order",
+            "words",
+            "who draws memories from sessions in `kinen consolidate`: claude, gemini, ollama,"
+            " openai, extract; all but extract are told what was said",
+            dangerous=True,
+        ),
         Row("consolidation", "on_session_close", "bool", "draw memories when a session ends"),
         Row("consolidation", "extract_decisions", "bool", "draw decisions from what was written"),
         Row("consolidation", "confidence_threshold", "float", "less certain ones stay out", 0, 1),

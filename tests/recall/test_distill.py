@@ -496,7 +496,7 @@ def test_none_means_an_empty_digest(desk: Desk) -> None:
 def test_an_unknown_distiller_is_an_error_that_names_the_known(desk: Desk) -> None:
     with pytest.raises(QueryError, match="no distiller is called 'gpt'") as caught:
         desk.ask("extract", "gpt")
-    assert caught.value.hint == "use claude, gemini, ollama, extract, none"
+    assert caught.value.hint == "use claude, gemini, ollama, openai, extract, none"
 
 
 def test_without_passages_nobody_is_asked(desk: Desk) -> None:

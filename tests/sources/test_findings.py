@@ -365,7 +365,7 @@ def test_a_reason_in_the_body_is_kept_with_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "feat: full text first\n\nFull text comes first so that nobody waits for vectors of large files.",
+        "feat: full text first\n\nFull text comes first so that nobody waits for large files.",
         "use __init_subclass__ instead of a metaclass for views",
     ],
 )

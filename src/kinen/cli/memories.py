@@ -9,6 +9,8 @@ from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours
 from kinen.vocabulary import MEMORY_TYPES
 
+DISTILLERS = ("configured", "auto", "claude", "gemini", "ollama", "openai", "extract")
+
 
 @click.group()
 def memories() -> None:
@@ -23,12 +25,13 @@ def memories() -> None:
 def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) -> int:
     """All memories, newest first; exit 1 if there are none."""
     from kinen.memory import Memory
-    from kinen.render.entries import entry_json, learned_text
+    from kinen.render.entries import learned_text, memory_json
 
     with Memory.open(space=space) as memory:
         found = memory.memories(type_ or "", hidden=forgotten)
+        listed = [memory_json(one, memory.origin(one)) for one in found] if as_json else []
     if as_json:
-        print(render.to_json({"memories": [entry_json(one) for one in found]}))
+        print(render.to_json({"memories": listed}))
     else:
         print("\n".join(learned_text(one, colours()) for one in found), end="\n" if found else "")
     return FOUND if found else NOTHING
@@ -41,14 +44,16 @@ def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) 
 def show(name: str, space: str | None, as_json: bool) -> int:
     """A memory with all its sources."""
     from kinen.memory import Memory
-    from kinen.render.entries import entry_json, learned_text
+    from kinen.render.entries import learned_text, memory_json, origin_text
 
     with Memory.open(space=space) as memory:
         found = memory.learned(name)
+        origin = memory.origin(found)
     if as_json:
-        print(render.to_json(entry_json(found)))
+        print(render.to_json(memory_json(found, origin)))
     else:
-        print(learned_text(found, colours(), sources=True))
+        about = origin_text(origin)
+        print(learned_text(found, colours(), sources=True), *([about] if about else []), sep="\n")
     return FOUND
 
 
@@ -85,20 +90,34 @@ def restore(name: str, space: str | None, as_json: bool) -> int:
 @click.option("--capsule", default="", help="from this capsule")
 @click.option("--since", default="", help="from what came since then: 3d, 1w, 2026-03-01")
 @click.option("--dry-run", is_flag=True, help="say what would be drawn, and keep nothing")
+@click.option(
+    "--distiller",
+    type=click.Choice(DISTILLERS),
+    default="configured",
+    help="who draws from sessions; consolidation.order if not given",
+)
 @in_space
 @for_scripts
 def consolidate(
-    session: str, capsule: str, since: str, dry_run: bool, space: str | None, as_json: bool
+    session: str,
+    capsule: str,
+    since: str,
+    dry_run: bool,
+    distiller: str,
+    space: str | None,
+    as_json: bool,
 ) -> int:
     """Draw memories from decision records, rounds, checkpoints, commits and sessions.
 
-    By default from what came since the last time. What they are drawn from stays searchable
+    By default from what came since the last time, and by rules, here: a model is asked only where
+    you say so (consolidation.order). What they are drawn from stays searchable
     beside them. Exit 1 if there was nothing new.
 
     \b
     Examples:
       kinen consolidate --dry-run
       kinen consolidate --session 20251206-01
+      kinen consolidate --distiller ollama
     """
     from kinen.memory import Memory
     from kinen.render.entries import consolidated_json, consolidated_text
@@ -106,7 +125,9 @@ def consolidate(
 
     begin = parse_time(since, now()) if since else ""
     with Memory.open(space=space) as memory:
-        done = memory.consolidate(session=session, capsule=capsule, since=begin, dry_run=dry_run)
+        done = memory.consolidate(
+            session=session, capsule=capsule, since=begin, dry_run=dry_run, distiller=distiller
+        )
     if as_json:
         print(render.to_json(consolidated_json(done)))
     else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kinen.entries import Recall
     from kinen.model import Query
 
-DISTILLERS = ("auto", "claude", "gemini", "ollama", "extract", "none")
+DISTILLERS = ("auto", "claude", "gemini", "ollama", "openai", "extract", "none")
 OPTIONS = (
     Option(("--since",), "since", "not older than: 2h, 3d, 1w, today, 2026-03-01", str, ""),
     Option(("--days",), "days", "of the last so many days", int, 0),
@@ -44,7 +44,7 @@ OPTIONS = (
     Option(
         ("--distiller",),
         "distiller",
-        "by whom; auto: claude, gemini, ollama, extract",
+        "by whom; auto: claude, gemini, ollama, openai, extract",
         str,
         "",
         choices=DISTILLERS,

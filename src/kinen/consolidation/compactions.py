@@ -99,7 +99,7 @@ def _entries(text: str) -> Iterator[str]:
             entry = [item["text"]]
         elif line.strip() and entry:
             piece = item["text"] if item else line.strip()
-            if entry[-1][-1] not in ".:;!?":
+            if item and entry[-1][-1] not in ".:;!?":
                 entry[-1] += "."
             entry.append(piece)
     if entry:

@@ -106,6 +106,11 @@ class Failure:
     """Other commands that succeeded since."""
 
 
+def speaking_roles(strategy: str) -> tuple[str, ...]:
+    """Whose words count: `user`, `assistant` or both."""
+    return _ROLES[strategy]
+
+
 def from_session(
     observations: Iterable[Observation],
     summaries: Sequence[Summary] = (),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 DECIDED = 0.9
+LARGEST = 400_000
+"""Characters of a document; a larger one is no record of decisions."""
 FEWEST = 4
 """Words of a decision that say something, its title aside."""
 _FOLDER = re.compile(
@@ -90,6 +92,8 @@ class Section:
 
 def may_decide(path: str, text: str) -> bool:
     """Is a file a decision record, or does it have a section of that name?"""
+    if len(text) > LARGEST:
+        return False
     return bool(_FOLDER.search(path)) or bool(_HEADING.search(text))
 
 

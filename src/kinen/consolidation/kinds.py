@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from kinen.consolidation.prose import Sentence
 
+LONGEST = 600
+"""Characters of a sentence that is looked at; a longer one was not written as one."""
 Kind = Literal["decision", "pattern", "insight", "lesson"]
 
 _CHOICE = (
@@ -174,6 +176,8 @@ def classify(
     `planned` says that it is of a plan that the user handed over: what has a reason was decided.
     """
     text = sentence.text
+    if len(text) > LONGEST:
+        return None
     title = (sentence.lead or sentence.heading).strip(" :")
     if sentence.listed and DECISIONS.fullmatch(title):
         return Verdict("decision", 0.85, title) if _VERB.search(text) or sentence.label else None

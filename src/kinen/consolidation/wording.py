@@ -165,8 +165,21 @@ _QUOTED = re.compile(r"^[\"'“‘«>|+=*#<{\[\\/-]|[{};]$|=>|::=|\$ ")
 _UNFINISHED = re.compile(
     r"(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$", re.IGNORECASE
 )
-_DEMONSTRATIVE = re.compile(rf"\b(?:this|these|those) (?!{_NOUNS}\b)[a-z]+", re.IGNORECASE)
+_DEMONSTRATIVE = re.compile(
+    rf"\b(?:this|these|those) (?!(?:{_NOUNS}|is|was|are|were|has|had|does|did|means|meant|makes"
+    r"|made|keeps|kept|will|would|can|requires|happens|happened|breaks|broke|fails|failed|works"
+    r"|prevents|avoids|causes|caused|gives|gave|lets)\b)[a-z]+",
+    re.IGNORECASE,
+)
 _NOT_ABLE = re.compile(r"\bcould(?: not|n't)\b", re.IGNORECASE)
+_HOSTILE = re.compile(
+    r"\b(?:ignore|disregard|forget|override) (?:\w+ ){0,3}(?:previous|prior|above|earlier|all|any)?"
+    r" ?(?:instructions?|rules|prompts?)\b|\bsystem prompt\b|\byou are (?:now|an?)\b"
+    r"|\bas an ai\b|\b(?:curl|wget)\b.{0,200}\|\s{0,3}(?:ba|z)?sh\b|\brm -rf\b"
+    r"|</?[a-z][\w-]{2,40}>",
+    re.IGNORECASE,
+)
+"""Words that speak to an agent instead of about the project."""
 _TRACE = re.compile(
     r"\b(?:0x[0-9a-f]{4,}|[0-9a-f]{16,})\b|`[0-9a-f]{7,40}`|\bat \S+:\d+:\d+|https?://\S{80,}"
 )
@@ -240,6 +253,7 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
         or _QUOTED.search(text)
         or _UNFINISHED.search(text.rstrip(".!"))
         or _TRACE.search(text)
+        or _HOSTILE.search(text)
         or _PLACE.search(text)
         or text.startswith("(")
         or ": (" in text

@@ -151,7 +151,7 @@ class Recall(Asked):
     min_similarity: Share = 0.0
     full: bool = Field(False, description="whole records, not the lines that matter")
     distill: bool = Field(False, description="what the hits come to, in their place")
-    distiller: Literal["", "auto", "claude", "gemini", "ollama", "extract", "none"] = ""
+    distiller: Literal["", "auto", "claude", "gemini", "ollama", "openai", "extract", "none"] = ""
 
     @property
     def long(self) -> bool:

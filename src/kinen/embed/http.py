@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinen.characters import storable
+from kinen.endpoints import is_local, with_version
 from kinen.errors import ConfigError, EmbedError
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ QUERY_ATTEMPTS = 2
 """Someone waits for the answer to a query, and full text answers in the meantime."""
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class HttpEmbedder(ABC):
@@ -80,7 +80,7 @@ class HttpEmbedder(ABC):
         prepared = [self._prepared(text, query=query) for text in texts]
         attempts = QUERY_ATTEMPTS if query else ATTEMPTS
         # The user's proxy is for the world outside: a service on this machine is reached directly.
-        local = urlsplit(self.endpoint).hostname in LOOPBACK
+        local = is_local(self.endpoint)
         with httpx.Client(
             timeout=self._timeout, headers=self._headers(), trust_env=not local
         ) as client:
@@ -330,7 +330,4 @@ def checked_url(endpoint: str) -> str:
 
 def openai_base(endpoint: str) -> str:
     """The address that /embeddings is added to; a version is added where there is none."""
-    base = checked_url(endpoint).removesuffix("/embeddings")
-    segments = urlsplit(base).path.split("/")
-    versioned = any(part[:1] == "v" and part[1:2].isdigit() for part in segments)
-    return base if versioned else f"{base}/v1"
+    return with_version(checked_url(endpoint), "/embeddings")

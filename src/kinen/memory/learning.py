@@ -15,9 +15,11 @@ from kinen.vocabulary import MEMORY_TYPES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kinen.consolidation.model import Drawer
     from kinen.entries import Capsule, Checkpoint, Clock, Finding, Learned, Summary
     from kinen.journal.bundle import Loaded
     from kinen.journal.erase import Erased
+    from kinen.journal.origin import Origin
     from kinen.memory.working import Path
     from kinen.model import Status
     from kinen.sources.folders import Session
@@ -37,29 +39,40 @@ class Consolidated(NamedTuple):
     below: int = 0
     """Findings that were not sure enough."""
     dry_run: bool = False
+    notes: tuple[str, ...] = ()
+    """Models that were asked and gave nothing, and why."""
 
 
 class Learning(Working):
     """Consolidation, and the memories that come of it."""
 
     def consolidate(
-        self, *, session: str = "", capsule: str = "", since: str = "", dry_run: bool = False
+        self,
+        *,
+        session: str = "",
+        capsule: str = "",
+        since: str = "",
+        dry_run: bool = False,
+        distiller: str = "extract",
     ) -> Consolidated:
         """Draw memories from a session's folder, a capsule, or everything since a time.
 
         Without any of them, from what came since the last time. What they are drawn from stays as
-        it is; to draw from it once more changes nothing.
+        it is; to draw from it once more changes nothing. `distiller` says who draws from what was
+        said: `extract` (rules, here), `configured` (`consolidation.order`), `auto`, or a model.
         """
         if sum(map(bool, (session, capsule, since))) > 1:
             raise QueryError("a session, a capsule or a time", "give one of them")
         began = iso(now())
+        drawer = self._drawer(distiller)
+        found: Iterable[Finding]
         if session:
             found = self._findings_of(self.session(session))
         elif capsule:
-            found = self._findings_in(*self.capsule(capsule))
+            found = drawer.draw(*self.capsule(capsule)[1:])
         else:
-            found = self._findings_since(since or self._consolidated_at())
-        done = self._fold(found, dry_run=dry_run)
+            found = self._findings_since(since or self._consolidated_at(), drawer)
+        done = self._fold(found, dry_run=dry_run)._replace(notes=tuple(dict.fromkeys(drawer.notes)))
         if not (session or capsule or since or dry_run):
             self._keep_meta("consolidated", began)
         return done
@@ -117,15 +130,19 @@ class Learning(Working):
         record = self._reader.at_path(path)
         return record.at if record else ""
 
-    def _findings_in(
-        self, _capsule: Capsule, observations: Sequence[Any], summaries: Sequence[Summary]
-    ) -> Iterator[Finding]:
-        from kinen.consolidation.conversations import from_session
+    def _drawer(self, distiller: str) -> Drawer:
+        """Who draws memories from sessions; raises QueryError for a name that nobody has."""
+        from kinen.consolidation.model import Drawer
+        from kinen.recall.distill import AUTO, NAMES
 
-        strategy = self.config.consolidation.strategy
-        yield from from_session(observations, summaries, strategy)
+        settings = self.config.consolidation
+        chosen = {"auto": AUTO, "configured": settings.order}.get(distiller, (distiller,))
+        for name in chosen:
+            if name not in NAMES:
+                raise QueryError(f"no distiller is called {name!r}", "use " + ", ".join(NAMES))
+        return Drawer(chosen, self.config.distill, settings.strategy, os.environ)
 
-    def _findings_since(self, since: str) -> Iterator[Finding]:
+    def _findings_since(self, since: str, drawer: Drawer) -> Iterator[Finding]:
         from kinen.consolidation.failures import from_events
         from kinen.consolidation.findings import from_checkpoint
         from kinen.sources.rounds import from_round
@@ -145,7 +162,7 @@ class Learning(Working):
             after = _milliseconds(since)
             for capsule in self.entries("capsules")[0]:
                 if capsule.status == "open" or max(capsule.opened_at, capsule.closed_at) >= after:
-                    yield from self._findings_in(*self.capsule(capsule.id))
+                    yield from drawer.draw(*self.capsule(capsule.id)[1:])
             latest = self.entries("observations", limit=EVENTS)[0]
             yield from from_events(latest[::-1])
 
@@ -274,6 +291,12 @@ class Learning(Working):
         found, _ = super().entries(plural, **{**wanted, "limit": 0})
         shown = [one for one in found if one.ref not in away]
         return shown[: wanted.get("limit") or None], len(shown)
+
+    def origin(self, memory: Learned) -> Origin:
+        """The session that a memory was drawn from, and the files and symbols it is about."""
+        from kinen.journal.origin import origin
+
+        return origin(self._journal.db, memory)
 
     def learned(self, name: str) -> Learned:
         """A memory by its ref, its id or the beginning of it."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import entrance
 from kinen.entries import Digest
 from kinen.errors import QueryError, StoreError
-from kinen.recall.clis import claude, gemini
-from kinen.recall.ollama import ollama
+from kinen.recall.models import MODELS, ask
 from kinen.recall.process import Failed
 from kinen.text import digest, estimate
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from kinen.entries import Passage
     from kinen.recall.clis import Answer
 
-AUTO = ("claude", "gemini", "ollama", "extract")
+AUTO = (*MODELS, "extract")
 NAMES = (*AUTO, "none")
 PREFIX = "digest:"
 """What the keys of digests begin with in the cache."""
@@ -132,13 +131,7 @@ def _asked(
 ) -> Digest:
     given = list(_fitting(passages))
     text = prompt(question, given, budget)
-    if name == "ollama":
-        model, endpoint = settings.ollama_model, settings.ollama_endpoint
-        answer = ollama(text, model, settings.timeout, endpoint, budget)
-    elif name == "gemini":
-        answer = gemini(text, settings.gemini_model, settings.timeout, env)
-    else:
-        answer = claude(text, settings.claude_model, settings.timeout, env)
+    answer = ask(name, text, settings, env, budget)
     return _digest(name, answer, [one.ref for one in given], budget)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinen.characters import visible
+from kinen.characters import visible, visible_line
 from kinen.entries import Capsule, Observation, Pin, Scope, Summary
 from kinen.recall.tiers import shown
 from kinen.render import vote_json
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from kinen.entries import Checkpoint, Digest, Learned, Plan, Recall
     from kinen.journal.bundle import Loaded
+    from kinen.journal.origin import Origin
     from kinen.render.style import Style
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
@@ -130,8 +131,30 @@ def learned_text(one: Learned, style: Style = PLAIN, *, sources: bool = False) -
     return "\n".join([line, *(f"    {ref}" for ref in one.derived_from)]) if sources else line
 
 
+def memory_json(one: Learned, origin: Origin) -> dict[str, Any]:
+    """A memory with the session it was drawn from, and the files and symbols it is about."""
+    about = {
+        "session": origin.session,
+        "capsule": origin.capsule,
+        "files": list(origin.files),
+        "symbols": list(origin.symbols),
+    }
+    return {**entry_json(one), **{name: value for name, value in about.items() if value}}
+
+
+def origin_text(origin: Origin) -> str:
+    """Lines that say where a memory comes from and what it is about."""
+    parts = {
+        "session": origin.session,
+        "files": ", ".join(origin.files),
+        "symbols": ", ".join(origin.symbols),
+    }
+    return "\n".join(f"    {name}: {visible_line(text)}" for name, text in parts.items() if text)
+
+
 def consolidated_json(done: Any) -> dict[str, Any]:
     told = {name: value for name, value in done._asdict().items() if name != "learned"}
+    told["notes"] = list(done.notes)
     return {**told, "memories": [entry_json(one) for one in done.learned]}
 
 
@@ -140,9 +163,8 @@ def consolidated_text(done: Any, style: Style = PLAIN) -> str:
     lines = [learned_text(one, style, sources=True) for one in done.learned]
     would = "would have " if done.dry_run else ""
     said = f"{would}{done.added:,} new, {done.changed:,} changed"
-    return "\n".join(
-        [*lines, f"{said}; {done.findings:,} findings, {done.below:,} not sure enough"]
-    )
+    counts = f"{said}; {done.findings:,} findings, {done.below:,} not sure enough"
+    return "\n".join([*lines, *done.notes, counts])
 
 
 def loaded_json(loaded: Loaded, dry_run: bool) -> dict[str, Any]:

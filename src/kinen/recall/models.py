@@ -1,0 +1,31 @@
+"""The models that can be asked, by the names that the configuration knows them by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.recall.clis import claude, gemini
+from kinen.recall.ollama import ollama
+from kinen.recall.openai import openai
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kinen.configkeys import DistillSection
+    from kinen.recall.clis import Answer
+
+MODELS = ("claude", "gemini", "ollama", "openai")
+
+
+def ask(
+    name: str, prompt: str, settings: DistillSection, env: Mapping[str, str], budget: int
+) -> Answer:
+    """The answer of one of `MODELS`; raises Failed with the reason where there is none."""
+    if name == "openai":
+        return openai(prompt, settings, env, budget)
+    if name == "ollama":
+        endpoint = settings.ollama_endpoint
+        return ollama(prompt, settings.ollama_model, settings.timeout, endpoint, budget)
+    if name == "gemini":
+        return gemini(prompt, settings.gemini_model, settings.timeout, env)
+    return claude(prompt, settings.claude_model, settings.timeout, env)
