@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from kinen.consolidation.kinds import Verdict, classify
 from kinen.consolidation.prose import Sentence, read_sentences
-from kinen.consolidation.wording import LONGEST, capitalized, is_sound, standalone, without_opening
+from kinen.consolidation.wording import (
+    LONGEST,
+    SHORTEST,
+    capitalized,
+    is_sound,
+    standalone,
+    without_opening,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +54,7 @@ _CORRECTION = re.compile(
 )
 """What the label of an item says of itself, before what it is about."""
 _FIRST_PERSON = re.compile(r"\bI (?=[a-z])")
+_POSSESSIVE = re.compile(r"\bmy (?=[a-z])")
 _CONCLUSION = re.compile(
     r"\b(?:fix(?:ed|es)?|resolved|solved|solution|workaround|replaced|switched|changed|added|used"
     r"|updated|removed|rewrote|moved|corrected|established|set up|passing|required)\b",
@@ -54,7 +62,7 @@ _CONCLUSION = re.compile(
 )
 _TEACHES = re.compile(
     r"\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer|never|always"
-    r"|cannot|can't|doesn't|does not|workaround|by default)\b",
+    r"|cannot|can't|doesn't|does not|workaround|by default|convention|layout|workflow)\b",
     re.IGNORECASE,
 )
 
@@ -119,7 +127,7 @@ def _errors(text: str) -> Iterator[tuple[Verdict, str]]:
 
 def _condensed(label: str, texts: list[str]) -> str:
     """A problem and its fix in the length of a memory: label, cause, and the last sentence."""
-    texts = [_FIRST_PERSON.sub("the agent ", without_opening(text)) for text in texts]
+    texts = [_impersonal(without_opening(text)) for text in texts]
     label = _CORRECTION.sub("", label)
     head = f"{label}: " if label else ""
     for some in (texts, [texts[0], texts[-1]], [texts[-1]], [texts[0]]):
@@ -129,13 +137,17 @@ def _condensed(label: str, texts: list[str]) -> str:
     return ""
 
 
+def _impersonal(text: str) -> str:
+    return _POSSESSIVE.sub("the ", _FIRST_PERSON.sub("the agent ", text))
+
+
 def _items(text: str, verdict: Verdict) -> Iterator[tuple[Verdict, str]]:
     for entry in _entries(text):
         for sentence in read_sentences(entry):
             if _UNSOLVED.search(sentence.text):
                 continue
             own = classify(Sentence(sentence.text, heading=""), "assistant", closing=True)
-            memory = standalone(sentence, directive=True)
+            memory = standalone(sentence, directive=True, task=True)
             if memory and (own or _CONCLUSION.search(memory)):
                 yield own or verdict, memory
 
@@ -143,7 +155,9 @@ def _items(text: str, verdict: Verdict) -> Iterator[tuple[Verdict, str]]:
 def _concepts(text: str) -> Iterator[tuple[Verdict, str]]:
     for entry in _entries(text):
         for sentence in read_sentences(entry):
-            memory = standalone(sentence, directive=True)
-            if memory and _TEACHES.search(memory) and not _UNSOLVED.search(memory):
+            memory = standalone(sentence, directive=True, task=True)
+            if len(memory) < SHORTEST or _UNSOLVED.search(memory):
+                continue
+            if _TEACHES.search(memory):
                 own = classify(Sentence(sentence.text), "assistant", closing=True)
                 yield own or Verdict("insight", STATED), memory

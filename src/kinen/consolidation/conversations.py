@@ -88,6 +88,8 @@ class Message:
     role: str
     text: str
     event: Observation
+    planned: bool
+    """Is it a plan that the user handed over or accepted?"""
     closing: bool
     """Is it the last message before the user speaks again, or before the end?"""
 
@@ -181,7 +183,8 @@ def read_messages(observations: Sequence[Observation], roles: Sequence[str]) -> 
         text = own_words(event.content) if role == "user" else without_reminders(event.content)
         answer = observations[following[0]].content if following and following[1] == "user" else ""
         if role in roles and not is_pasted(text, role) and _is_held(text, role, answer):
-            messages.append(Message(place, role, text, event, closing))
+            planned = bool((_GIVEN_PLAN.match if role == "user" else _PLAN.search)(text))
+            messages.append(Message(place, role, text, event, planned, closing))
     return messages
 
 
@@ -213,21 +216,25 @@ def _is_held(text: str, role: str, answer: str) -> bool:
 
 def _stated(message: Message, observations: Sequence[Observation]) -> Iterator[Finding]:
     edits = _edits_after(observations, message.place) if message.role == "assistant" else []
-    for verdict, text in statements_of(message.text, message.role, closing=message.closing):
+    stated = statements_of(
+        message.text, message.role, closing=message.closing, planned=message.planned
+    )
+    for verdict, text in stated:
         if verdict.tentative and not edits:
             continue
         yield finding(verdict.kind, text, verdict.confidence, message.event, *edits)
 
 
-def statements_of(text: str, role: str, *, closing: bool = True) -> Iterator[tuple[Verdict, str]]:
+def statements_of(
+    text: str, role: str, *, closing: bool = True, planned: bool = False
+) -> Iterator[tuple[Verdict, str]]:
     """What a text states, each as a sentence that stands alone, with its kind."""
-    planned = role == "user" and bool(_GIVEN_PLAN.match(text))
     for sentence in read_sentences(text):
         verdict = classify(sentence, role, closing=closing, planned=planned)
         if not verdict:
             continue
-        directive = role == "user" or verdict.confidence >= AGREED
-        statement = standalone(sentence, directive=directive)
+        directive = role == "user" or planned or verdict.confidence >= AGREED
+        statement = standalone(sentence, directive=directive, task=planned or role == "assistant")
         if statement and verdict.excluded:
             statement = f"Not included: {statement}"
         if statement:

@@ -58,12 +58,12 @@ _DUTY = (
     r"|keep|contain|exist|deploy|normalize|return)\b"
     r"|\b(?:by|the|our|a) (?:\w+ )?convention\b|\b(?:from now on|going forward|at all times"
     r"|under no circumstances)\b"
-    r"|^(?:always|never) [a-z]"
+    r"|^(?:always|never) (?![a-z]+s\b)[a-z]"
 )
 _RULE = (
     _DUTY + r"|(?:[,;:–—] |\b(?:please|and|but|so|or|to|we|instead) )"
     r"(?:always|never) (?!(?:mind|been|seen|had|did|was|is|are|got|gets|said|asked|thought|knew"
-    r"|happen|happens|want|wants|fails?|failed|even|called|used)\b)(?=[\w`])"
+    r"|happen|want|failed|even|called|used|[a-z]{2,20}s)\b)(?=[\w`])"
 )
 _PREFERENCE = r"\b(?:i|we)(?:'d| would)? (?:strongly |much |greatly )?(?:prefer|value|rather)\b"
 _CAUSE = (
@@ -76,6 +76,7 @@ _CAUSE = (
     r"|\b(?:fail(?:s|ed|ing)?|br(?:oke|eaks|oken)|crash(?:es|ed)?|hangs?|hung|errors|errored"
     r"|(?:was|were) rejected|rejected|refused|prevented|conflicted|blocked)\b.{0,160}"
     r"\b(?:because|due to|since (?!v?\d)|as soon as)\b"
+    r"|\b(?:was|were) (?:too \w+|wrong|broken|missing|incorrect|incomplete|stale)\b.{0,60}\bbecause\b"
     r"|\bbecause\b.{3,160}\b(?:failed|crashed|broke|was rejected|timed out|never (?:ran|reached))\b"
     r"|, so .{3,160}\b(?:crashe[sd]|fails|breaks|rejects|errors)\b"
     r"|\bfailed\b.{0,160}\b(?:could not|couldn't|cannot|can't|not found|missing)\b"
@@ -138,6 +139,7 @@ DECISIONS = re.compile(
 _EXCLUDED = re.compile(
     r"^(?:(?:explicitly|what's|what is) )?(?:not included|excluded|non-?goals)", re.IGNORECASE
 )
+_DECIDED = re.compile(r"\b(?:decided|agreed|chose|opted|settled)\b", re.IGNORECASE)
 _GUESS = re.compile(
     r"\b(?:issue|problem|bug|cause|culprit|reason)(?: here| now)?(?: is|'s)$", re.IGNORECASE
 )
@@ -184,7 +186,7 @@ def classify(
     concrete = role == "user" or bool(_CONCRETE.search(text))
     for kind, confidence, rule in _ROLES[role]:
         match = rule.search(text)
-        if match and (concrete or kind in ("lesson", "decision")):
+        if match and (concrete or kind == "lesson" or _DECIDED.search(match[0])):
             return Verdict(kind, confidence, match[0])
     if role == "assistant" and _LESSONS.fullmatch(sentence.label) and not sentence.before:
         return Verdict("lesson", 0.75, sentence.label)

@@ -97,7 +97,7 @@ _OWN_CHOICE = re.compile(
     r"|replaced|moved|made)\b)",
     re.IGNORECASE,
 )
-_OWN_DEED = re.compile(r"^(?:i|i've)\b", re.IGNORECASE)
+_OWN_DEED = re.compile(r"\b(?:I|I've)\b(?!/)")
 _RANKED = re.compile(
     r"^(?:critical|high|medium|low|p[0-3]|blocker|major|minor|nit)(?:/\w{1,10})?"
     r"(?: \([^)]{1,30}\))?"
@@ -105,10 +105,13 @@ _RANKED = re.compile(
     re.IGNORECASE,
 )
 """How the findings of a review begin."""
+_WAS = re.compile(r"\b(?:was|were)\b.{0,160}\bbecause\b", re.IGNORECASE)
+"""A finding in the past tense, with its cause: it was found right, and is over."""
 _OPEN_POINT = re.compile(
-    r"^(?:not (?:done|yet|included)|next(?: steps?)?|to-?do|pending|remaining|open|blocked|follow"
-    r"[- ]?ups?|question|status|title|result|verification|validation|tests?|files?|commits?|branch)"
-    r"\b[^:]{0,30}:",
+    r"^(?:(?:not (?:done|yet)|next(?: steps?)?|to-?do|pending|remaining|open|blocked"
+    r"|follow[- ]?ups?|question)\b[^:]{0,30}|status|title|result|verification"
+    r"|validation|tests?|files?|commits?"
+    r"|branch):",
     re.IGNORECASE,
 )
 _EMPTY_LABEL = re.compile(
@@ -121,7 +124,8 @@ _EMPTY_LABEL = re.compile(
     re.IGNORECASE,
 )
 _ORDER = re.compile(
-    r"^(?:add|fail|fall|leave|probe|decide|keep|use|require|return|make|update|remove|set|run|create|ensure"
+    r"^(?:add|fail|fall|leave|probe|decide|keep|use|require|return|make|update|remove|set|run"
+    r"|create|ensure"
     r"|support|show|send|validate|replace|reject|accept|don't|do not|do|move|merge|deploy|rename"
     r"|document|treat|prefer|expose|extend|emit|write|change|fix|split|consider|implement|preserve"
     r"|retain|avoid|introduce|define|build|check|verify|test|skip|drop|store|pass|call|start|stop"
@@ -133,7 +137,8 @@ _ORDER = re.compile(
 """A sentence in the imperative: of an agent it is a proposal."""
 _CHANGE = re.compile(
     r"^(?:removed|added|updated|simplified|documented|wired|renamed|extracted|refactored|cleaned"
-    r"|adjusted|changed|implemented|created|introduced|converted|made|moved|rewrote|extended|improved"
+    r"|adjusted|changed|implemented|created|introduced|converted|made|moved|rewrote|extended"
+    r"|improved"
     r"|dropped|used|set|switched|replaced|ran|verified|confirmed|wrote|tightened|hardened|unified"
     r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not )\b",
     re.IGNORECASE,
@@ -145,9 +150,17 @@ _SUBJECTLESS = re.compile(
     r"|asserts|covers|checks|only|expected|defined|called|based)\b(?! (?:because|when|if)\b)",
     re.IGNORECASE,
 )
+_TASK = re.compile(
+    r"^(?:just|add|write|create|fix|implement|run|commit|push|update|check|verify|test|review|look"
+    r"|investigate|find|show|give|make sure|ensure|merge|deploy|rebase|open|close|delete|build"
+    r"|generate|refactor|continue|rerun|restart|install|try)\b",
+    re.IGNORECASE,
+)
+"""What a user wants done once."""
 _PROPOSAL = re.compile(
     r"^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
-    r"|optional|residual|if|unless|whether|suppose|assuming|worse|either|assumption|test)\b",
+    r"|optional|residual|minor|need to be|the stated|if|unless"
+    r"|whether|suppose|assuming|worse|either|assumption|test)\b",
     re.IGNORECASE,
 )
 _PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? \d|→|->(?=[^`]{0,200}$)")
@@ -158,6 +171,7 @@ _PASSING = re.compile(
     r"|no longer true|heads-up|follow-up|pr title|commit title|the live|surfaced|showed up|moot"
     r"|failing test|fully preserved|sandbox(?:ed)? (?:because|run)"
     r"|this (?:sandbox|session|checkout)"
+    r"|now (?:also|reads?|carries)|not yet|n't (?:been )?\w{2,20} yet"
     r"|was just|just (?:landed|added|fixed|a typo))\b",
     re.IGNORECASE,
 )
@@ -166,7 +180,7 @@ _UNFINISHED = re.compile(
     r"(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$", re.IGNORECASE
 )
 _DEMONSTRATIVE = re.compile(
-    rf"\b(?:this|these|those) (?!(?:{_NOUNS}|is|was|are|were|has|had|does|did|means|meant|makes"
+    rf"\b(?:this|these) (?!(?:{_NOUNS}|is|was|are|were|has|had|does|did|means|meant|makes"
     r"|made|keeps|kept|will|would|can|requires|happens|happened|breaks|broke|fails|failed|works"
     r"|prevents|avoids|causes|caused|gives|gave|lets)\b)[a-z]+",
     re.IGNORECASE,
@@ -175,22 +189,25 @@ _NOT_ABLE = re.compile(r"\bcould(?: not|n't)\b", re.IGNORECASE)
 _HOSTILE = re.compile(
     r"\b(?:ignore|disregard|forget|override) (?:\w+ ){0,3}(?:previous|prior|above|earlier|all|any)?"
     r" ?(?:instructions?|rules|prompts?)\b|\bsystem prompt\b|\byou are (?:now|an?)\b"
-    r"|\bas an ai\b|\b(?:curl|wget)\b.{0,200}\|\s{0,3}(?:ba|z)?sh\b|\brm -rf\b"
-    r"|</?[a-z][\w-]{2,40}>",
+    r"|\bas an ai\b|\b(?:curl|wget)\b.{0,200}\|\s{0,3}(?:ba|z)?sh\b|\brm -rf\b",
     re.IGNORECASE,
 )
 """Words that speak to an agent instead of about the project."""
+_TAG = re.compile(r"</?[a-z][\w-]{2,40}>", re.IGNORECASE)
 _TRACE = re.compile(
     r"\b(?:0x[0-9a-f]{4,}|[0-9a-f]{16,})\b|`[0-9a-f]{7,40}`|\bat \S+:\d+:\d+|https?://\S{80,}"
 )
 
 
-def standalone(sentence: Sentence, *, directive: bool = False) -> str:
+def standalone(sentence: Sentence, *, directive: bool = False, task: bool = False) -> str:
     """The sentence in words that need no context, joined with what it refers to; else nothing.
 
     `directive` says that its author may tell others what to do: the user, or an accepted plan.
+    With `task`, what is to be done once counts too.
     """
     text = without_opening(sentence.text)
+    if directive and not task and _TASK.match(text):
+        return ""
     if _PROPOSAL.match(text) or _PASSING.search(text) or (not directive and is_report(text)):
         return ""
     label = sentence.label
@@ -216,6 +233,8 @@ def without_opening(text: str) -> str:
     text = _OPENING.sub("", text, count=1)
     text = _OPENING.sub("", text, count=1)
     text = _OWN_CHOICE.sub("", text)
+    if _WAS.search(text):
+        text = _RANKED.sub("", text)
     shell = _SHELL.match(text)
     return text[shell.end() :] if shell and weight(text[shell.end() :]) >= LEAST_WEIGHT else text
 
@@ -254,11 +273,12 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
         or _UNFINISHED.search(text.rstrip(".!"))
         or _TRACE.search(text)
         or _HOSTILE.search(text)
+        or _TAG.search(prose)
         or _PLACE.search(text)
         or text.startswith("(")
         or ": (" in text
         or _LOCAL.search(prose)
-        or (not brief and _OWN_DEED.match(text))
+        or (not brief and _OWN_DEED.search(prose))
         or _DEMONSTRATIVE.search(_QUOTATION.sub("", prose))
         or _OPEN_POINT.match(text)
         or _RANKED.match(text)
