@@ -145,7 +145,7 @@ _CHANGE = re.compile(
 )
 """A line of a list of changes: it tells what was done, not what holds."""
 _SUBJECTLESS = re.compile(
-    r"^(?:falls|returns|uses|adds|sends|keeps|makes|gets|runs|shows|fixes|handles|allows|ensures"
+    r"^(?:fails|probes|rejects|falls|returns|uses|adds|sends|keeps|makes|gets|runs|shows|fixes|handles|allows|ensures"
     r"|prevents|requires|means|works|avoids|takes|gives|goes|stays|remains|supports|provides|still"
     r"|asserts|covers|checks|only|expected|defined|called|based)\b(?! (?:because|when|if)\b)",
     re.IGNORECASE,
