@@ -60,6 +60,7 @@ _CONCLUSION = re.compile(
     r"|updated|removed|rewrote|moved|corrected|established|set up|passing|required)\b",
     re.IGNORECASE,
 )
+_CHOICE = re.compile(r"(?:used|chose|adopted|switched to|kept)\b", re.IGNORECASE)
 _TEACHES = re.compile(
     r"\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer|never|always"
     r"|cannot|can't|doesn't|does not|workaround|by default|convention|layout|workflow)\b",
@@ -149,7 +150,8 @@ def _items(text: str, verdict: Verdict) -> Iterator[tuple[Verdict, str]]:
             own = classify(Sentence(sentence.text, heading=""), "assistant", closing=True)
             memory = standalone(sentence, directive=True, task=True)
             if memory and (own or _CONCLUSION.search(memory)):
-                yield own or verdict, memory
+                chosen = Verdict("decision", STATED) if _CHOICE.match(memory) else None
+                yield own or chosen or verdict, memory
 
 
 def _concepts(text: str) -> Iterator[tuple[Verdict, str]]:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kinen.consolidation.kinds import is_clause
 from kinen.consolidation.wording import LONGEST, SHORTEST
 from kinen.entries import Finding
 from kinen.markdown.sentences import parsed, plain, sentences, weight
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 DECIDED = 0.9
+MOST_ITEMS = 20
+"""Items of a list of decisions that are read."""
+LONG_ITEM = 6
+"""Words of an item that say something, from which on it need not have a verb that is known."""
 LARGEST = 400_000
 """Characters of a document; a larger one is no record of decisions."""
 FEWEST = 4
@@ -187,8 +192,9 @@ def _stated(title: str, section: Section) -> Iterator[str]:
         if not paragraph.rstrip().endswith(":"):
             yield from _told(title, paragraph)
             return
-    for item in section.items[:20]:
-        yield from _told(title, item)
+    for item in section.items[:MOST_ITEMS]:
+        if is_clause(item) or weight(plain(item)) >= LONG_ITEM:
+            yield from _told(title, item)
 
 
 def _told(title: str, markdown: str) -> Iterator[str]:

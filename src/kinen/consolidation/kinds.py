@@ -170,6 +170,11 @@ class Verdict:
         return self.kind == "decision" and bool(_EXCLUDED.search(self.cue))
 
 
+def is_clause(text: str) -> bool:
+    """Does a list item say something, rather than name a thing?"""
+    return bool(_VERB.search(text))
+
+
 def classify(
     sentence: Sentence, role: str, *, closing: bool = True, planned: bool = False
 ) -> Verdict | None:
@@ -183,7 +188,7 @@ def classify(
         return None
     title = (sentence.lead or sentence.heading).strip(" :")
     if sentence.listed and DECISIONS.fullmatch(title):
-        return Verdict("decision", 0.85, title) if _VERB.search(text) or sentence.label else None
+        return Verdict("decision", 0.85, title) if is_clause(text) or sentence.label else None
     concrete = role == "user" or bool(_CONCRETE.search(text))
     for kind, confidence, rule in _ROLES[role]:
         match = rule.search(text)

@@ -153,10 +153,11 @@ _SUBJECTLESS = re.compile(
 _TASK = re.compile(
     r"^(?:just|add|write|create|fix|implement|run|commit|push|update|check|verify|test|review|look"
     r"|investigate|find|show|give|make sure|ensure|merge|deploy|rebase|open|close|delete|build"
-    r"|generate|refactor|continue|rerun|restart|install|try)\b",
+    r"|generate|refactor|continue|rerun|restart|install|try"
+    r"|i (?:know|see|like|do|think|am|was|have|also|just))\b",
     re.IGNORECASE,
 )
-"""What a user wants done once."""
+"""What a user wants done once, or only tells."""
 _PROPOSAL = re.compile(
     r"^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
     r"|optional|residual|minor|need to be|the stated|if|unless"
