@@ -220,35 +220,46 @@ def test_files_and_symbols_are_those_in_backticks() -> None:
     assert symbols_in(text) == ("parse", "Ecto.Repo")
 
 
+def transcript(path: Path, session: str, day: int, *contents: tuple[str, Any, Any]) -> Path:
+    """A transcript of Claude Code: role, content and the result of a tool for each line."""
+    lines = []
+    for n, (role, content, result) in enumerate(contents):
+        said = {
+            "type": role,
+            "sessionId": session,
+            "uuid": f"{session}-{n}",
+            "cwd": str(path.parent),
+            "isSidechain": False,
+            "timestamp": f"2026-03-{day:02}T10:00:{n:02}.000Z",
+            "message": {"role": role, "content": content},
+        }
+        lines.append(json.dumps({**said, **({"toolUseResult": result} if result else {})}))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def text(words: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": words}]
+
+
 def test_a_memory_of_a_session_names_it_and_the_files_edited_for_it(
     kinen: Callable[..., Any], space: Path, tmp_path: Path
 ) -> None:
-    def line(role: str, content: Any, n: int, **more: Any) -> str:
-        said = {
-            "type": role,
-            "sessionId": "s-1",
-            "uuid": f"u{n}",
-            "cwd": str(space),
-            "isSidechain": False,
-            "timestamp": f"2026-03-01T10:00:{n:02}.000Z",
-            "message": {"role": role, "content": content},
-        }
-        return json.dumps({**said, **more})
-
     statement = "The root cause was a stale socket that `Pool.take` kept after a failover."
-    edit = {"name": "Edit", "id": "t1", "input": {"file_path": f"{space}/src/pool.py"}}
+    file = f"{space}/src/pool.py"
+    use = {"type": "tool_use", "name": "Edit", "id": "t1", "input": {"file_path": file}}
     result = [{"type": "tool_result", "tool_use_id": "t1", "content": "done"}]
     hunk = {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-a", "+b"]}
-    patch = {"filePath": f"{space}/src/pool.py", "structuredPatch": [hunk]}
-    transcript = tmp_path / "s-1.jsonl"
-    lines = [
-        line("user", "fix the hang", 1),
-        line("assistant", [{"type": "text", "text": statement}], 2),
-        line("assistant", [{"type": "tool_use", **edit}], 3),
-        line("user", result, 4, toolUseResult=patch),
-    ]
-    transcript.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert kinen("import", "transcripts", str(transcript)).code == 0
+    session = transcript(
+        tmp_path / "s-1.jsonl",
+        "s-1",
+        1,
+        ("user", "fix the hang", None),
+        ("assistant", text(statement), None),
+        ("assistant", [use], None),
+        ("user", result, {"filePath": file, "structuredPatch": [hunk]}),
+    )
+    assert kinen("import", "transcripts", str(session)).code == 0
     assert kinen("consolidate").code == 0
     (memory,) = json.loads(kinen("memories", "list", "--type", "lesson", "--json").out)["memories"]
     assert memory["content"] == statement
@@ -256,3 +267,24 @@ def test_a_memory_of_a_session_names_it_and_the_files_edited_for_it(
     assert memory["symbols"] == ["Pool.take"]
     assert memory["session"]
     assert "Pool.take" in kinen("memories", "show", memory["id"][:12]).out
+
+
+def test_an_old_session_that_is_imported_later_gives_memories_too(
+    kinen: Callable[..., Any], tmp_path: Path
+) -> None:
+    statements = (
+        "The root cause was a stale socket that `Pool.take` kept after a failover.",
+        "The deploy failed because `pnpm` was not on the runner of `deploy.yml`.",
+    )
+    for n, statement in enumerate(statements):
+        session = transcript(
+            tmp_path / f"s-{n}.jsonl",
+            f"s-{n}",
+            9 - n,
+            ("user", "go on", None),
+            ("assistant", text(statement), None),
+        )
+        assert kinen("import", "transcripts", str(session)).code == 0
+        assert kinen("consolidate").code == 0
+    memories = json.loads(kinen("memories", "list", "--json").out)["memories"]
+    assert {memory["content"] for memory in memories} == set(statements)

@@ -66,7 +66,10 @@ class Importing(Reports):
                 else:
                     count.leave(OTHERS)
         nowhere = [] if looked else ["no client whose sessions kinen reads has left any here"]
-        return count.loaded(tally.unknown, [*nowhere, *tally.notes()])
+        loaded = count.loaded(tally.unknown, [*nowhere, *tally.notes()])
+        if not dry_run and any(loaded.added.values()):
+            self.consolidate_anew()
+        return loaded
 
     def _is_here(self, cwd: str, project: str, origin: str) -> bool:
         """Whether a session ran in this space: in its root, a worktree or another clone."""

@@ -236,8 +236,12 @@ class Learning(Working):
         """Take in what was told elsewhere; however old, it is consolidated the next time."""
         loaded = super().load(file, **how)
         if not how.get("dry_run"):
-            self._keep_meta("consolidated", "")
+            self.consolidate_anew()
         return loaded
+
+    def consolidate_anew(self) -> None:
+        """Have the next consolidation read everything: what was taken in is older than the last."""
+        self._keep_meta("consolidated", "")
 
     def close_capsule(
         self, capsule: str, summary: str = "", *, confidence: float = 1.0
