@@ -405,10 +405,8 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
         "> [!note] Decision\n> Sessions live in Postgres, because Redis loses them.\n"
     )
     assert "## Related" in kinen("context", "--session", name).out
-    assert [line.split()[1] for line in kinen("session", "list").out.splitlines()] == [
-        "in-progress",
-        "in-progress",
-    ]
+    listed = kinen("session", "list").out.splitlines()[1:]
+    assert ["by hand" in line and "(open)" in line for line in listed] == [True, True]
     closed = kinen("session", "close", name)
     assert closed.out.startswith(f"{paths[0]}  complete\nmemory:")
     shown = kinen("session", "show", name).out

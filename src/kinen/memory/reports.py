@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.characters import visible
-from kinen.memory.around import Around
+from kinen.memory.sessions import Sessions
 from kinen.model import Query
 from kinen.recall.clip import cut, plan_text
 from kinen.recall.tiers import cited, short_id
@@ -53,7 +53,7 @@ class SessionReport(NamedTuple):
         return [line for line in lines if line.strip() and not line.startswith("and ")]
 
 
-class Reports(Around):
+class Reports(Sessions):
     """Standup and handoff."""
 
     def session_reports(self, since: str = "", limit: int = SESSIONS) -> list[SessionReport]:
