@@ -509,13 +509,14 @@ def test_a_context_is_of_a_file_a_session_or_the_work_at_hand(ask: Ask, repo: Re
 
 def test_a_standup_knows_what_nobody_indexed(ask: Ask, repo: Repository) -> None:
     out = ask("standup", "--since", "2023-01-01").out
-    assert out.startswith("## Done\n- fix(auth): sign them once (")
+    assert out.startswith("## Commits\n- fix(auth): sign them once (")
     assert ask("standup").code == 1
     long = ("checkpoint", "Cookies are signed", *DECISION, "sign with Ed25519")
     ask(*long, "--next", "headers too", "--unknown", "who else signs?")
     assert re.sub(r"\(\w+\)", "()", ask("standup").out) == (
-        "## Done\n- Cookies are signed ()\n\n## Decided\n- sign with Ed25519\n\n"
-        "## Next\n- headers too\n\n## Open\n- who else signs?\n"
+        "## Done\n- Cookies are signed ()\n\n## Changed files\n- 1 changed: src/auth.py\n\n"
+        "## Decided\n- sign with Ed25519\n\n"
+        "## Next\n- headers too\n\n## Open questions\n- who else signs?\n"
     )
     assert parsed(ask("standup", "--json"))["markdown"].startswith("## Done\n")
 

@@ -21,7 +21,7 @@ from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from kinen.entries import Observation
     from kinen.sources.folders import Session
@@ -148,7 +148,7 @@ class Sessions(Around):
             status=capsule.reason or capsule.status,
             started=iso(capsule.opened_at / 1000),
             ended=iso(ended / 1000),
-            title=_title(capsule, observations),
+            title=title_of(capsule, observations),
             outcome=first_sentence(parts.get("outcome", "")),
             **counts(observations),
         )
@@ -240,7 +240,7 @@ class Sessions(Around):
         return "\n".join(kept).strip()
 
 
-def _title(capsule: Capsule, observations: list[Observation]) -> str:
+def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
     """What the session was opened for, as somebody typed it; else its first prompt."""
     from kinen.journal.events import role
 
