@@ -20,6 +20,8 @@ INTENT = 160
 """Characters of an intent."""
 OUTCOME, OLDER_OUTCOME = 300, 110
 """Tokens of what the latest session, and each before it, came to."""
+FEW = 3
+"""Sessions up to which a standup tells more of each."""
 POINTS = 9
 """Lines of a list."""
 COMMITS = 10
@@ -121,7 +123,10 @@ def standup_text(report: Report) -> str:
     """
     if report.empty:
         return ""
-    done = [*map(_checkpoint, report.checkpoints), *map(_story, report.sessions)]
+    room = 2 * LINE if len(report.sessions) <= FEW else LINE
+    done = list(map(_checkpoint, report.checkpoints))
+    done += [_story(session, room) for session in report.sessions]
+    told = {point for session in report.sessions for point in session.next}
     parts = [
         "\n".join(["## Done", *done]) if done else "",
         _section("Commits", map(_commits, report.commits), most=STANDUP_COMMITS),
@@ -129,7 +134,7 @@ def standup_text(report: Report) -> str:
         _section("Changed files", _changed(report)),
         _section("Decided", (point.text for point in report.decisions)),
         _section("Learned", (point.text for point in report.lessons)),
-        _section("Next", report.next),
+        _section("Next", (point for point in report.next if point not in told)),
         _section("Open questions", report.unknowns),
         _section("Unresolved errors", (point.text for point in report.errors)),
     ]
@@ -168,11 +173,11 @@ def _checkpoint(point: Point) -> str:
     return f"- {one_line(point.text)} ({name})"
 
 
-def _story(report: SessionReport) -> str:
-    """A session in two or three lines: intent → outcome → next."""
+def _story(report: SessionReport, room: int) -> str:
+    """A session in a few lines: intent → outcome → next; the outcome in so many characters."""
     outcome = " ".join(_BULLET.sub("", line).strip() for line in report.outcome.splitlines())
     lines = [f"- {_title(report)} {cited(report.ref, report.at)}"]
-    lines.append(f"  → {excerpt(outcome, LINE)}")
+    lines.append(f"  → {excerpt(outcome, room)}")
     if report.next:
         lines.append(f"  → next: {excerpt('; '.join(report.next), LINE)}")
     return "\n".join(lines)

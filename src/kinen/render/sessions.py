@@ -241,13 +241,18 @@ def _outcome(timeline: SessionTimeline, full: bool, style: Style) -> list[str]:
     """What the session came to, what it leaves to do, and what was drawn from it."""
     parts = readable(timeline.parts, lines=True)
     lines: list[str] = []
-    labels = {"outcome": "Outcome", "next": "Next", "state": "State", "unresolved": "Unresolved"}
-    for name, label in labels.items():
+    labels = ("outcome", "next", "state", "unresolved", "earlier")
+    for name in labels:
         text = [line for line in parts.get(name, "").splitlines() if line.strip()]
         if text:
             room = len(text) if full or name != "outcome" else OUTCOME_LINES
             more = [_INDENT + "…"] if len(text) > room else []
-            lines += ["", style("bold", label), *(f"  {line}" for line in text[:room]), *more]
+            lines += [
+                "",
+                style("bold", name.title()),
+                *(f"  {line}" for line in text[:room]),
+                *more,
+            ]
     if timeline.overview.kind == "folder":
         paths = (*timeline.rounds, *timeline.artifacts, timeline.summary_file)
         lines += ["", *(style("path", visible_line(path)) for path in paths if path)]
