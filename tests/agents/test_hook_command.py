@@ -535,5 +535,5 @@ def test_a_session_that_begins_is_told_the_decision_of_a_checkpoint_and_what_els
         memory.open_capsule("move the sessions", scope={"session": "s0"})
     told = context(hook(payload(space, "SessionStart", "s9", source="startup")))
     assert "- keep sessions in Postgres [checkpoint:.memories/" in told
-    assert "\nKnown here: 2 sessions, 1 checkpoint" in told
+    assert "\nKnown here: 1 session, 1 checkpoint" in told
     assert 'kinen recall "QUESTION"' in told

@@ -122,7 +122,8 @@ def _start(session: Session) -> str:
     last = quick.summary(db, session.capsule) if db else None
     decided = decisions_of(session.here.tree)
     memories = ranked([*decided, *quick.memories(db)], quick.touched(db)) if db else decided
-    known = quick.known(db, session.here.tree, session.here.data) if db else ""
+    here = session.here
+    known = quick.known(db, session.capsule, here.tree, here.data) if db else ""
     text = brief(plan, pins, last, memories[:MEMORIES], session.budget, known)
     return _output("SessionStart", text)
 

@@ -12,12 +12,8 @@ if TYPE_CHECKING:
 COMMANDS = (
     ("Ask", "search", "kinen.cli.search", "find things by word and by meaning"),
     ("Ask", "recall", "kinen.cli.recall", "what an agent should know, in a token budget"),
-    (
-        "Ask",
-        "session",
-        "kinen.cli.session:session",
-        "what happened in sessions; begin or close one",
-    ),
+    ("Ask", "ask", "kinen.cli.ask", "an answer with its sources"),
+    ("Ask", "session", "kinen.cli.session:session", "what happened in sessions, or begin one"),
     ("Ask", "context", "kinen.cli.context:context", "what belongs to a file, session or change"),
     ("Ask", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
     ("Ask", "handoff", "kinen.cli.context:handoff", "what the next one to work here must know"),

@@ -155,13 +155,15 @@ def touched(db: sqlite3.Connection) -> str:
     return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
 
 
-def known(db: sqlite3.Connection, root: str, data: str) -> str:
-    """What there is to ask for in a space, as a line; empty where there is nothing."""
+def known(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
+    """What there is to ask for besides one capsule, as a line; empty where there is nothing."""
     from kinen.brief import count_checkpoints, known_line
 
     sessions, drawn = db.execute(
-        "SELECT (SELECT COUNT(*) FROM capsules WHERE type = 'session' AND forgotten_at = 0),"
-        f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')"
+        "SELECT (SELECT COUNT(*) FROM capsules"
+        " WHERE type = 'session' AND forgotten_at = 0 AND id != ?),"
+        f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')",
+        (but,),
     ).fetchone()
     return known_line(sessions, drawn, count_checkpoints(root), _notes(data))
 

@@ -182,7 +182,7 @@ class Keeping(Asking):
         last = quick.summary(db, own)
         decided = decisions_of(self.space.root)
         memories = ranked([*decided, *quick.memories(db)], quick.touched(db))[:MEMORIES]
-        known = quick.known(db, self.space.root, self.space.data)
+        known = quick.known(db, own, self.space.root, self.space.data)
         return brief(plan, pins, last, memories, size, known)
 
     def journal_state(self) -> JournalState:

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinen.recall.clis import SYSTEM, Answer
 from kinen.recall.process import MOST, Failed
 from kinen.text import estimate, excerpt
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def ollama(prompt: str, model: str, seconds: float, endpoint: str, budget: int) -> Answer:
-    """The answer of a model, or the reason why there is none."""
+def ollama(
+    prompt: str,
+    model: str,
+    seconds: float,
+    endpoint: str,
+    budget: int,
+    on_text: Callable[[str], None] | None = None,
+) -> Answer:
+    """The answer of a model; `on_text` is given its pieces while they arrive.
+
+    Raises Failed with the reason where there is none.
+    """
     if not model:
         raise Failed("no model is configured (distill.ollama_model)")
     cost = estimate(prompt)
@@ -29,12 +42,12 @@ def ollama(prompt: str, model: str, seconds: float, endpoint: str, budget: int) 
     options = {"num_ctx": window, "num_predict": length, "temperature": 0}
     body = _posted(
         f"{endpoint.rstrip('/').removesuffix('/api')}/api/chat",
-        {"model": model, "stream": False, "messages": said, "options": options},
+        {"model": model, "stream": bool(on_text), "messages": said, "options": options},
         seconds,
+        _Pieces(on_text) if on_text else None,
     )
-    message = body.get("message")
-    text = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(text, str):
+    text = _content(body)
+    if text is None:
         raise Failed("its answer cannot be read")
     text = text.rpartition("</think>")[2].strip()
     if not text:
@@ -44,7 +57,58 @@ def ollama(prompt: str, model: str, seconds: float, endpoint: str, budget: int) 
     return Answer(text, read or cost, made or estimate(text))
 
 
-def _posted(url: str, payload: dict[str, Any], seconds: float) -> dict[str, Any]:
+class _Pieces:
+    """Gives the pieces of an answer to a function, without what a model thinks before it."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._rest = b""
+        self._text = ""
+        self._shown = 0
+        self.last: dict[str, Any] = {}
+
+    def __call__(self, block: bytes) -> None:
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        for line in lines:
+            self._take(line)
+
+    def body(self) -> dict[str, Any]:
+        """The whole answer, as one that was not streamed would be."""
+        self._take(self._rest)
+        return {**self.last, "message": {"content": self._text}}
+
+    def _take(self, line: bytes) -> None:
+        value = _parsed(line) or {}
+        self.last |= value
+        self._text += _content(value) or ""
+        if self._text.lstrip().startswith("<think>") and "</think>" not in self._text:
+            return
+        start = max(
+            self._shown,
+            self._text.rfind("</think>") + len("</think>") if "</think>" in self._text else 0,
+        )
+        if self._text[start:]:
+            self._on_text(self._text[start:])
+        self._shown = len(self._text)
+
+
+def _content(body: dict[str, Any]) -> str | None:
+    message = body.get("message")
+    text = message.get("content") if isinstance(message, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def _parsed(data: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _posted(
+    url: str, payload: dict[str, Any], seconds: float, pieces: _Pieces | None
+) -> dict[str, Any]:
     import httpx
 
     end = time.monotonic() + seconds
@@ -57,19 +121,18 @@ def _posted(url: str, payload: dict[str, Any], seconds: float) -> dict[str, Any]
             data = b""
             for block in response.iter_bytes():
                 data += block
+                if pieces and response.is_success:
+                    pieces(block)
                 if time.monotonic() > end or len(data) > MOST:
                     raise Failed(f"no end of its answer within {seconds:g} s and {MOST:,} bytes")
     except httpx.TimeoutException:
         raise Failed(f"no answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Failed(f"cannot be reached: {excerpt(str(error), 80)}") from None
-    try:
-        body = json.loads(data)
-    except (ValueError, RecursionError):
-        body = None
-    fault = body.get("error") if isinstance(body, dict) else ""
+    body = pieces.body() if pieces and response.is_success else _parsed(data)
+    fault = body.get("error") if body else ""
     if not response.is_success or fault:
         raise Failed(excerpt(f"refused with status {response.status_code}: {fault or ''}", 120))
-    if not isinstance(body, dict):
+    if body is None:
         raise Failed("its answer cannot be read")
     return body
