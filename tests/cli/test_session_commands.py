@@ -253,3 +253,15 @@ def test_a_hand_kept_session_shows_its_rounds(ask: Ask, space: Path) -> None:
     assert shown.startswith("Where sessions live\n")
     assert "· Round 1: Which store" in shown
     assert f"{path}/rounds/01-which-store.md" in shown
+
+
+def test_a_session_that_worked_elsewhere_has_a_context_too(
+    ask: Ask, space: Path, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", str(space)], check=True)
+    edit = used("x", "Edit", file_path="/elsewhere/a.py", old_string="a", new_string="b")
+    lines = [*talk()[:1], edit, result("x", "ok"), *talk()[1:]]
+    ask("import", "transcripts", str(transcript(tmp_path / "p", "away", "2026-03-01", lines)))
+    ran = ask("context", "--session", "away")
+    assert ran.code == 0, ran.err
+    assert "The limiter waits for the clock now" in ran.out
