@@ -164,9 +164,11 @@ def test_what_was_hidden_or_looks_like_a_secret_is_not_told(ask: Ask, repo: Repo
     repo.commit("fix: hide me", {"a.py": "2"})
     sha = repo.git("rev-parse", "HEAD")
     repo.commit(f"fix: use {SECRET} \x1b[31m", {"a.py": "3"})
+    repo.commit("fix: odd \x1c\x1e\x1f\x85\u2028 signs", {"a.py": "4"})
     ask("index", "--no-embed")
     ask("forget", f"commit:{sha}")
     out = ask("handoff").out
+    assert "fix: odd " in out
     assert "hide me" not in out
     assert SECRET not in out
     assert "\x1b" not in out

@@ -60,19 +60,18 @@ def unpushed_commits(git: Git) -> list[Subject]:
 
 def _subjects(git: Git, folder: str, *arguments: str) -> list[Subject]:
     limit = f"--max-count={READ}"
+    command = ("log", "-z", "--no-merges", limit, _FORMAT, *arguments)
     try:
-        result = gitcommand.run(
-            git, "log", "--no-merges", limit, _FORMAT, *arguments, folder=folder, timeout=PATIENCE
-        )
+        result = gitcommand.run(git, *command, folder=folder, timeout=PATIENCE)
     except GitError:
         return []
     if result.returncode:
         return []
-    return [
-        _subject(line) for line in result.stdout.decode("utf-8", "replace").splitlines() if line
-    ]
+    # By NUL, which no subject has: it may have any other sign that ends a line.
+    rows = result.stdout.decode("utf-8", "replace").split("\0")
+    return [_subject(row) for row in rows if row]
 
 
-def _subject(line: str) -> Subject:
-    sha, seconds, text = line.split("\x1f", 2)
+def _subject(row: str) -> Subject:
+    sha, seconds, text = row.split("\x1f", 2)
     return Subject(sha=sha, at=iso(int(seconds)), text=entrance.name(text))
