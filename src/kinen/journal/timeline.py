@@ -31,8 +31,8 @@ NAMES = 3
 """Names in a line that stands for several steps which only looked around."""
 LONGEST = 300
 """Characters of a command or an error."""
-READS = frozenset(("git status", "git log", "git diff", "git show", "git branch", "git rev-parse"))
-"""Programs that only read, though others of the same name do more."""
+READS = frozenset("status log diff show branch rev-parse".split())
+"""What git is asked that changes nothing."""
 _MARKUP = re.compile(r"^\s*(?:#{1,6}|>|[-*+]|\d{1,2}[.)])\s+")
 _TAG = re.compile(r"</?[A-Za-z][\w-]{0,60}>")
 
@@ -193,7 +193,7 @@ def _step(event: Observation) -> Step:
     line = events.command(event)
     if line:
         result = events.test_result(event) if events.is_test(event) else ""
-        reads = all(program in READS for program in events.programs(line))
+        reads = all(_only_reads(program) for program in events.programs(line))
         return replace(step, kind="command", text=line, result=result, look=step.look or reads)
     if event.kind == "file_diff":
         return replace(step, kind="edit", text=", ".join(step.files), look=False)
@@ -203,6 +203,11 @@ def _step(event: Observation) -> Step:
         tool = events.tool_use(event) or events.string(event, "toolName")
         return replace(step, text=tool or excerpt(event.content, LONGEST))
     return replace(step, text=excerpt(event.content.partition("\n")[0], LONGEST), look=False)
+
+
+def _only_reads(program: str) -> bool:
+    name, _, verb = program.partition(" ")
+    return name == "git" and verb in READS
 
 
 def fold(found: Iterable[Step]) -> list[Step]:
