@@ -305,6 +305,7 @@ def test_no_command_runs_what_a_repository_names(trap: tuple[Path, Trap], tmp_pa
 def ask_all(run: Commands) -> None:
     assert "note.md" in run("search", "kettle")
     run("recall", "kettle")
+    run("ask", "kettle")
     run("context", "--file", "note.md")
     run("standup")
     run("handoff")

@@ -77,3 +77,13 @@ def test_nothing_that_is_remembered_can_end_its_block(tag: str) -> None:
 
 def test_a_mention_without_a_tag_is_told_as_it_is() -> None:
     assert "the kinen-memory tag" in marked("the kinen-memory tag")
+
+
+def test_plugins_that_a_client_recommends_are_no_prompt_and_a_delegation_is_its_input() -> None:
+    plugins = "<recommended_plugins>\nHere is a list of plugins.\n</recommended_plugins>"
+    assert own_words(plugins) == ""
+    assert own_words(f"{plugins}\nReview the branch.") == "Review the branch."
+    thread = "<source_thread_id>019f</source_thread_id>"
+    asked = "<input>Add the updater.</input>"
+    delegated = f"<codex_delegation>\n{thread}\n{asked}\n</codex_delegation>"
+    assert own_words(delegated) == "Add the updater."

@@ -60,6 +60,38 @@ def config_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+REPORT_EXAMPLE = """{
+  "space": "parcelry", "branch": "main", "commit": "4f1c2ab", "since": "", "plan": "",
+  "sessions": [
+    {"ref": "capsule:01KX8JJZFP0005ZR9M1SFEHGKQ", "id": "01KX8JJZFP0005ZR",
+     "at": "2026-07-11T13:13:02.000Z", "agent": "codex", "open": false,
+     "intent": "…", "outcome": "…", "next": ["…"], "state": "tests ✓ …",
+     "earlier": ["…"], "decided": ["…"], "learned": ["…"]}
+  ],
+  "checkpoints": [{"text": "…", "ref": "checkpoint:…", "at": "…"}],
+  "commits": [{"sha": "…", "subject": "chore: update the lock file", "at": "…", "count": 18}],
+  "not_pushed": [{"sha": "…", "subject": "…", "at": "…", "count": 1}],
+  "changed": ["src/auth.py"],
+  "decisions": [{"text": "…", "ref": "memory:…", "at": "…"}],
+  "lessons": [{"text": "…", "ref": "memory:…", "at": "…"}],
+  "next": ["…"], "unknowns": ["…"],
+  "errors": [{"text": "`git push` (exit 128): fatal: …", "ref": "observation:…", "at": "…"}],
+  "markdown": "## State\\n…"
+}"""
+SESSION_EXAMPLE = """{
+  "ref": "capsule:01KX8JJZFP0005ZR9M1SFEHGKQ", "id": "01KX8JJZ", "kind": "agent",
+  "session": "019f5129-58cd", "agent": "codex", "status": "closed",
+  "started": "2026-07-11T12:31:41.558Z", "ended": "2026-07-11T13:13:02.000Z", "seconds": 2481,
+  "title": "…", "outcome": "…",
+  "prompts": 7, "edits": 18, "commands": 4, "errors": 1, "rounds": 0,
+  "steps": [
+    {"kind": "command", "at": "2026-07-11T12:32:07.000Z", "text": "pytest -q", "ok": false,
+     "code": 1, "error": "AssertionError: …", "result": "1 failed", "files": [], "count": 2,
+     "look": false, "ref": "observation:…"}
+  ]
+}"""
+
+
 def json_page() -> str:
     example = """{
   "query": "why did we drop redis?",
@@ -93,6 +125,19 @@ def json_page() -> str:
             "",
             "```json",
             example,
+            "```",
+            "",
+            "`kinen standup --json` and `kinen handoff --json`. With several spaces, or `all`,",
+            'it is `{"spaces": [...]}` with one such object for each.',
+            "",
+            "```json",
+            REPORT_EXAMPLE,
+            "```",
+            "",
+            "`kinen session list --json`; `kinen session show ID --json` has the `steps` too.",
+            "",
+            "```json",
+            SESSION_EXAMPLE,
             "```",
             "",
             'Lists come as `{"<plural noun>": [...]}`: `resources`, `spaces`, `edges`, `findings`.',

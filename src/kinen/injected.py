@@ -17,7 +17,7 @@ MACHINE = (
     *("local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout", "bash-stderr"),
     *("ide_opened_file", "ide_selection", "ide_diagnostics", "environment_context"),
     *("user_instructions", "session_context", "turn_aborted", "subagent_notification", "skill"),
-    "permissions instructions",
+    *("permissions instructions", "recommended_plugins"),
 )
 """Blocks that clients add to prompts."""
 SYNTHETIC = (
@@ -105,6 +105,8 @@ def own_words(prompt: str) -> str:
         for name in (MEMORY, *REMINDERS, *MACHINE):
             text = without_blocks(text, name)
     text = (text.partition(_REQUEST)[2] or text).strip()
+    if text.startswith("<codex_delegation>"):
+        text = _inside(text, "input") or text
     notified = text.startswith("<task-notification>") and "</task-notification>" in text
     return "" if notified or text.startswith(SYNTHETIC) else text
 

@@ -361,3 +361,43 @@ def test_a_plan_is_read_as_its_file_has_it(tmp_path: Any) -> None:
     assert briefs.plan_of(str(tmp_path), at) == []
     (folder.parent / ".active-plan").write_text("../../../etc/passwd")
     assert briefs.plan_of(str(tmp_path), at) == []
+
+
+def test_a_brief_begins_with_the_outcome_and_ends_with_what_else_is_known() -> None:
+    summary = "**Intent**: fix it\n\n**Outcome**: it waits for the clock\n\n**Next**\n- bump it"
+    told = briefs.brief(
+        ["- Drop Redis [plan:p]"],
+        [("observation:1", "a pin", 0)],
+        ("summary:1", summary, 0),
+        [memory(1, "`limiter.py` sleeps in its tests")],
+        600,
+        briefs.known_line(21, 1, 0, 240),
+    )
+    places = [
+        *("it waits for the clock", "bump it", "fix it", "`limiter.py` sleeps", "Drop Redis"),
+        *("a pin", "Known here: 21 sessions, 1 memory, 240 notes. `kinen_recall`"),
+    ]
+    assert [told.find(place) for place in places] == sorted(told.find(place) for place in places)
+    assert told.find(places[0]) > 0
+
+
+def test_a_brief_spends_its_budget_on_a_long_summary() -> None:
+    lines = [f"- point {n} of what came of it, in a few more words" for n in range(200)]
+    summary = "**Outcome**: it works\n" + "\n".join(lines)
+    for budget in (200, 600, 1500):
+        told = briefs.brief([], [], ("summary:1", summary, 0), [], budget)
+        assert 0.85 * budget < estimate(told) <= budget
+
+
+def test_a_brief_tells_the_decisions_of_the_latest_checkpoints(tmp_path: Any) -> None:
+    for n, day in enumerate(("2026-03-01", "2026-03-02")):
+        folder = tmp_path / ".memories" / day
+        folder.mkdir(parents=True)
+        text = f"---\nid: c{n}\ntype: decision\ndecision: keep store {n}\n---\n\nText\n"
+        (folder / f"10000{n}_abcd.md").write_text(text)
+    decided = briefs.decisions_of(str(tmp_path))
+    assert [text for _, text, *_ in decided] == ["keep store 1", "keep store 0"]
+    assert decided[0][2] - decided[1][2] == 86_400_000
+    assert briefs.count_checkpoints(str(tmp_path)) == 2
+    told = briefs.brief([], [], None, decided, 600)
+    assert "- keep store 1 [checkpoint:.memories/2026-03-02/100001_abcd.md]" in told

@@ -524,3 +524,16 @@ def test_hooks_load_the_standard_library_and_little_of_kinen(space: Path, hook: 
         assert said in told or "re" not in tops
         ours = {name.partition(".")[2] for name in found if name.startswith("kinen.")}
         assert ours <= LIGHT
+
+
+def test_a_session_that_begins_is_told_the_decision_of_a_checkpoint_and_what_else_is_known(
+    space: Path, hook: Hook
+) -> None:
+    with Memory.open(space) as memory:
+        memory.checkpoint("Stores", type="decision", decision="keep sessions in Postgres")
+        memory.observe("It lives in Postgres now.", scope={"session": "s0"})
+        memory.open_capsule("move the sessions", scope={"session": "s0"})
+    told = context(hook(payload(space, "SessionStart", "s9", source="startup")))
+    assert "- keep sessions in Postgres [checkpoint:.memories/" in told
+    assert "\nKnown here: 1 session, 1 checkpoint" in told
+    assert 'kinen recall "QUESTION"' in told

@@ -405,10 +405,8 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
         "> [!note] Decision\n> Sessions live in Postgres, because Redis loses them.\n"
     )
     assert "## Related" in kinen("context", "--session", name).out
-    assert [line.split()[1] for line in kinen("session", "list").out.splitlines()] == [
-        "in-progress",
-        "in-progress",
-    ]
+    listed = kinen("session", "list").out.splitlines()[1:]
+    assert ["by hand" in line and "(open)" in line for line in listed] == [True, True]
     closed = kinen("session", "close", name)
     assert closed.out.startswith(f"{paths[0]}  complete\nmemory:")
     shown = kinen("session", "show", name).out
@@ -511,13 +509,14 @@ def test_a_context_is_of_a_file_a_session_or_the_work_at_hand(ask: Ask, repo: Re
 
 def test_a_standup_knows_what_nobody_indexed(ask: Ask, repo: Repository) -> None:
     out = ask("standup", "--since", "2023-01-01").out
-    assert out.startswith("## Done\n- fix(auth): sign them once (")
+    assert out.startswith("## Commits\n- fix(auth): sign them once (")
     assert ask("standup").code == 1
     long = ("checkpoint", "Cookies are signed", *DECISION, "sign with Ed25519")
     ask(*long, "--next", "headers too", "--unknown", "who else signs?")
     assert re.sub(r"\(\w+\)", "()", ask("standup").out) == (
-        "## Done\n- Cookies are signed ()\n\n## Decided\n- sign with Ed25519\n\n"
-        "## Next\n- headers too\n\n## Open\n- who else signs?\n"
+        "## Done\n- Cookies are signed ()\n\n## Changed files\n- 1 changed: src/auth.py\n\n"
+        "## Decided\n- sign with Ed25519\n\n"
+        "## Next\n- headers too\n\n## Open questions\n- who else signs?\n"
     )
     assert parsed(ask("standup", "--json"))["markdown"].startswith("## Done\n")
 

@@ -105,7 +105,7 @@ def _prompt(session: Session) -> str:
 
 def _start(session: Session) -> str:
     """Open or resume the capsule, and tell what there is to know."""
-    from kinen.brief import brief, ranked
+    from kinen.brief import brief, decisions_of, ranked
     from kinen.journal import quick
 
     db, source, fresh = session.journal(), text_of(session.said, "source"), True
@@ -120,8 +120,12 @@ def _start(session: Session) -> str:
         return ""  # another hook of ours just did
     plan, pins = _kept(session, db)
     last = quick.summary(db, session.capsule) if db else None
-    memories = ranked(quick.memories(db), quick.touched(db))[:MEMORIES] if db else []
-    return _output("SessionStart", brief(plan, pins, last, memories, session.budget))
+    decided = decisions_of(session.here.tree)
+    memories = ranked([*decided, *quick.memories(db)], quick.touched(db)) if db else decided
+    here = session.here
+    known = quick.known(db, session.capsule, here.tree, here.data) if db else ""
+    text = brief(plan, pins, last, memories[:MEMORIES], session.budget, known)
+    return _output("SessionStart", text)
 
 
 def _compacting(session: Session) -> str:

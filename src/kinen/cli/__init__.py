@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 COMMANDS = (
     ("Ask", "search", "kinen.cli.search", "find things by word and by meaning"),
     ("Ask", "recall", "kinen.cli.recall", "what an agent should know, in a token budget"),
+    ("Ask", "ask", "kinen.cli.ask", "an answer with its sources"),
+    ("Ask", "session", "kinen.cli.session:session", "what happened in sessions, or begin one"),
     ("Ask", "context", "kinen.cli.context:context", "what belongs to a file, session or change"),
     ("Ask", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
     ("Ask", "handoff", "kinen.cli.context:handoff", "what the next one to work here must know"),
@@ -25,7 +27,6 @@ COMMANDS = (
     ("Ask", "tags", "kinen.cli.tags", "tags of files, and the line of tags for a commit"),
     ("Tell", "checkpoint", "kinen.cli.checkpoint:checkpoint", "keep what was done and why"),
     ("Tell", "plan", "kinen.cli.checkpoint:plan", "what is being worked towards"),
-    ("Tell", "session", "kinen.cli.session:session", "conversations kept as folders"),
     ("Tell", "round", "kinen.cli.session:round_", "the next round of a session"),
     ("Tell", "consolidate", "kinen.cli.memories:consolidate", "draw memories from what was said"),
     ("Tell", "log", "kinen.cli.log", "keep something that happened"),

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kinen import render
-from kinen.cli.flags import FILE_NAME, for_scripts, in_space
+from kinen.characters import visible_line
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space, in_spaces
 from kinen.cli.run import FOUND, NOTHING, note
+from kinen.memory.report import handoff_text, report_json, standup_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kinen.memory import Memory
+    from kinen.memory.report import Report
 
 
 @click.command()
@@ -51,48 +61,72 @@ def context(
 
 @click.command()
 @click.option("--since", default="1d", show_default=True, help="1d, 3d, 1w, today, 2026-03-01")
-@in_space
+@in_spaces
 @for_scripts
-def standup(since: str, space: str | None, as_json: bool) -> int:
+def standup(since: str, spaces: tuple[str, ...], as_json: bool) -> int:
     """What was done since then, what was decided, what comes next and what is open.
 
-    Exit 1 if there is nothing to say.
+    Sessions as intent, outcome and next; commits, and which of them are not pushed; decisions of
+    checkpoints and memories; errors that are still unresolved. Exit 1 if there is nothing to say.
 
     \b
     Examples:
       kinen standup
       kinen standup --since 3d | pbcopy
+      kinen standup --since 1w --space all
+      kinen standup --json | jq '.not_pushed[].subject'
     """
-    from kinen.memory import Memory
     from kinen.text import now, parse_time
 
-    with Memory.open(space=space) as memory:
-        told = memory.standup(parse_time(since, now()))
-    return _told(told, as_json)
+    moment = parse_time(since, now())
+    empty = f"nothing since {moment[:10]}: `kinen standup --since 1w` looks further back"
+    return _report(
+        lambda memory: memory.standup_report(moment), standup_text, spaces, as_json, empty
+    )
 
 
 @click.command()
-@in_space
+@in_spaces
 @for_scripts
-def handoff(space: str | None, as_json: bool) -> int:
-    """What the next one to work here has to know: state, plan, last steps, what is open.
+def handoff(spaces: tuple[str, ...], as_json: bool) -> int:
+    """What the next person or agent needs to know: state, plan, last sessions, what is open.
 
     Exit 1 if there is nothing to say.
 
     \b
     Examples:
       kinen handoff > HANDOFF.md
+      kinen handoff --space all
+      kinen handoff --json | jq '.sessions[0].next'
     """
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        told = memory.handoff()
-    return _told(told, as_json)
+    empty = "nothing to hand off: `kinen import transcripts` takes in past sessions"
+    return _report(lambda memory: memory.handoff_report(), handoff_text, spaces, as_json, empty)
 
 
-def _told(text: str, as_json: bool) -> int:
+def _report(
+    make: Callable[[Memory], Report],
+    write: Callable[[Report], str],
+    spaces: tuple[str, ...],
+    as_json: bool,
+    empty: str,
+) -> int:
+    """Print the report of one space, or those of several that have something to say."""
+    from kinen.memory import Memory, ask_spaces
+
+    several = len(spaces) > 1 or "all" in spaces
+    if not several:
+        with Memory.open(space=spaces[0] if spaces else None) as memory:
+            reports = [make(memory)]
+    else:
+        reports = ask_spaces(spaces, make, on_error=note)
+    told = [(report, write(report)) for report in reports]
+    told = [(report, text) for report, text in told if not several or not report.empty]
     if as_json:
-        print(render.to_json({"markdown": text}))
-    elif text:
-        print(text)
-    return FOUND if text else NOTHING
+        shown = [report_json(report, text) for report, text in told]
+        print(render.to_json({"spaces": shown} if several else shown[0]))
+    else:
+        texts = [
+            f"# {visible_line(one.space)}\n\n{text}" if several else text for one, text in told
+        ]
+        print("\n\n".join(texts)) if any(texts) else note(empty)
+    return FOUND if any(text for _, text in told) else NOTHING

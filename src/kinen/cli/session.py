@@ -1,61 +1,105 @@
-"""`kinen session` and `kinen round`: conversations kept as folders of markdown."""
+"""`kinen session` and `kinen round`: what happened in sessions, and conversations in folders."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import Any
 
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours
+from kinen.cli.flags import FILE_NAME, for_scripts, in_space
+from kinen.cli.run import FOUND, NOTHING, colours, note
+
+KINDS = ("prompts", "edits", "commands", "errors", "messages")
+PIPED_WIDTH = 200
+"""Characters of a line that no terminal shows."""
+EMPTY = (
+    "no sessions yet: `kinen install claude-code` records them, `kinen import transcripts` takes"
+)
+EMPTY += " in past ones, `kinen session new TITLE` begins one by hand"
 
 
 @click.group()
 def session() -> None:
-    """A conversation in rounds, as a folder: sessions/YYYYMMDD-NN-slug."""
+    """Sessions of agents, recorded or imported, and conversations kept in sessions/ by hand."""
 
 
 @session.command("list")
+@click.option("--limit", "-n", default=20, show_default=True, help="most sessions; 0 shows all")
+@click.option("--agent", default="", help="only of this agent: claude-code, codex, ...")
+@click.option("--since", default="", help="not older than: 2h, 3d, 1w, today, 2026-03-01")
 @in_space
 @for_scripts
-def list_(space: str | None, as_json: bool) -> int:
-    """All sessions, newest first. Exit 1 if there are none."""
-    from kinen.memory import Memory
+def list_(limit: int, agent: str, since: str, space: str | None, as_json: bool) -> int:
+    """Sessions, newest first: when, how long, what for, and what came of it.
 
+    Recorded, imported and hand-kept sessions alike. Exit 1 if there are none.
+
+    \b
+    Examples:
+      kinen session list
+      kinen session list --agent codex --since 1w
+      kinen session list --json | jq -r '.sessions[].title'
+    """
+    from kinen.memory import Memory
+    from kinen.render.sessions import session_json, sessions_text
+    from kinen.text import now, parse_time
+
+    moment = parse_time(since, now()) if since else ""
     with Memory.open(space=space) as memory:
-        found = memory.sessions()
+        sessions = memory.session_overviews(limit, agent=agent, since=moment)
     if as_json:
-        print(render.to_json({"sessions": [_json(one) for one in found]}))
+        print(render.to_json({"sessions": [session_json(one) for one in sessions]}))
+    elif sessions:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
+        print(sessions_text(sessions, width, colours()))
     else:
-        style = colours()
-        for one in found:
-            count = f"{len(one.rounds)} rounds"
-            print(f"{style('path', one.name)}  {one.status}  {count}  {one.title}")
-    return FOUND if found else NOTHING
+        note("no session matches" if agent or since else EMPTY)
+    return FOUND if sessions else NOTHING
 
 
 @session.command()
-@click.argument("name", default="", metavar="[NAME]")
+@click.argument("name", default="last", metavar="[ID]")
+@click.option("--only", type=click.Choice(KINDS), multiple=True, help="only these; repeatable")
+@click.option("--file", type=FILE_NAME, default="", help="only what concerns this file")
+@click.option("--failed", is_flag=True, help="only what failed")
+@click.option("--full", is_flag=True, help="everything, prompts and messages whole")
 @in_space
 @for_scripts
-def show(name: str, space: str | None, as_json: bool) -> int:
-    """A session with its rounds, artifacts and memories; by default the newest that goes on."""
-    from kinen.memory import Memory
+def show(
+    name: str,
+    only: tuple[str, ...],
+    file: str,
+    failed: bool,
+    full: bool,
+    space: str | None,
+    as_json: bool,
+) -> int:
+    """A session as a timeline: prompts, edits, commands with ✓ or ✗, errors, outcome.
 
+    ID is the beginning of an id, a part of a folder's name, or `last` (the default). A long
+    session is shown on a page; its end says how to see the rest.
+
+    \b
+    Examples:
+      kinen session show
+      kinen session show 01KX8JJZ --only errors
+      kinen session show last --file src/auth.py
+      kinen session show last --json | jq '.steps[] | select(.ok == false)'
+    """
+    from kinen.memory import Memory
+    from kinen.render.sessions import timeline_json, timeline_text
+    from kinen.text import spelled
+
+    path = spelled(file)
     with Memory.open(space=space) as memory:
-        found = memory.session(name)
-        drawn = memory.drawn_from(found.name)
+        timeline = memory.timeline(name)
     if as_json:
-        told = [{"ref": one.ref, "type": one.type, "content": one.content} for one in drawn]
-        print(render.to_json({**_json(found), "memories": told}))
+        print(render.to_json(timeline_json(timeline, only, path, failed)))
     else:
-        style = colours()
-        print(f"{style('bold', found.title)}  {found.status}, {found.path}, {found.started}")
-        for path in (*found.rounds, *found.artifacts, *filter(None, [found.summary])):
-            print(style("path", path))
-        for one in drawn:
-            print(f"{one.type}: {one.content}")
+        print(timeline_text(timeline, only, path, failed, full, colours()))
     return FOUND
 
 

@@ -178,6 +178,20 @@ def read_account(observations: Iterable[Observation]) -> Account:
     return account
 
 
+def unresolved(observations: Iterable[Observation]) -> list[Trouble]:
+    """Failures that nothing afterwards put right, the latest first; of one session or several."""
+    account = Account()
+    for number, event in enumerate(observations):
+        source = Source(number, event.id, event.ts)
+        if event.redacted or event.forgotten_at:
+            continue
+        if events.failed(event):
+            _take_failure(account, event, source)
+        elif event.kind in events.ACTIONS:
+            _take_success(account, event, source)
+    return account.unresolved
+
+
 def _take(account: Account, event: Observation) -> None:
     source = Source(account.count, event.id, event.ts)
     account.count += 1

@@ -4,10 +4,22 @@ an agent is told when it begins. Light on purpose, as `append` is.
 
 from __future__ import annotations
 
+import os
+
 from kinen.entrance import name, named
 from kinen.vocabulary import REDACTED
 
-__all__ = ["begin", "call", "left_open", "memories", "named", "pins", "sum_up", "touched"]
+__all__ = [
+    "begin",
+    "call",
+    "known",
+    "left_open",
+    "memories",
+    "named",
+    "pins",
+    "sum_up",
+    "touched",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,6 +153,38 @@ def touched(db: sqlite3.Connection) -> str:
     """The files that the latest observations name, as JSON arrays one after the other."""
     rows = db.execute("SELECT files FROM observations ORDER BY ts DESC LIMIT ?", (RECENT,))
     return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
+
+
+def known(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
+    """What there is to ask for besides one capsule, as a line; empty where there is nothing."""
+    from kinen.brief import count_checkpoints, known_line
+
+    sessions, drawn = db.execute(
+        "SELECT (SELECT COUNT(*) FROM capsules"
+        " WHERE type = 'session' AND forgotten_at = 0 AND id != ?),"
+        f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')",
+        (but,),
+    ).fetchone()
+    return known_line(sessions, drawn, count_checkpoints(root), _notes(data))
+
+
+def _notes(data: str) -> int:
+    """How many notes the index has; 0 where there is none that can be read now."""
+    from kinen.storage.sqlite import sqlite3
+
+    path = os.path.join(data, "index.db")
+    if not os.path.isfile(path):
+        return 0
+    place = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    try:
+        index = sqlite3.connect(f"file:{place}?mode=ro", uri=True, timeout=0)
+        try:
+            row = index.execute("SELECT COUNT(*) FROM records WHERE kind = 'note'").fetchone()
+        finally:
+            index.close()
+    except sqlite3.Error:
+        return 0
+    return int(row[0])
 
 
 def _hidden(db: sqlite3.Connection) -> set[str]:

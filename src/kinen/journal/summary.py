@@ -198,6 +198,11 @@ def _claimed(claim: Claim) -> Line:
     return Line(_short(claim.statement.text, 300, 60), (claim.source,))
 
 
+def trouble_text(trouble: Trouble) -> str:
+    """A failure on one line: the command, how it ended, and the message."""
+    return _troubled(trouble).text
+
+
 def _troubled(trouble: Trouble) -> Line:
     """What failed, and the line that says how."""
     error = _short(trouble.error, 160, 34)

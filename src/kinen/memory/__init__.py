@@ -8,9 +8,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kinen.memory.whole import Memory, recall_spaces, search_spaces
+    from kinen.memory.whole import Memory, ask_spaces, recall_spaces, search_spaces
 
-__all__ = ["Memory", "recall_spaces", "search_spaces"]
+__all__ = ["Memory", "ask_spaces", "recall_spaces", "search_spaces"]
 
 
 def __getattr__(name: str) -> object:

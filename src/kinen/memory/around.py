@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from kinen.errors import NotFound, QueryError
 from kinen.memory.learning import Learning
 from kinen.model import Query
 from kinen.recall.clip import compact, cut
+from kinen.route import inside
 from kinen.text import iso, spelled
 
 if TYPE_CHECKING:
@@ -92,7 +94,8 @@ class Around(Learning):
         count: dict[str, int] = {}
         for one in observations:
             for path in one.files:
-                count[path] = count.get(path, 0) + 1
+                if not os.path.isabs(inside(path, self.space.root)):  # else it is elsewhere
+                    count[path] = count.get(path, 0) + 1
         files = sorted(count, key=lambda path: (-count[path], path))[:CHANGED]
         refs = {capsule.ref, *(one.ref for one in observations), *(one.ref for one in summaries)}
         own = [self._told_capsule(capsule)]

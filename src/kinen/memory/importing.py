@@ -12,7 +12,7 @@ from kinen import route
 from kinen import space as spaces
 from kinen.errors import NotFound
 from kinen.gitdir import git_above, parents
-from kinen.memory.reports import Reports
+from kinen.memory.answering import Answering
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,7 +34,7 @@ TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
 
 
-class Importing(Reports):
+class Importing(Answering):
     """Sessions that were not recorded when they happened."""
 
     def import_transcripts(

@@ -167,7 +167,7 @@ class Keeping(Asking):
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
-        from kinen.brief import KEEP, brief, plan_of, ranked
+        from kinen.brief import KEEP, brief, decisions_of, plan_of, ranked
         from kinen.journal import quick
 
         at, size = _milliseconds(), budget or self.config.hooks.budget
@@ -180,8 +180,10 @@ class Keeping(Asking):
             return f"{KEEP}\n{text}\n" if text and compacting else text
         own = quick.named(agent, entrance.name(session)) if session else ""
         last = quick.summary(db, own)
-        memories = ranked(quick.memories(db), quick.touched(db))[:MEMORIES]
-        return brief(plan, pins, last, memories, size)
+        decided = decisions_of(self.space.root)
+        memories = ranked([*decided, *quick.memories(db)], quick.touched(db))[:MEMORIES]
+        known = quick.known(db, own, self.space.root, self.space.data)
+        return brief(plan, pins, last, memories, size, known)
 
     def journal_state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""

@@ -228,9 +228,20 @@ class Recalling(Tracing):
         return hits
 
     def digest(
-        self, question: str, passages: Sequence[Passage], budget: int, distiller: str = "configured"
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        budget: int,
+        distiller: str = "configured",
+        *,
+        without_model: Callable[[], Digest] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> Digest:
-        """What passages come to, told by the first distiller that answers."""
+        """What passages come to, told by the first distiller that answers.
+
+        `without_model` is used in place of extract. `on_line` is given the lines of a model's
+        answer while they arrive.
+        """
         from kinen.recall.distill import distill
         from kinen.recall.extract import extract
 
@@ -242,9 +253,10 @@ class Recalling(Tracing):
             order=self.distillers(distiller),
             settings=settings,
             env=os.environ,
-            extract=lambda: extract(question, passages, budget),
+            extract=without_model or (lambda: extract(question, passages, budget)),
             stored=self._cache.texts,
             now=now(),
+            on_line=on_line,
         )
 
     def distillers(self, named: str) -> tuple[str, ...]:

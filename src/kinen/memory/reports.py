@@ -2,204 +2,227 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections import Counter
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from itertools import chain, islice
+from typing import TYPE_CHECKING
 
-from kinen.characters import visible
-from kinen.memory.around import Around
-from kinen.model import Query
-from kinen.recall.clip import cut, plan_text
-from kinen.recall.tiers import cited, short_id
-from kinen.text import excerpt, iso
+from kinen.memory.report import (
+    Commits,
+    Point,
+    Report,
+    SessionReport,
+    handoff_text,
+    items,
+    one_line,
+    standup_text,
+)
+from kinen.memory.sessions import Sessions, title_of
+from kinen.recall.clip import plan_text
+from kinen.recall.tiers import short_id
+from kinen.text import iso, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kinen.entries import Capsule, Checkpoint
+    from kinen.sources.recent import Subject
 
-LINE = 300
-"""Characters of a line in a report."""
 PLAN = 250
 """Tokens of the plan."""
-OUTCOME = 300
-"""Tokens of what one session came to."""
 SESSIONS = 3
 """Sessions that a handoff tells of."""
 STANDUP_SESSIONS = 12
-COMMITS = 10
-CHANGED = 10
-"""Changed files that are named."""
-POINTS = 6
-"""Lines of a list in a report."""
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d{1,2}[.)])\s+")
+CHECKPOINTS = 3
+"""Checkpoints that a handoff tells of."""
+POINTS = 20
+"""Decisions, lessons and errors of each kind that a report has."""
+DECISIONS = ("decision", "pattern")
+ALIKE = 0.8
+"""The share of words in common from which on two points say the same."""
 
 
-class SessionReport(NamedTuple):
-    """A session as the next reader needs it."""
-
-    ref: str
-    at: str
-    agent: str
-    open: bool
-    parts: dict[str, str]
-    """`intent`, `outcome`, `next`, `state`, `decided`, `learned`, `unresolved`, as far as known."""
-
-    def items(self, name: str) -> list[str]:
-        """The lines of a part, without their bullets and `and 3 more`."""
-        lines = [_BULLET.sub("", line) for line in self.parts.get(name, "").splitlines()]
-        return [line for line in lines if line.strip() and not line.startswith("and ")]
-
-
-class Reports(Around):
+class Reports(Sessions):
     """Standup and handoff."""
-
-    def session_reports(self, since: str = "", limit: int = SESSIONS) -> list[SessionReport]:
-        """What the latest sessions came to, the newest first; one that goes on is read as it is."""
-        if not self._journal.exists:
-            return []
-        from datetime import datetime
-
-        after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
-        capsules = [
-            capsule
-            for capsule in self.entries("capsules")[0]
-            if max(capsule.opened_at, capsule.closed_at) >= after
-        ]
-        capsules.sort(key=lambda one: (one.closed_at or one.opened_at, one.id), reverse=True)
-        reports = (self._session_report(capsule) for capsule in capsules)
-        return list(islice((report for report in reports if report.parts.get("outcome")), limit))
-
-    def _session_report(self, capsule: Capsule) -> SessionReport:
-        from kinen.journal import reading
-        from kinen.journal.summary import parse_summary, summarize
-
-        db = self._journal.db
-        going = capsule.status == "open"
-        text = ""
-        if not going:
-            wanted = reading.Wanted(capsule=capsule.id, limit=1)
-            summaries = reading.entries(db, "summaries", wanted)[0]
-            text = summaries[0].content if summaries else ""
-        if not text:
-            text = summarize(capsule, reading.stream(db, capsule.id))[0]
-        parts = parse_summary(text)
-        parts.setdefault("intent", capsule.intent)
-        at = iso((capsule.closed_at or capsule.opened_at) / 1000)
-        return SessionReport(capsule.ref, at, capsule.scope.agent, going, parts)
 
     def standup(self, since: str) -> str:
         """What was done since then, what comes next and what is open, as markdown."""
-        self._first_sync()
-        checkpoints = list(self.checkpoints(since))
-        sessions = self.session_reports(since, STANDUP_SESSIONS)
-        decided = [one.decision for one in checkpoints if one.decision]
-        unknown = [text for one in checkpoints for text in one.unknowns]
-        done = [*map(_headline, checkpoints), *map(_session_line, sessions)]
-        parts = [
-            _section("Done", [*done, *self._commit_lines(since)], most=30),
-            _section("Decided", [*decided, *_gathered(sessions, "decided")]),
-            _section("Learned", _gathered(sessions, "learned")),
-            _section("Next", self._next(checkpoints, sessions)),
-            _section("Open", [*unknown, *_gathered(sessions, "unresolved")]),
-        ]
-        return visible("\n\n".join(filter(None, parts)))
-
-    def _next(self, checkpoints: list[Checkpoint], sessions: list[SessionReport]) -> list[str]:
-        """What the latest checkpoint and session leave to do; else what the plan has."""
-        points = [one.next for one in checkpoints[:3] if one.next]
-        points += _gathered(sessions[:1], "next")
-        plan = self.plan()
-        return points or ([plan_text(plan, PLAN // 3)] if plan else [])
-
-    def _commit_lines(self, since: str, limit: int = 30) -> list[str]:
-        """The commits since a time, merges left out; equal subjects are one line with a count."""
-        records = self._recent(Query("", limit=limit, kinds=("commit",), since=since))
-        commits = [one for one in records if not (one.metadata or {}).get("merge")]
-        counts = Counter(one.title for one in commits)
-        lines: dict[str, str] = {}
-        for one in commits:
-            times = f" ×{counts[one.title]}" if counts[one.title] > 1 else ""
-            sha = one.ref.removeprefix("commit:")[:7]
-            lines.setdefault(one.title, f"{one.title}{times} ({sha})")
-        return list(lines.values())
+        return standup_text(self.standup_report(since))
 
     def handoff(self) -> str:
         """What the next agent or person to work here has to know, as markdown."""
+        return handoff_text(self.handoff_report())
+
+    def standup_report(self, since: str) -> Report:
+        """What was done since then: sessions, checkpoints, commits, decisions, open points."""
+        capsules = self._reported(since, STANDUP_SESSIONS)
+        return self._report(list(self.checkpoints(since)), capsules, since)
+
+    def handoff_report(self) -> Report:
+        """Where the work stands: the latest sessions, checkpoints and commits."""
+        checkpoints = list(islice(self.checkpoints(), CHECKPOINTS))
+        return self._report(checkpoints, self._reported("", SESSIONS), "")
+
+    def session_reports(self, since: str = "", limit: int = SESSIONS) -> list[SessionReport]:
+        """What the latest sessions came to, the newest first; one that goes on is read as it is."""
+        return [report for _, report in self._reported(since, limit)]
+
+    def _reported(self, since: str, limit: int) -> list[tuple[Capsule, SessionReport]]:
+        after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
+        capsules = [
+            capsule
+            for capsule in (self.entries("capsules")[0] if self._journal.exists else [])
+            if max(capsule.opened_at, capsule.closed_at) >= after
+        ]
+        capsules.sort(key=lambda one: (one.closed_at or one.opened_at, one.id), reverse=True)
+        reports = ((capsule, self._session_report(capsule)) for capsule in capsules)
+        return list(islice((pair for pair in reports if pair[1].outcome), limit))
+
+    def _session_report(self, capsule: Capsule) -> SessionReport:
+        from kinen.journal import reading
+
+        parts = self._summary_parts(capsule)
+        return SessionReport(
+            ref=capsule.ref,
+            id=short_id(capsule.ref),
+            at=iso((capsule.closed_at or capsule.opened_at) / 1000),
+            agent=capsule.scope.agent,
+            open=capsule.status == "open",
+            intent=title_of(capsule, reading.stream(self._journal.db, capsule.id)),
+            outcome=parts.get("outcome", ""),
+            next=items(parts.get("next", "")),
+            state=" ".join(parts.get("state", "").split()),
+            earlier=items(parts.get("earlier", "")),
+            decided=items(parts.get("decided", "")),
+            learned=items(parts.get("learned", "")),
+        )
+
+    def _report(
+        self,
+        checkpoints: list[Checkpoint],
+        reported: list[tuple[Capsule, SessionReport]],
+        since: str,
+    ) -> Report:
         from kinen.sources.memories import git_state
 
         branch, commit, changed = git_state(self._worktree or self.space.root)
-        self._first_sync()
-        plan = self.plan()
-        checkpoints = list(islice(self.checkpoints(), 3))
-        sessions = self.session_reports()
-        memories = [one.content for one in self.memories() if not one.superseded_by]
-        where = f"on {branch} at {commit}" if branch and commit else branch
-        state = [f"{self.space.name}{f', {where}' if where else ''}"]
-        state += [f"{len(changed)} changed: {', '.join(changed[:CHANGED])}"] if changed else []
-        unknown = [text for one in checkpoints for text in one.unknowns]
-        parts = [
-            _section("State", state),
-            f"## Plan\n{plan_text(plan, PLAN)}" if plan else "",
-            "\n\n".join(_session_block(one) for one in sessions),
-            _section("Checkpoints", map(_headline, checkpoints)),
-            _section("Next", self._next(checkpoints, sessions)),
-            _section("Not known", unknown),
-            _section(
-                "Decided",
-                [*(one.decision for one in checkpoints), *_gathered(sessions, "decided")],
-            ),
-            _section("Learned", _gathered(sessions, "learned")),
-            _section("Remembered", memories, most=POINTS),
-            _section("Unresolved errors", _gathered(sessions[:1], "unresolved")),
-            _section("Latest commits", self._commit_lines("", COMMITS), most=COMMITS),
+        sessions = [report for _, report in reported]
+        plan = None if since else self.plan()
+        commits, not_pushed = self._commit_groups(since)
+        decided = [
+            *(Point(one.decision, one.ref, one.at) for one in checkpoints if one.decision),
+            *_points(sessions, "decided"),
+            *self._memory_points(since, decisions=True),
         ]
-        empty = not (where or state[1:] or any(parts[1:]))
-        return "" if empty else visible("\n\n".join(filter(None, parts)))
+        learned = [*_points(sessions, "learned"), *self._memory_points(since, decisions=False)]
+        return Report(
+            space=self.space.name,
+            branch=branch,
+            commit=commit,
+            since=since,
+            plan=plan_text(plan, PLAN) if plan else "",
+            checkpoints=tuple(map(_headline, checkpoints)),
+            sessions=tuple(sessions),
+            commits=commits,
+            not_pushed=not_pushed,
+            changed=changed,
+            decisions=_each_once(decided),
+            lessons=_each_once(learned),
+            next=self._next(checkpoints, sessions),
+            unknowns=tuple(text for one in checkpoints for text in one.unknowns),
+            errors=self._errors([capsule for capsule, _ in reported], since),
+        )
+
+    def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:
+        """What is remembered, newest first: decisions and patterns, or everything else."""
+        memories = [memory for memory in self.memories() if not memory.superseded_by]
+        for memory in sorted(memories, key=lambda one: one.created_at, reverse=True):
+            at = iso(memory.created_at / 1000)
+            if at >= since and (memory.type in DECISIONS) == decisions:
+                yield Point(memory.content, memory.ref, at)
+
+    def _next(
+        self, checkpoints: Sequence[Checkpoint], sessions: Sequence[SessionReport]
+    ) -> tuple[str, ...]:
+        """What the latest checkpoints and session leave to do; else what the plan has."""
+        points = [one.next for one in checkpoints[:CHECKPOINTS] if one.next]
+        points += [point for session in sessions[:1] for point in session.next]
+        plan = None if points else self.plan()
+        return tuple(points) or ((plan_text(plan, PLAN // 3),) if plan else ())
+
+    def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
+        """Failures that nothing afterwards put right: of the latest session, or since a time."""
+        from kinen.journal import reading
+        from kinen.journal.account import unresolved
+        from kinen.journal.summary import trouble_text
+
+        chosen = capsules if since else capsules[:1]
+        oldest_first = sorted(chosen, key=lambda one: (one.opened_at, one.id))
+        streams = (reading.stream(self._journal.db, one.id) for one in oldest_first)
+        troubles = unresolved(chain.from_iterable(streams))
+        return tuple(
+            Point(
+                trouble_text(trouble),
+                f"observation:{trouble.source.id}",
+                iso(trouble.source.ts / 1000),
+            )
+            for trouble in troubles[:POINTS]
+        )
+
+    def _commit_groups(self, since: str) -> tuple[tuple[Commits, ...], tuple[Commits, ...]]:
+        """The latest commits, and those that are not pushed, by their subjects."""
+        from kinen.gitdir import git_above
+        from kinen.journal import reading
+        from kinen.sources.recent import latest_commits, unpushed_commits
+
+        tree = self._worktree or self.space.root
+        git = git_above(tree)
+        if git is None or not git.folder:
+            return (), ()
+        hidden = reading.suppressed(self._journal.db) if self._journal.exists else set()
+        after = datetime.fromisoformat(since).timestamp() if since else 0.0
+        latest = latest_commits(git, "" if self._worktree else tree, after)
+        return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)
 
 
-def _headline(one: Checkpoint) -> str:
+def _groups(subjects: Iterable[Subject], hidden: set[str]) -> tuple[Commits, ...]:
+    """Commits of the same subject as one, at the place of the newest."""
+    groups: dict[str, Commits] = {}
+    for one in subjects:
+        if f"commit:{one.sha}" in hidden:
+            continue
+        known = groups.get(one.text)
+        if known:
+            groups[one.text] = Commits(known.sha, known.subject, known.at, known.count + 1)
+        else:
+            groups[one.text] = Commits(one.sha, one.text, one.at, 1)
+    return tuple(groups.values())
+
+
+def _headline(one: Checkpoint) -> Point:
     text = one.summary or next((line for line in one.text.splitlines() if line.strip()), "")
-    return f"{text} ({os.path.splitext(os.path.basename(one.path))[0]})"
+    return Point(text, one.ref, one.at)
 
 
-def _session_line(report: SessionReport) -> str:
-    """A session on one line: intent → outcome."""
-    outcome = " ".join(_BULLET.sub("", line) for line in report.parts["outcome"].splitlines())
-    intent = excerpt(report.parts.get("intent", ""), 80)
-    line = f"{intent} → {outcome}" if intent else outcome
-    citation = f" {cited(report.ref, report.at)}"
-    return excerpt(line, LINE - len(citation)) + citation
+def _points(sessions: Iterable[SessionReport], name: str) -> Iterator[Point]:
+    for session in sessions:
+        for text in getattr(session, name):
+            yield Point(text, session.ref, session.at)
 
 
-def _session_block(report: SessionReport) -> str:
-    """A session with its outcome and state."""
-    going = ", goes on" if report.open else ""
-    agent = f" {report.agent}" if report.agent else ""
-    lines = [f"## Session of {report.at[:10]}{agent}{going} [{short_id(report.ref)}]"]
-    if report.parts.get("intent"):
-        lines.append(f"- Intent: {excerpt(report.parts['intent'], LINE)}")
-    outcome = cut(report.parts["outcome"], OUTCOME)
-    lines.append(f"- Outcome: {outcome.strip()}".replace("\n", "\n  "))
-    if report.parts.get("state"):
-        lines.append(f"- {excerpt(' '.join(report.parts['state'].split()), LINE)}")
-    lines += [f"- Before that: {excerpt(line, LINE)}" for line in report.items("earlier")]
-    return "\n".join(lines)
+def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Points without those that say what one before them says."""
+    chosen: list[Point] = []
+    known: list[frozenset[str]] = []
+    for point in points:
+        words = frozenset(terms(one_line(point.text)))
+        if not words or any(_alike(words, other) for other in known):
+            continue
+        known.append(words)
+        chosen.append(point)
+        if len(chosen) == POINTS:
+            break
+    return tuple(chosen)
 
 
-def _gathered(sessions: Iterable[SessionReport], name: str) -> list[str]:
-    return [line for report in sessions for line in report.items(name)]
-
-
-def _section(title: str, lines: Iterable[str], most: int = POINTS) -> str:
-    """A heading and a list, each line once; nothing if there is nothing to say."""
-    shown = dict.fromkeys(_one_line(line) for line in lines if line.strip())
-    some = [line for line in shown if line][:most]
-    return "\n".join([f"## {title}", *(f"- {line}" for line in some)]) if some else ""
-
-
-def _one_line(text: str) -> str:
-    bare = " ".join(text.split())
-    return excerpt(_BULLET.sub("", bare).lstrip("# "), LINE)
+def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
+    return len(words & others) >= ALIKE * len(words | others)

@@ -12,7 +12,7 @@ from kinen.recall.process import Failed, run
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 GUARD = "KINEN_DISTILLING"
 """Set for all that is started here: kinen in there starts nothing."""
@@ -41,6 +41,7 @@ _ISOLATED = (
     *("--safe-mode", "--strict-mcp-config", "--no-session-persistence"),
     *("--tools", "", "--system-prompt", SYSTEM),
 )
+_STREAMED = ("stream-json", "--verbose", "--include-partial-messages")
 _QUIET = {
     "general": {"maxAttempts": RETRIES, "enableAutoUpdate": False},
     "privacy": {"usageStatisticsEnabled": False},
@@ -93,13 +94,24 @@ _GEMINI = Cli(
 )
 
 
-def claude(prompt: str, model: str, seconds: float, env: Mapping[str, str]) -> Answer:
-    """The answer of Claude Code, whose login and way to its model are the user's."""
+def claude(
+    prompt: str,
+    model: str,
+    seconds: float,
+    env: Mapping[str, str],
+    on_text: Callable[[str], None] | None = None,
+) -> Answer:
+    """The answer of Claude Code, whose login and way to its model are the user's.
+
+    `on_text` is given the pieces of the answer while they arrive.
+    """
     chosen = ("--model", model) if model else ()
-    command = (_command("claude", env), "-p", "--output-format", "json", *chosen, *_ISOLATED)
+    form = _STREAMED if on_text else ("json",)
+    command = (_command("claude", env), "-p", "--output-format", *form, *chosen, *_ISOLATED)
+    watch = _Pieces(on_text) if on_text else None
     with _folder() as folder:
         given = _environment(_CLAUDE, env, folder)
-        code, out, err = run(command, _inert(prompt), given, folder, seconds)
+        code, out, err = run(command, _inert(prompt), given, folder, seconds, watch)
     # Under `verbose` the result is the last of a list, and there may be two of them.
     last = _last(out, "is_error")
     if code or last.get("is_error"):
@@ -227,6 +239,24 @@ def _link(source: str, place: str) -> None:
 
 
 # Reading
+
+
+class _Pieces:
+    """Gives the pieces of an answer to a function, from the events that Claude Code streams."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._rest = b""
+
+    def __call__(self, block: bytes) -> None:
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        for line in lines:
+            for value in _objects(line.decode("utf-8", "replace")):
+                event = value.get("event")
+                delta = event.get("delta") if isinstance(event, dict) else None
+                text = delta.get("text") if isinstance(delta, dict) else None
+                if value.get("type") == "stream_event" and isinstance(text, str):
+                    self._on_text(text.replace("＠", "@"))
 
 
 def _last(text: str, key: str) -> dict[str, Any]:

@@ -75,10 +75,12 @@ def distill(
     extract: Callable[[], Digest],
     stored: MutableMapping[str, str] | None,
     now: float,
+    on_line: Callable[[str], None] | None = None,
 ) -> Digest:
     """What the first of `order` makes of the passages; who could not is named in its notes.
 
-    Whatever happens there is `extract`, unless `none` stands before it: that is an empty digest.
+    `on_line` is given the lines of a model's answer while they arrive, if it can stream. Whatever
+    happens there is `extract`, unless `none` stands before it: that is an empty digest.
     """
     for name in order:
         if name not in NAMES:
@@ -95,7 +97,7 @@ def distill(
         made = _kept(stored, key, settings.cache_hours, now)
         if not made:
             try:
-                made = _asked(name, question, passages, budget, settings, env)
+                made = _asked(name, question, passages, budget, settings, env, on_line)
             except (Failed, OSError) as failure:
                 notes.append(f"{name}: {failure}")
                 continue
@@ -128,11 +130,44 @@ def _asked(
     budget: int,
     settings: DistillSection,
     env: Mapping[str, str],
+    on_line: Callable[[str], None] | None = None,
 ) -> Digest:
     given = list(_fitting(passages))
+    refs = [one.ref for one in given]
     text = prompt(question, given, budget)
-    answer = ask(name, text, settings, env, budget)
-    return _digest(name, answer, [one.ref for one in given], budget)
+    lines = _Lines(refs, budget, on_line) if on_line else None
+    answer = ask(name, text, settings, env, budget, lines)
+    if lines:
+        lines.close()
+    return _digest(name, answer, refs, budget)
+
+
+class _Lines:
+    """Gives the lines of an answer to a function as soon as each is complete.
+
+    They are those that `_digest` makes of the whole, and end where the budget does.
+    """
+
+    def __init__(self, refs: Sequence[str], budget: int, on_line: Callable[[str], None]) -> None:
+        self._refs = refs
+        self._room = budget
+        self._on_line = on_line
+        self._rest = ""
+
+    def __call__(self, piece: str) -> None:
+        *lines, self._rest = (self._rest + piece).split("\n")
+        for line in lines:
+            self._give(line)
+
+    def close(self) -> None:
+        self._give(self._rest)
+        self._rest = ""
+
+    def _give(self, line: str) -> None:
+        shown = _cited(_CONTROL.sub("", entrance.name(line)), self._refs)[0]
+        self._room -= estimate(shown)
+        if shown.strip() and self._room >= 0:
+            self._on_line(shown)
 
 
 def prompt(question: str, passages: Sequence[Passage], budget: int) -> str:

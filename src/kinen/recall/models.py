@@ -9,7 +9,7 @@ from kinen.recall.ollama import ollama
 from kinen.recall.openai import openai
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kinen.configkeys import DistillSection
     from kinen.recall.clis import Answer
@@ -18,14 +18,22 @@ MODELS = ("claude", "gemini", "ollama", "openai")
 
 
 def ask(
-    name: str, prompt: str, settings: DistillSection, env: Mapping[str, str], budget: int
+    name: str,
+    prompt: str,
+    settings: DistillSection,
+    env: Mapping[str, str],
+    budget: int,
+    on_text: Callable[[str], None] | None = None,
 ) -> Answer:
-    """The answer of one of `MODELS`; raises Failed with the reason where there is none."""
+    """The answer of one of `MODELS`; raises Failed with the reason where there is none.
+
+    `on_text` is given its pieces while they arrive, by models that can.
+    """
     if name == "openai":
         return openai(prompt, settings, env, budget)
     if name == "ollama":
         endpoint = settings.ollama_endpoint
-        return ollama(prompt, settings.ollama_model, settings.timeout, endpoint, budget)
+        return ollama(prompt, settings.ollama_model, settings.timeout, endpoint, budget, on_text)
     if name == "gemini":
         return gemini(prompt, settings.gemini_model, settings.timeout, env)
-    return claude(prompt, settings.claude_model, settings.timeout, env)
+    return claude(prompt, settings.claude_model, settings.timeout, env, on_text)

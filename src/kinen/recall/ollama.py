@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from kinen.recall.clis import SYSTEM, Answer
-from kinen.recall.post import count, post, spoken
+from kinen.recall.post import count, parsed, post, spoken
 from kinen.recall.process import Failed
 from kinen.text import estimate
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def ollama(prompt: str, model: str, seconds: float, endpoint: str, budget: int) -> Answer:
-    """The answer of a model, or the reason why there is none."""
+
+def ollama(
+    prompt: str,
+    model: str,
+    seconds: float,
+    endpoint: str,
+    budget: int,
+    on_text: Callable[[str], None] | None = None,
+) -> Answer:
+    """The answer of a model; `on_text` is given its pieces while they arrive.
+
+    Raises Failed with the reason where there is none.
+    """
     if not model:
         raise Failed("no model is configured (distill.ollama_model)")
     cost = estimate(prompt)
@@ -23,11 +38,52 @@ def ollama(prompt: str, model: str, seconds: float, endpoint: str, budget: int) 
     options = {"num_ctx": window, "num_predict": length, "temperature": 0}
     body = post(
         f"{endpoint.rstrip('/').removesuffix('/api')}/api/chat",
-        {"model": model, "stream": False, "messages": said, "options": options},
+        {"model": model, "stream": bool(on_text), "messages": said, "options": options},
         seconds,
+        stream=_Pieces(on_text) if on_text else None,
     )
-    message = body.get("message")
-    text = spoken(message.get("content") if isinstance(message, dict) else None)
+    text = spoken(_content(body))
     read = count(body.get("prompt_eval_count"))
     written = count(body.get("eval_count"))
     return Answer(text, read or cost, written or estimate(text))
+
+
+class _Pieces:
+    """Gives the pieces of an answer to a function, without what a model thinks before it."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._rest = b""
+        self._text = ""
+        self._shown = 0
+        self.last: dict[str, Any] = {}
+
+    def __call__(self, block: bytes) -> None:
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        for line in lines:
+            self._take(line)
+
+    def body(self) -> dict[str, Any]:
+        """The whole answer, as one that was not streamed would be."""
+        self._take(self._rest)
+        return {**self.last, "message": {"content": self._text}}
+
+    def _take(self, line: bytes) -> None:
+        value = parsed(line) or {}
+        self.last |= value
+        self._text += _content(value) or ""
+        if self._text.lstrip().startswith("<think>") and "</think>" not in self._text:
+            return
+        start = max(
+            self._shown,
+            self._text.rfind("</think>") + len("</think>") if "</think>" in self._text else 0,
+        )
+        if self._text[start:]:
+            self._on_text(self._text[start:])
+        self._shown = len(self._text)
+
+
+def _content(body: dict[str, Any]) -> str | None:
+    message = body.get("message")
+    text = message.get("content") if isinstance(message, dict) else None
+    return text if isinstance(text, str) else None

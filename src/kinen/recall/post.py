@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kinen.endpoints import is_local
 from kinen.recall.process import MOST, Failed
@@ -14,10 +14,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+class Stream(Protocol):
+    """Takes an answer in pieces while it arrives."""
+
+    def __call__(self, block: bytes) -> None: ...
+
+    def body(self) -> dict[str, Any]:
+        """The whole answer, as one that was not streamed would be."""
+
+
 def post(
-    url: str, payload: dict[str, Any], seconds: float, headers: Mapping[str, str] | None = None
+    url: str,
+    payload: dict[str, Any],
+    seconds: float,
+    headers: Mapping[str, str] | None = None,
+    stream: Stream | None = None,
 ) -> dict[str, Any]:
-    """The JSON object that a service answers with; raises Failed with the reason otherwise."""
+    """The JSON object that a service answers with; raises Failed with the reason otherwise.
+
+    An answer that is streamed is given to `stream` while it arrives.
+    """
     import httpx
 
     end = time.monotonic() + seconds
@@ -31,28 +47,36 @@ def post(
             data = b""
             for block in response.iter_bytes():
                 data += block
+                if stream and response.is_success:
+                    stream(block)
                 if time.monotonic() > end or len(data) > MOST:
                     raise Failed(f"no end of its answer within {seconds:g} s and {MOST:,} bytes")
     except httpx.TimeoutException:
         raise Failed(f"no answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Failed(f"cannot be reached: {excerpt(str(error), 80)}") from None
-    return _read(data, response.status_code, success=response.is_success)
+    body = stream.body() if stream and response.is_success else parsed(data)
+    return _read(body, response.status_code, success=response.is_success)
 
 
-def _read(data: bytes, status: int, *, success: bool) -> dict[str, Any]:
+def parsed(data: bytes) -> dict[str, Any] | None:
+    """A JSON object, or nothing where it is none."""
     try:
-        body = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
-        body = None
-    fault = body.get("error") if isinstance(body, dict) else ""
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _read(body: dict[str, Any] | None, status: int, *, success: bool) -> dict[str, Any]:
+    fault = body.get("error") if body else ""
     if isinstance(fault, dict):
         fault = fault.get("message") or "error"
     if not success or fault:
         # Services quote the key, or half of it, when they refuse it.
         reason = "" if status in (401, 403) else fault or ""
         raise Failed(excerpt(f"refused with status {status}: {reason}", 120))
-    if not isinstance(body, dict):
+    if body is None:
         raise Failed("its answer cannot be read")
     return body
 

@@ -9,7 +9,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    Watch = Callable[[bytes], None]
 
 MOST = 4_000_000
 """Bytes that may be answered."""
@@ -23,9 +25,14 @@ class Failed(Exception):
 
 
 def run(
-    command: Sequence[str], asked: str, env: Mapping[str, str], folder: str, seconds: float
+    command: Sequence[str],
+    asked: str,
+    env: Mapping[str, str],
+    folder: str,
+    seconds: float,
+    watch: Watch | None = None,
 ) -> tuple[int, str, str]:
-    """How a command ended and what it printed.
+    """How a command ended and what it printed; `watch` is given its output while it runs.
 
     All three streams are files without a name: nothing of them can block, or stay on the disk.
     """
@@ -49,19 +56,31 @@ def run(
         except (OSError, ValueError) as error:
             raise Failed(f"cannot be started: {getattr(error, 'strerror', error)}") from None
         try:
-            _wait(process, seconds, out, err)
+            _wait(process, seconds, out, err, watch)
         finally:
             _end(process)
         return process.returncode, _text(out), _text(err)
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float, *printed: IO[bytes]) -> None:
+def _wait(
+    process: subprocess.Popen[bytes],
+    seconds: float,
+    out: IO[bytes],
+    err: IO[bytes],
+    watch: Watch | None,
+) -> None:
     end = time.monotonic() + seconds
     over = False
+    read = 0
     while not over:
         over = process.poll() is not None
-        if any(os.fstat(one.fileno()).st_size > MOST for one in printed):
+        if any(os.fstat(one.fileno()).st_size > MOST for one in (out, err)):
             raise Failed(f"printed more than {MOST // 1_000_000} MB")
+        if watch and hasattr(os, "pread"):
+            # Not by seek and read: the process writes where the file's position is.
+            block = os.pread(out.fileno(), MOST, read)
+            read += len(block)
+            watch(block)
         if not over and time.monotonic() > end:
             raise Failed(f"no answer within {seconds:g} s")
         time.sleep(0 if over else PULSE)

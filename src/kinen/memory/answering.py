@@ -1,0 +1,151 @@
+"""Answers to questions, with the sources that they cite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.errors import QueryError
+from kinen.memory.reports import Reports
+from kinen.model import Query
+from kinen.question import storable_query
+from kinen.recall.clip import compact
+from kinen.text import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kinen.entries import Digest
+    from kinen.model import Record
+    from kinen.recall.answer import Answer
+    from kinen.recall.candidates import Candidate
+
+ENTRIES = 8
+"""Sources that an answer without a model quotes at most."""
+READ = 20
+"""Sources that a model reads."""
+PASSAGE = 400
+"""Tokens of each."""
+HITS = 40
+TITLE = 100
+
+
+class Answering(Reports):
+    """Questions answered from memory."""
+
+    def ask(
+        self,
+        question: str,
+        *,
+        budget: int = 0,
+        distiller: str = "configured",
+        on_line: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """An answer that cites its sources by number; without text where nothing is known.
+
+        The distiller is `configured`, `auto`, `extract`, `claude`, `gemini` or `ollama`. `on_line`
+        is given the lines of the answer while they arrive, if the distiller can stream.
+        """
+        from kinen.recall.answer import (
+            NO_SOURCE,
+            TOO_FAR,
+            Answer,
+            Citation,
+            Numbering,
+            Omission,
+            supports,
+        )
+
+        if not question.strip():
+            raise QueryError("the question is empty", "say what you want to know")
+        if budget < 0:
+            raise QueryError(f"a budget of {budget} tokens holds nothing", "use 1 or more")
+        query = storable_query(Query(question))
+        room = budget or self.config.distill.budget
+        recalled = self._recalled(query, room, HITS)
+        notes = (*recalled.notes, *recalled.hits.notes)
+        candidates = self._candidates(query, recalled.hits)
+        near = [one for one in candidates if supports(one.hit, one.text, query.text)]
+        far = [one.hit.record.ref for one in candidates if one not in near]
+        dropped = [Omission(ref, TOO_FAR) for ref in far]
+        if not near:
+            return Answer(query.text, dropped=tuple(dropped), notes=notes)
+        numbering = Numbering(one.hit.record.ref for one in near)
+        tell = (lambda line: on_line(numbering(line))) if on_line else None
+        digest = self._answer_digest(query.text, near, room, distiller, tell)
+        text = numbering(digest.text)
+        dropped += [Omission(ref, NO_SOURCE) for ref in numbering.removed]
+        notes = (*notes, *digest.notes)
+        if not numbering.numbers:
+            return Answer(query.text, distiller=digest.by, dropped=tuple(dropped), notes=notes)
+        records = {one.hit.record.ref: one.hit.record for one in near}
+        return Answer(
+            question=query.text,
+            text=text,
+            citations=tuple(
+                Citation(number, ref, _title(records[ref]), records[ref].at)
+                for ref, number in numbering.numbers.items()
+            ),
+            distiller=digest.by,
+            tokens_in=digest.tokens_in,
+            tokens_out=digest.tokens_out,
+            cached=digest.cached,
+            dropped=tuple(dropped),
+            notes=notes,
+        )
+
+    def _answer_digest(
+        self,
+        question: str,
+        candidates: list[Candidate],
+        room: int,
+        distiller: str,
+        on_line: Callable[[str], None] | None,
+    ) -> Digest:
+        from kinen.entries import Passage
+
+        passages = [
+            Passage(
+                one.hit.record.ref,
+                compact(one.text, question, PASSAGE),
+                one.hit.record.title,
+                one.hit.record.at,
+            )
+            for one in candidates[:READ]
+        ]
+        return self.digest(
+            question,
+            passages,
+            room,
+            distiller,
+            without_model=lambda: _quotation(question, candidates, room),
+            on_line=on_line,
+        )
+
+
+def _title(record: Record) -> str:
+    """What a source is called; an observation by its kind and session."""
+    if record.title:
+        return excerpt(record.title, TITLE)
+    about = record.metadata or {}
+    kind = str(about.get("role") or about.get("event") or record.kind)
+    return f"{kind}, session {record.session}" if record.session else kind
+
+
+def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:
+    """The lines of the candidates that answer, as a recall chooses them."""
+    from kinen.entries import Digest
+    from kinen.recall.answer import quoted
+    from kinen.recall.excerpts import excerpts
+    from kinen.text import estimate
+
+    items = excerpts(question, candidates, room, ENTRIES)
+    refs = {item.ref: _ref_of(item.ref, candidates) for item in items}
+    text = quoted(items, refs)
+    read = sum(estimate(one.text) for one in candidates)
+    return Digest(text, "extract", tuple(refs.values()), read, estimate(text))
+
+
+def _ref_of(place: str, candidates: list[Candidate]) -> str:
+    """The ref of the record that an excerpt is of: of a file it has a line behind it."""
+    refs = {one.hit.record.ref for one in candidates}
+    return place if place in refs else place.rpartition(":")[0]

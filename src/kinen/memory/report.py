@@ -1,0 +1,237 @@
+"""What a standup and a handoff have to say, as values and as markdown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from kinen.characters import visible
+from kinen.recall.clip import cut
+from kinen.recall.tiers import cited, short_id
+from kinen.text import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LINE = 300
+"""Characters of a line."""
+INTENT = 160
+"""Characters of an intent."""
+OUTCOME, OLDER_OUTCOME = 300, 110
+"""Tokens of what the latest session, and each before it, came to."""
+FEW = 3
+"""Sessions up to which a standup tells more of each."""
+POINTS = 9
+"""Lines of a list."""
+COMMITS = 10
+STANDUP_COMMITS = 30
+NOT_PUSHED = 5
+CHANGED = 10
+"""Changed files that are named."""
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d{1,2}[.)])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    """A session as the next reader needs it."""
+
+    ref: str
+    id: str
+    at: str
+    """When it was closed, else when it was begun."""
+    agent: str
+    open: bool
+    intent: str
+    outcome: str
+    next: tuple[str, ...]
+    state: str
+    """The last run of tests, commits and pushes."""
+    earlier: tuple[str, ...]
+    """What came of its earlier requests."""
+    decided: tuple[str, ...]
+    learned: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Something that was decided, learned or done, with its source."""
+
+    text: str
+    ref: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """Commits of one subject: the latest of them, and how many there are."""
+
+    sha: str
+    subject: str
+    at: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The state of the work in one space."""
+
+    space: str
+    branch: str
+    commit: str
+    since: str
+    """The beginning of the time that it is about; empty for the latest."""
+    plan: str
+    checkpoints: tuple[Point, ...]
+    sessions: tuple[SessionReport, ...]
+    """Newest first."""
+    commits: tuple[Commits, ...]
+    not_pushed: tuple[Commits, ...]
+    """Commits of HEAD that no remote-tracking branch has."""
+    changed: tuple[str, ...]
+    """Files that are changed and not committed."""
+    decisions: tuple[Point, ...]
+    lessons: tuple[Point, ...]
+    next: tuple[str, ...]
+    unknowns: tuple[str, ...]
+    errors: tuple[Point, ...]
+    """Failures that nothing afterwards put right."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing but a clean working tree to tell of."""
+        return not any(
+            (self.plan, self.checkpoints, self.sessions, self.commits, self.decisions, self.errors)
+        )
+
+
+def report_json(report: Report, markdown: str) -> dict[str, Any]:
+    """The report as plain values, and the text that people read."""
+    return {**asdict(report), "markdown": markdown}
+
+
+def items(text: str) -> tuple[str, ...]:
+    """The lines of a part of a summary, without their bullets and `and 3 more`."""
+    lines = [_BULLET.sub("", line) for line in text.splitlines()]
+    return tuple(line for line in lines if line.strip() and not line.startswith("and "))
+
+
+def standup_text(report: Report) -> str:
+    """What was done, decided and learned, what comes next and what is open, as markdown.
+
+    Empty where nothing was done: changed files alone are not worth a report.
+    """
+    if report.empty:
+        return ""
+    room = 2 * LINE if len(report.sessions) <= FEW else LINE
+    done = list(map(_checkpoint, report.checkpoints))
+    done += [_story(session, room) for session in report.sessions]
+    told = {point for session in report.sessions for point in session.next}
+    parts = [
+        "\n".join(["## Done", *done]) if done else "",
+        _section("Commits", map(_commits, report.commits), most=STANDUP_COMMITS),
+        _section("Not pushed", _not_pushed(report.not_pushed)),
+        _section("Changed files", _changed(report)),
+        _section("Decided", (point.text for point in report.decisions)),
+        _section("Learned", (point.text for point in report.lessons)),
+        _section("Next", (point for point in report.next if point not in told)),
+        _section("Open questions", report.unknowns),
+        _section("Unresolved errors", (point.text for point in report.errors)),
+    ]
+    return visible("\n\n".join(filter(None, parts)))
+
+
+def handoff_text(report: Report) -> str:
+    """What the next agent or person to work here needs to know, as markdown; empty if nothing."""
+    if report.empty and not (report.branch or report.changed):
+        return ""
+    where = f"on {report.branch} at {report.commit}" if report.branch and report.commit else ""
+    where = where or report.branch
+    state = [f"{report.space}{f', {where}' if where else ''}", *_changed(report)]
+    latest, older = report.sessions[:1], report.sessions[1:]
+    parts = [
+        _section("State", state),
+        _section("Not pushed", _not_pushed(report.not_pushed)),
+        f"## Plan\n{report.plan}" if report.plan else "",
+        "\n\n".join(_block(session, OUTCOME) for session in latest),
+        _section("Next", report.next),
+        _section("Unresolved errors", (point.text for point in report.errors)),
+        _section("Open questions", report.unknowns),
+        _section("Decided", (point.text for point in report.decisions)),
+        _section("Learned", (point.text for point in report.lessons)),
+        "\n".join(["## Checkpoints", *map(_checkpoint, report.checkpoints)])
+        if report.checkpoints
+        else "",
+        "\n\n".join(_block(session, OLDER_OUTCOME) for session in older),
+        _section("Latest commits", map(_commits, report.commits), most=COMMITS),
+    ]
+    return visible("\n\n".join(filter(None, parts)))
+
+
+def _checkpoint(point: Point) -> str:
+    name = point.ref.rpartition("/")[2].rpartition(".")[0]
+    return f"- {one_line(point.text)} ({name})"
+
+
+def _story(report: SessionReport, room: int) -> str:
+    """A session in a few lines: intent → outcome → next; the outcome in so many characters."""
+    outcome = " ".join(_BULLET.sub("", line).strip() for line in report.outcome.splitlines())
+    lines = [f"- {_title(report)} {cited(report.ref, report.at)}"]
+    lines.append(f"  → {excerpt(outcome, room)}")
+    if report.next:
+        lines.append(f"  → next: {excerpt('; '.join(report.next), LINE)}")
+    return "\n".join(lines)
+
+
+def _title(report: SessionReport) -> str:
+    going = " (still open)" if report.open else ""
+    agent = f"{report.agent}: " if report.agent else ""
+    return f"{agent}{excerpt(report.intent, INTENT) or 'a session'}{going}"
+
+
+def _block(report: SessionReport, tokens: int) -> str:
+    """A session with its outcome and state."""
+    going = ", still open" if report.open else ""
+    agent = f" {report.agent}" if report.agent else ""
+    lines = [f"## Session of {report.at[:10]}{agent}{going} [{short_id(report.ref)}]"]
+    if report.intent:
+        lines.append(f"- Intent: {excerpt(report.intent, LINE)}")
+    outcome = cut(report.outcome, tokens)
+    lines.append(f"- Outcome: {outcome.strip()}".replace("\n", "\n  "))
+    if report.state:
+        lines.append(f"- State: {excerpt(report.state, LINE)}")
+    lines += [f"- Before that: {excerpt(line, LINE)}" for line in report.earlier]
+    return "\n".join(lines)
+
+
+def _commits(commits: Commits) -> str:
+    times = f" ×{commits.count}" if commits.count > 1 else ""
+    return f"{commits.subject}{times} ({commits.sha[:7]})"
+
+
+def _not_pushed(groups: Sequence[Commits]) -> list[str]:
+    """The latest of them, and how many there are in all."""
+    lines = [_commits(group) for group in groups[:NOT_PUSHED]]
+    more = sum(group.count for group in groups[NOT_PUSHED:])
+    return [*lines, f"and {more:,} more"] if more else lines
+
+
+def _changed(report: Report) -> list[str]:
+    if not report.changed:
+        return []
+    named = ", ".join(report.changed[:CHANGED])
+    more = len(report.changed) - CHANGED
+    return [f"{len(report.changed)} changed: {named}{f' and {more} more' if more > 0 else ''}"]
+
+
+def _section(title: str, lines: Iterable[str], most: int = POINTS) -> str:
+    """A heading and a list, each line once; nothing if there is nothing to say."""
+    shown = dict.fromkeys(one_line(line) for line in lines if line.strip())
+    some = [line for line in shown if line][:most]
+    return "\n".join([f"## {title}", *(f"- {line}" for line in some)]) if some else ""
+
+
+def one_line(text: str) -> str:
+    """A text as an item of a list: on one line, without a bullet or a heading of its own."""
+    bare = " ".join(text.split())
+    return excerpt(_BULLET.sub("", bare).lstrip("# "), LINE)

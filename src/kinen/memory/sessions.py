@@ -1,0 +1,254 @@
+"""Sessions as people see them: recorded by hooks, imported, or kept by hand as folders."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from kinen.entries import Capsule
+from kinen.errors import NotFound, QueryError
+from kinen.journal.timeline import (
+    SessionOverview,
+    SessionTimeline,
+    Step,
+    counts,
+    first_sentence,
+    headline,
+    steps,
+)
+from kinen.memory.around import Around
+from kinen.storage import inside
+from kinen.text import excerpt, iso, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kinen.entries import Observation
+    from kinen.sources.folders import Session
+
+LAST = "last"
+"""Names the newest session."""
+TITLE = 300
+"""Characters of a title or an outcome."""
+SHORTEST_ID = 8
+"""Characters of an id, or more where these do not tell it apart."""
+FIRST_PROMPTS = 12
+"""Messages that are looked through for one that somebody typed."""
+
+
+class Sessions(Around):
+    """Lists and timelines of sessions."""
+
+    def session_overviews(
+        self, limit: int = 0, *, agent: str = "", since: str = ""
+    ) -> list[SessionOverview]:
+        """Sessions, newest first: those of agents and those that are kept as folders.
+
+        `agent` is the beginning of a name, `since` a UTC moment, a `limit` of 0 means all.
+        """
+        if limit < 0:
+            raise QueryError(f"a limit of {limit} makes no sense", "use 0 for all, or more")
+        found: list[tuple[str, Capsule | Session]] = []
+        for capsule in self._session_capsules():
+            at = iso(max(capsule.opened_at, capsule.closed_at) / 1000)
+            if at >= since and capsule.scope.agent.startswith(agent):
+                found.append((iso(capsule.opened_at / 1000), capsule))
+        if not agent:
+            folders = ((folder.started, folder) for folder in self.sessions())
+            found += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
+        found.sort(key=lambda entry: entry[0], reverse=True)
+        overviews: list[SessionOverview] = []
+        for _, entry in found:
+            if limit and len(overviews) == limit:
+                break
+            overview = self._overview(entry)
+            if overview is not None:
+                overviews.append(overview)
+        return overviews
+
+    def timeline(self, name: str = LAST) -> SessionTimeline:
+        """A session with its steps: by its id, the client's id or the folder's name, or `last`.
+
+        The beginning of an id and a part of a folder's name are enough.
+        """
+        entry = self._session_named(name)
+        if not isinstance(entry, Capsule):
+            return self._folder_timeline(entry)
+        from kinen.journal import reading
+
+        overview = self._capsule_overview(entry)
+        observations = list(reading.stream(self._journal.db, entry.id))
+        refs = {entry.ref, *(event.ref for event in observations)}
+        drawn = [memory for memory in self.memories() if refs & set(memory.derived_from)]
+        parts = self._summary_parts(entry)
+        return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
+
+    def _session_capsules(self) -> list[Capsule]:
+        if not self._journal.exists:
+            return []
+        capsules: list[Capsule] = self.entries("capsules")[0]
+        return [capsule for capsule in capsules if capsule.type == "session"]
+
+    def _session_named(self, name: str) -> Capsule | Session:
+        wanted = name.strip().removeprefix("capsule:").removeprefix("session:")
+        if wanted in ("", LAST):
+            return self._last_session()
+        capsules: list[Capsule] = self.entries("capsules")[0] if self._journal.exists else []
+        near = [
+            capsule
+            for capsule in capsules
+            if capsule.id.startswith((wanted, wanted.upper()))
+            or capsule.scope.session.startswith(wanted)
+        ]
+        exact = [capsule for capsule in near if wanted in (capsule.id, capsule.scope.session)]
+        chosen = exact or near
+        different = {capsule.scope.session or capsule.id for capsule in chosen}
+        if len(different) > 1:
+            refs = ", ".join(capsule.ref for capsule in chosen[:3])
+            raise NotFound(f"{name!r} may be {refs}", "give more of the id")
+        if chosen:
+            return chosen[0]
+        from kinen.sources import folders
+
+        return folders.session(self.space.root, wanted)
+
+    def _last_session(self) -> Capsule | Session:
+        candidates: list[tuple[str, Capsule | Session]] = [
+            (iso(capsule.opened_at / 1000), capsule) for capsule in self._session_capsules()
+        ]
+        candidates += [(folder.started, folder) for folder in self.sessions()]
+        candidates.sort(key=lambda entry: entry[0], reverse=True)
+        for _, entry in candidates:
+            if self._overview(entry) is not None:
+                return entry
+        raise NotFound("no session here yet", "`kinen import transcripts` takes in past ones")
+
+    def _overview(self, entry: Capsule | Session) -> SessionOverview | None:
+        """A session in a list; None where nothing happened in it."""
+        if not isinstance(entry, Capsule):
+            return self._folder_overview(entry)
+        overview = self._capsule_overview(entry)
+        nothing = not (overview.title or overview.outcome or overview.commands or overview.edits)
+        return None if nothing else overview
+
+    def _capsule_overview(self, capsule: Capsule) -> SessionOverview:
+        from kinen.journal import reading
+
+        db = self._journal.db
+        observations = list(reading.stream(db, capsule.id))
+        last = max((event.ts for event in observations), default=capsule.opened_at)
+        ended = capsule.closed_at or last
+        parts = self._summary_parts(capsule, observations)
+        return SessionOverview(
+            ref=capsule.ref,
+            id=self._short_capsule_id(capsule.id),
+            kind="agent",
+            session=capsule.scope.session,
+            agent=capsule.scope.agent,
+            status=capsule.reason or capsule.status,
+            started=iso(capsule.opened_at / 1000),
+            ended=iso(ended / 1000),
+            title=title_of(capsule, observations),
+            outcome=first_sentence(parts.get("outcome", "")),
+            **counts(observations),
+        )
+
+    def _short_capsule_id(self, id_: str) -> str:
+        """The beginning of an id that no other capsule has."""
+        query = "SELECT COUNT(*) FROM capsules WHERE substr(id, 1, ?) = ?"
+        size = SHORTEST_ID
+        while size < len(id_):
+            same = self._journal.db.execute(query, (size, id_[:size])).fetchone()[0]
+            if same < 2:
+                break
+            size += 2
+        return id_[:size]
+
+    def _summary_parts(
+        self, capsule: Capsule, observations: list[Observation] | None = None
+    ) -> dict[str, str]:
+        """What a session came to, by the labels of its summary; one that goes on is read as it is.
+
+        Nothing is made up for a session in which nothing was recorded.
+        """
+        from kinen.journal import reading
+        from kinen.journal.summary import parse_summary, summarize
+
+        db = self._journal.db
+        text = ""
+        if capsule.status != "open":
+            wanted = reading.Wanted(capsule=capsule.id, limit=1)
+            summaries = reading.entries(db, "summaries", wanted)[0]
+            text = summaries[0].content if summaries else ""
+        if not text:
+            found = observations if observations is not None else reading.stream(db, capsule.id)
+            text, sources = summarize(capsule, found)
+            if not sources:
+                return {}
+        return parse_summary(text)
+
+    def _folder_overview(self, folder: Session) -> SessionOverview:
+        return SessionOverview(
+            ref=f"session:{folder.name}",
+            id=folder.name,
+            kind="folder",
+            session=folder.name,
+            agent="",
+            status=folder.status,
+            started=folder.started,
+            ended="",
+            title=excerpt(folder.title, TITLE),
+            outcome=first_sentence(self._body(folder.summary)),
+            rounds=len(folder.rounds),
+        )
+
+    def _folder_timeline(self, folder: Session) -> SessionTimeline:
+        overview = self._folder_overview(folder)
+        parts = {"outcome": self._body(folder.summary)} if folder.summary else {}
+        return SessionTimeline(
+            overview,
+            tuple(self._rounds(folder)),
+            parts,
+            tuple(self.drawn_from(folder.name)),
+            folder.rounds,
+            folder.artifacts,
+            folder.summary,
+        )
+
+    def _rounds(self, folder: Session) -> Iterator[Step]:
+        """The files of a session by their titles."""
+        for path in (*folder.rounds, *folder.artifacts):
+            lines = self._body(path, title=True).splitlines()
+            heads = (line.lstrip("# ").strip() for line in lines if line.startswith("#"))
+            title = next(heads, os.path.basename(path))
+            yield Step("round", 0, excerpt(title, TITLE), spelled(path), files=(spelled(path),))
+
+    def _body(self, path: str, *, title: bool = False) -> str:
+        """The text of a file of a session without its frontmatter; by default without its title."""
+        if not path:
+            return ""
+        from kinen.errors import UnsafeFile
+        from kinen.sources.folders import LARGEST
+        from kinen.sources.frontmatter import read_frontmatter
+
+        try:
+            lines = inside.text(self.space.root, path, LARGEST).splitlines()
+        except (OSError, UnsafeFile):
+            return ""
+        body = lines[read_frontmatter(lines).end :]
+        kept = [line for line in body if title or not line.startswith("# ")]
+        return "\n".join(kept).strip()
+
+
+def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
+    """What the session was opened for, as somebody typed it; else its first prompt."""
+    from kinen.journal.events import role
+
+    if capsule.intent and not capsule.intent.lstrip().startswith("<"):
+        return excerpt(headline(capsule.intent), TITLE)
+    prompts = (event.content for event in observations if role(event) == "user")
+    for _, prompt in zip(range(FIRST_PROMPTS), prompts, strict=False):
+        line = headline(prompt)
+        if line:
+            return excerpt(line, TITLE)
+    return excerpt(headline(capsule.intent), TITLE)

@@ -1,0 +1,97 @@
+"""An answer to a question: its text, with the sources that it cites by number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kinen.recall.sentences import stems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kinen.entries import Item
+    from kinen.model import Hit
+
+NO_SOURCE = "not among the sources"
+TOO_FAR = "too far from the question"
+SHARED = 0.5
+"""The share of a question's words that a source has, from which on it may answer it."""
+NEAR = 0.5
+"""The likeness in meaning from which on it may, whatever its words."""
+_REF = re.compile(
+    r"[ \t]*\[((?:observation|summary|memory|capsule|pin|note|round|artifact|checkpoint|plan"
+    r"|resource|file|commit):[^\[\]\n]{1,400})\]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A source of an answer."""
+
+    number: int
+    ref: str
+    title: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A source that an answer does not have, and why."""
+
+    ref: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known about a question; without text, nothing is."""
+
+    question: str
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
+    distiller: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cached: bool = False
+    dropped: tuple[Omission, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Numbering:
+    """Puts numbers in the place of refs; a ref that is not among the sources is taken away."""
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._sources = set(sources)
+        self.numbers: dict[str, int] = {}
+        self.removed: dict[str, None] = {}
+
+    def __call__(self, text: str) -> str:
+        return _REF.sub(self._number, text)
+
+    def _number(self, match: re.Match[str]) -> str:
+        ref = match[1]
+        if ref not in self._sources:
+            self.removed[ref] = None
+            return ""
+        number = self.numbers.setdefault(ref, len(self.numbers) + 1)
+        return match[0].replace(ref, str(number))
+
+
+def supports(hit: Hit, text: str, question: str) -> bool:
+    """May a hit answer a question? It has enough of its words, or is near in meaning."""
+    asked = set(stems(question))
+    near = (vote.score for vote in hit.votes if vote.retriever == "semantic")
+    enough = SHARED * max(1, len(asked))
+    return len(asked & set(stems(text))) >= enough or max(near, default=0.0) >= NEAR
+
+
+def quoted(items: Iterable[Item], refs: Mapping[str, str]) -> str:
+    """Excerpts as a list, each with the ref of its source behind its first line."""
+    lines: list[str] = []
+    for item in items:
+        first, *rest = [line for line in item.text.splitlines() if line.strip()] or [""]
+        lines.append(f"- {first.strip()} [{refs.get(item.ref, item.ref)}]")
+        lines += [f"  {line}" for line in rest]
+    return "\n".join(lines)

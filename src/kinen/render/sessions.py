@@ -1,0 +1,260 @@
+"""Sessions and their timelines → text and JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from kinen.characters import visible_line
+from kinen.journal.timeline import Gap, Step, fold, overview, select
+from kinen.render.style import PLAIN, readable
+from kinen.text import excerpt, iso
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.journal.timeline import SessionOverview, SessionTimeline
+    from kinen.render.style import Style
+
+TITLE_SHARE = 0.45
+"""What the title may take of a line that also tells the outcome."""
+PROMPT, COMMAND = 280, 140
+"""Characters of a prompt or message, and of another step, unless everything is to be shown."""
+MANY = 4
+"""Prompts on a page from which on they and their answers are cut to one line or two."""
+SHORT_PROMPT = 150
+OUTCOME_LINES = 12
+FILTERED = 100
+"""Steps that are shown where only some kinds are asked for."""
+WRAP = 92
+_INDENT = " " * 9
+_HEAD = ("ID", "DATE", "AGENT", "TIME", "PROMPTS", "EDITS", "COMMANDS", "ERRORS")
+_NARROW_HEAD = ("ID", "DATE", "AGENT", "TIME", "P", "E", "C", "✗")
+_STORY = "SESSION"
+NARROW = 130
+"""Columns below which the heads of the counts are one letter, and a date has no year."""
+
+
+def session_json(session: SessionOverview) -> dict[str, Any]:
+    return {**asdict(session), "seconds": session.seconds}
+
+
+def sessions_text(sessions: Sequence[SessionOverview], width: int, style: Style = PLAIN) -> str:
+    """A table with a line for each session, cut to the width."""
+    narrow = width < NARROW
+    head = _NARROW_HEAD if narrow else _HEAD
+    rows = [head, *(_cells(session, narrow) for session in sessions)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
+    room = max(24, width - sum(widths) - 2 * len(widths))
+    lines = [style("dim", "  ".join([*_aligned(head, widths), _STORY]))]
+    for row, session in zip(rows[1:], sessions, strict=True):
+        cells = _aligned(row, widths)
+        lines.append("  ".join([style("path", cells[0]), *cells[1:], _story(session, room)]))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cells(session: SessionOverview, narrow: bool) -> tuple[str, ...]:
+    date = visible_line(session.started[5:10] if narrow else session.started[:10])
+    if session.kind == "folder":
+        rounds = f"{session.rounds} round{'s' if session.rounds != 1 else ''}"
+        return (visible_line(session.id), date, "by hand", rounds, "", "", "", "")
+    tally = (session.prompts, session.edits, session.commands, session.errors)
+    agent = visible_line(session.agent) or "-"
+    return (session.id, date, agent, duration(session.seconds), *(f"{count:,}" for count in tally))
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Text to the left, numbers to the right."""
+    return [
+        cell.rjust(size) if n > 2 else cell.ljust(size)
+        for n, (cell, size) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def _story(session: SessionOverview, room: int) -> str:
+    """Title → outcome, each cut so that both have their share of the room."""
+    title = visible_line(session.title)
+    outcome = visible_line(session.outcome)
+    if session.status in ("open", "in-progress"):
+        outcome = f"(open) {outcome}".strip()
+    if not outcome:
+        return excerpt(title, room)
+    if not title:
+        return excerpt(outcome, room)
+    share = max(round(TITLE_SHARE * room), room - len(outcome) - 3)
+    short = excerpt(title, share)
+    return f"{short} → {excerpt(outcome, max(10, room - len(short) - 3))}"
+
+
+def duration(seconds: int) -> str:
+    """As people say it: `45s`, `12m`, `1h 05m`, `3d 2h`."""
+    if seconds < 60:
+        return f"{seconds}s"
+    minutes = seconds // 60
+    if minutes < 60:
+        return f"{minutes}m"
+    if minutes < 24 * 60:
+        return f"{minutes // 60}h {minutes % 60:02}m"
+    return f"{minutes // 1440}d {minutes % 1440 // 60}h"
+
+
+def timeline_json(
+    timeline: SessionTimeline, only: Sequence[str] = (), file: str = "", failed: bool = False
+) -> dict[str, Any]:
+    """A session with all of its steps that are asked for."""
+    chosen = fold(select(timeline.steps, only, file, failed))
+    shown = {
+        **session_json(timeline.overview),
+        "summary": timeline.parts,
+        "steps": [_step_json(step) for step in chosen],
+        "memories": [
+            {"ref": memory.ref, "type": memory.type, "content": memory.content}
+            for memory in timeline.memories
+        ],
+    }
+    if timeline.overview.kind == "folder":
+        shown["path"] = f"sessions/{timeline.overview.session}"
+        shown["rounds"] = list(timeline.rounds)
+        shown["artifacts"] = list(timeline.artifacts)
+        shown["summary"] = timeline.summary_file
+    return shown
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    fields = asdict(step)
+    fields["at"] = iso(step.at / 1000) if step.at else None
+    fields["files"] = list(step.files)
+    return fields
+
+
+def timeline_text(
+    timeline: SessionTimeline,
+    only: Sequence[str] = (),
+    file: str = "",
+    failed: bool = False,
+    full: bool = False,
+    style: Style = PLAIN,
+) -> str:
+    """A session on a page; with `full` everything that is asked for, whole."""
+    session = timeline.overview
+    filtered = bool(only or file or failed)
+    page: list[Step | Gap]
+    if filtered or full or session.kind == "folder":
+        page = list(fold(select(timeline.steps, only, file, failed)))
+        if not full and len(page) > FILTERED:
+            page = [*page[:FILTERED], Gap(len(page) - FILTERED)]
+    else:
+        page = overview(timeline.steps)
+    lines = [_heading(session, style), ""]
+    lines += _step_lines(page, full, style)
+    if filtered and not page:
+        lines.append("nothing of this kind in the session")
+    if not filtered:
+        lines += _outcome(timeline, full, style)
+    omitted = sum(step.steps for step in page if isinstance(step, Gap))
+    if omitted and not full:
+        rest = f"{omitted:,} more step{'s' if omitted > 1 else ''}: `{_command(session, only)}`"
+        lines += ["", style("dim", rest)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _command(session: SessionOverview, only: Sequence[str]) -> str:
+    """The command that shows what was left out."""
+    kinds = "".join(f" --only {kind}" for kind in only)
+    return f"kinen session show {visible_line(session.id)}{kinds} --full"
+
+
+def _heading(session: SessionOverview, style: Style) -> str:
+    title = excerpt(visible_line(session.title), PROMPT) or "(no prompt)"
+    if session.kind == "folder":
+        about = [f"sessions/{session.session}", session.status, session.started]
+        return f"{style('bold', title)}\n{style('dim', visible_line(', '.join(about)))}"
+    names = ("prompts", "edits", "commands", "errors")
+    tally = [f"{getattr(session, name):,} {name}" for name in names]
+    span = f"{_minute(session.started)} to {_minute(session.ended)} UTC"
+    about = [session.agent or "agent", span, duration(session.seconds), session.status, *tally]
+    where = f"{session.ref}, session {session.session}" if session.session else session.ref
+    shown = [visible_line(", ".join(about)), visible_line(where)]
+    return "\n".join([style("bold", title), *(style("dim", line) for line in shown)])
+
+
+def _minute(at: str) -> str:
+    return at[:16].replace("T", " ")
+
+
+def _step_lines(page: Sequence[Step | Gap], full: bool, style: Style) -> list[str]:
+    lines: list[str] = []
+    day = ""
+    prompts = sum(isinstance(step, Step) and step.kind == "prompt" for step in page)
+    limit = 0 if full else SHORT_PROMPT if prompts > MANY else PROMPT
+    for step in page:
+        if isinstance(step, Gap):
+            turns = f" for {step.prompts:,} prompts" if step.prompts else ""
+            lines.append(style("dim", f"{_INDENT}… {step.steps:,} more steps{turns}"))
+            continue
+        moment = iso(step.at / 1000) if step.at else ""
+        if step.kind == "prompt" and lines:
+            lines.append("")
+        if moment and moment[:10] != day:
+            lines += [style("dim", moment[:10])] if day else []
+            day = moment[:10]
+        lines += _shown(step, moment[11:16], limit, style)
+    return lines
+
+
+def _shown(step: Step, clock: str, limit: int, style: Style) -> list[str]:
+    """A step as lines: time, mark and text; what went wrong below it. A limit of 0 is none."""
+    if not limit:
+        texts = [visible_line(line) for line in step.text.splitlines() if line.strip()] or [""]
+    elif step.kind in ("prompt", "message"):
+        texts = textwrap.wrap(visible_line(excerpt(step.text, limit)), WRAP) or [""]
+    else:
+        texts = [visible_line(excerpt(step.text, COMMAND))]
+    times = f" ×{step.count:,}" if step.count > 1 else ""
+    mark, colour = _mark(step)
+    code = f" (exit {step.code})" if step.failed and step.code else ""
+    texts[-1] += f"{times}{code}"
+    head = f"{clock:<5}  {mark} {texts[0]}" if clock else f"{mark} {texts[0]}"
+    lines = [style(colour, head) if colour else head]
+    lines += [style(colour, _INDENT + line) if colour else _INDENT + line for line in texts[1:]]
+    note = step.error if step.failed else step.result
+    if note:
+        lines.append(style("dim", f"{_INDENT}  {visible_line(excerpt(note, COMMAND))}"))
+    return lines
+
+
+def _mark(step: Step) -> tuple[str, str]:
+    """What a step begins with, and its colour."""
+    if step.kind == "prompt":
+        return ">", "bold"
+    if step.kind in ("message", "round"):
+        return "·", ""
+    if step.failed:
+        return "✗", "" if step.look else "warn"
+    if step.kind == "edit":
+        return "✎", ""
+    return "✓" if step.kind == "command" or step.ok else "·", ""
+
+
+def _outcome(timeline: SessionTimeline, full: bool, style: Style) -> list[str]:
+    """What the session came to, what it leaves to do, and what was drawn from it."""
+    parts = readable(timeline.parts, lines=True)
+    lines: list[str] = []
+    labels = ("outcome", "next", "state", "unresolved", "earlier")
+    for name in labels:
+        text = [line for line in parts.get(name, "").splitlines() if line.strip()]
+        if text:
+            room = len(text) if full or name != "outcome" else OUTCOME_LINES
+            more = [_INDENT + "…"] if len(text) > room else []
+            lines += [
+                "",
+                style("bold", name.title()),
+                *(f"  {line}" for line in text[:room]),
+                *more,
+            ]
+    if timeline.overview.kind == "folder":
+        paths = (*timeline.rounds, *timeline.artifacts, timeline.summary_file)
+        lines += ["", *(style("path", visible_line(path)) for path in paths if path)]
+    memories = [f"{memory.type}: {visible_line(memory.content)}" for memory in timeline.memories]
+    return [*lines, "", *memories] if memories else lines

@@ -1,0 +1,220 @@
+"""`kinen standup` and `kinen handoff`: what was done, what is not pushed, what is broken."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from kinen import Memory
+from kinen.cli import main
+from sources.repositories import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ask = Callable[..., Any]
+
+SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+LONG_AGO = "2001-01-01"
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Full text only, and no agent around."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Ask:
+    """Runs a command in this process."""
+
+    def run(*words: str, cwd: Path | None = None) -> Ran:
+        with monkeypatch.context() as here, pytest.raises(SystemExit) as end:
+            here.chdir(cwd or space)
+            main(list(words))
+        gc.enable()
+        return Ran(int(end.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def repo(space: Path) -> Repository:
+    made = Repository(space, "existing")
+    made.git("init", "-q", "-b", "main", "--template=")
+    made.commit("feat: begin", {"a.py": "1"})
+    return made
+
+
+def worked(space: Path, session: str, intent: str, *steps: tuple[str, int, str], end: str) -> None:
+    """A session with commands (line, exit code, output) and a closing message."""
+    with Memory.open(space) as memory:
+        scope = {"session": session, "agent": "claude-code"}
+        capsule = memory.open_capsule(intent, scope=scope)
+        memory.observe(intent, kind="message", scope=scope, provenance={"role": "user"})
+        for line, code, output in steps:
+            about = {"command": line, "exitCode": code, "hasError": bool(code)}
+            text = f"$ {line}\n{output}"
+            memory.observe(text, kind="command", scope=scope, provenance=about)
+        memory.observe(end, kind="message", scope=scope, provenance={"role": "assistant"})
+        memory.close_capsule(capsule.ref)
+
+
+def test_commits_with_equal_subjects_are_folded(ask: Ask, repo: Repository) -> None:
+    for n in range(18):
+        repo.commit("chore: update the lock file", {"lock": str(n)})
+    repo.commit("fix: sign once", {"a.py": "2"})
+    for command in (("standup", "--since", LONG_AGO), ("handoff",)):
+        out = ask(*command).out
+        assert out.count("chore: update the lock file") == 1
+        assert "- chore: update the lock file ×18 (" in out
+    commits = json.loads(ask("standup", "--since", LONG_AGO, "--json").out)["commits"]
+    assert [(one["subject"], one["count"]) for one in commits] == [
+        ("fix: sign once", 1),
+        ("chore: update the lock file", 18),
+        ("feat: begin", 1),
+    ]
+
+
+def test_commits_that_no_remote_branch_has_are_named(ask: Ask, repo: Repository) -> None:
+    assert "Not pushed" not in ask("handoff").out  # there is no remote branch at all
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert "Not pushed" not in ask("handoff").out
+    repo.commit("fix: sign once", {"a.py": "2"})
+    repo.commit("test: sign once", {"b.py": "2"})
+    for command in (("standup", "--since", LONG_AGO), ("handoff",)):
+        out = ask(*command).out
+        section = out.partition("## Not pushed\n")[2].partition("\n\n")[0].splitlines()
+        assert [line.partition(" (")[0] for line in section] == [
+            "- test: sign once",
+            "- fix: sign once",
+        ]
+    named = json.loads(ask("handoff", "--json").out)["not_pushed"]
+    assert [one["subject"] for one in named] == ["test: sign once", "fix: sign once"]
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert "Not pushed" not in ask("handoff").out
+
+
+def test_sessions_are_told_as_intent_outcome_and_next(ask: Ask, space: Path) -> None:
+    end = "The limiter waits for the clock now.\n\n## Next steps\n- bump the version to 2.1"
+    worked(space, "s1", "Fix the flaky limiter test", end=end)
+    out = ask("standup").out
+    assert "- claude-code: Fix the flaky limiter test [" in out
+    assert "\n  → The limiter waits for the clock now." in out
+    assert "\n  → next: bump the version to 2.1\n" in out
+    session = json.loads(ask("standup", "--json").out)["sessions"][0]
+    assert session["intent"] == "Fix the flaky limiter test"
+    assert session["outcome"].startswith("The limiter waits for the clock now.")
+    assert session["next"] == ["bump the version to 2.1"]
+    assert "## Next\n- bump the version to 2.1" in ask("handoff").out
+
+
+def test_an_error_that_a_later_session_solved_is_not_told(ask: Ask, space: Path) -> None:
+    failed = ("pytest -q", 1, "E  ImportError: no module named clock\n1 failed")
+    denied = ("git push", 128, "fatal: could not read from remote repository")
+    worked(space, "s1", "Try it", failed, denied, end="The tests fail, and nothing is pushed yet.")
+    assert "ImportError: no module named clock" in ask("handoff").out
+    worked(space, "s2", "Mend it", ("pytest -q", 0, "12 passed"), end="The tests pass again now.")
+    out = ask("standup").out
+    assert "ImportError" not in out
+    assert "## Unresolved errors\n- `git push` (exit 128): fatal: could not read" in out
+    errors = json.loads(ask("standup", "--json").out)["errors"]
+    assert [one["text"].partition(" (")[0] for one in errors] == ["`git push`"]
+    assert errors[0]["ref"].startswith("observation:")
+    assert "Unresolved" not in ask("handoff").out
+
+
+def test_decisions_come_from_checkpoints_and_memories_each_once(ask: Ask, space: Path) -> None:
+    decision = ("--type", "decision", "--decision", "keep sessions in Postgres, Redis loses them")
+    ask("checkpoint", "Stores", *decision)
+    ask("consolidate")
+    assert json.loads(ask("memories", "list", "--json").out)["memories"]
+    decisions = json.loads(ask("handoff", "--json").out)["decisions"]
+    assert [one["text"] for one in decisions] == ["keep sessions in Postgres, Redis loses them"]
+    ask("checkpoint", "one", "--type", "decision", "--decision", "sign cookies with Ed25519")
+    for n in range(4):
+        ask("checkpoint", f"more {n}")
+    texts = [one["text"] for one in json.loads(ask("handoff", "--json").out)["decisions"]]
+    assert any("keep sessions in Postgres" in text for text in texts)
+
+
+def test_a_report_needs_no_index(ask: Ask, repo: Repository, space: Path) -> None:
+    worked(space, "s1", "Fix the flaky limiter test", end="The limiter waits for the clock now.")
+    assert "feat: begin" in ask("handoff").out
+    with Memory.open(space) as memory:
+        assert not os.path.exists(os.path.join(memory.space.data, "index.db"))
+
+
+def test_what_was_hidden_or_looks_like_a_secret_is_not_told(ask: Ask, repo: Repository) -> None:
+    repo.commit("fix: hide me", {"a.py": "2"})
+    sha = repo.git("rev-parse", "HEAD")
+    repo.commit(f"fix: use {SECRET} \x1b[31m", {"a.py": "3"})
+    repo.commit("fix: odd \x1c\x1e\x1f\x85\u2028 signs", {"a.py": "4"})
+    ask("index", "--no-embed")
+    ask("forget", f"commit:{sha}")
+    out = ask("handoff").out
+    assert "fix: odd " in out
+    assert "hide me" not in out
+    assert SECRET not in out
+    assert "\x1b" not in out
+
+
+def test_reports_of_all_spaces_are_headed_by_their_names(
+    ask: Ask, space: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    silent = tmp_path / "silent"
+    for root in (other, silent):
+        (root / ".kinen").mkdir(parents=True)
+        ask("status", cwd=root)
+    ask("checkpoint", "Tokens rotate now")
+    ask("checkpoint", "The parser is linear now", cwd=other)
+    for command in ("standup", "handoff"):
+        out = ask(command, "--space", "all").out
+        heads = [line for line in out.splitlines() if line.startswith("# ")]
+        assert sorted(heads) == ["# other", "# space"]
+        assert "Tokens rotate now" in out
+        assert "The parser is linear now" in out
+        shown = json.loads(ask(command, "--space", "all", "--json").out)["spaces"]
+        assert sorted(one["space"] for one in shown) == ["other", "space"]
+        two = ask(command, "--space", "other", "--space", "silent").out
+        assert [line for line in two.splitlines() if line.startswith("# ")] == ["# other"]
+    nothing = ask("standup", "--space", "silent", "--space", "silent", "--json")
+    assert nothing.code == 1
+    assert ask("standup", "--space", "nowhere").code == 2
+
+
+def test_the_json_of_a_report_has_real_fields(ask: Ask, repo: Repository) -> None:
+    ask("checkpoint", "Cookies are signed", "--next", "headers too", "--unknown", "who else?")
+    shown = json.loads(ask("handoff", "--json").out)
+    for name in ("sessions", "commits", "not_pushed", "decisions", "lessons", "errors"):
+        assert isinstance(shown[name], list), name
+    assert (shown["branch"], shown["next"], shown["unknowns"]) == (
+        "main",
+        ["headers too"],
+        ["who else?"],
+    )
+    assert shown["checkpoints"][0]["text"] == "Cookies are signed"
+    assert shown["markdown"].startswith("## State\n")
+
+
+def test_an_empty_report_says_what_to_try(ask: Ask) -> None:
+    ran = ask("standup")
+    assert (ran.code, ran.out) == (1, "")
+    assert "kinen standup --since 1w" in ran.err
+    assert "kinen import transcripts" in ask("handoff").err

@@ -1,0 +1,267 @@
+"""`kinen session list|show` as a person or a script uses it: one notion of a session."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from kinen import Memory
+from kinen.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ask = Callable[..., Any]
+
+SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+ESCAPE = "\x1b[31mred"
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Full text only, and no agent around."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Ask:
+    """Runs a command in this process."""
+
+    def run(*words: str) -> Ran:
+        with monkeypatch.context() as here, pytest.raises(SystemExit) as end:
+            here.chdir(space)
+            main(list(words))
+        gc.enable()
+        return Ran(int(end.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def transcript(folder: Path, name: str, day: str, lines: list[dict[str, Any]]) -> Path:
+    """A transcript of Claude Code: roles and contents, a second apart."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.jsonl"
+    with path.open("w") as file:
+        for n, message in enumerate(lines):
+            line = {"type": message["role"], "uuid": f"{name}{n}", "sessionId": name, "cwd": "/x"}
+            line |= {"timestamp": f"{day}T10:{n // 60:02}:{n % 60:02}Z", "isSidechain": False}
+            file.write(json.dumps({**line, "message": message}) + "\n")
+    return path
+
+
+def used(id_: str, tool: str, **given: Any) -> dict[str, Any]:
+    use = {"type": "tool_use", "id": id_, "name": tool, "input": given}
+    return {"role": "assistant", "content": [use]}
+
+
+def result(id_: str, text: str, *, error: bool = False) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": id_, "content": text, "is_error": error}
+    return {"role": "user", "content": [block]}
+
+
+def talk() -> list[dict[str, Any]]:
+    """A session: a failing test, edits of one file, the test again, and a closing message."""
+    lines = [{"role": "user", "content": "Fix the flaky limiter test, please."}]
+    lines += [used("a", "Bash", command="pytest -q tests/test_limiter.py")]
+    lines += [result("a", "Exit code 1\nE  AssertionError: slept twice\n1 failed", error=True)]
+    for n in range(3):
+        lines += [used(f"e{n}", "Edit", file_path="src/limiter.py", old_string="a", new_string="b")]
+        lines += [result(f"e{n}", "ok")]
+    lines += [used("r", "Read", file_path="src/clock.py"), result("r", "1\tclock")]
+    lines += [used("s", "Read", file_path="src/sleep.py"), result("s", "1\tsleep")]
+    lines += [used("b", "Bash", command="pytest -q tests/test_limiter.py"), result("b", "1 passed")]
+    closing = "The limiter waits for the clock now, and its test passes. Next: bump the version."
+    return [*lines, {"role": "assistant", "content": closing}]
+
+
+def recorded(space: Path, session: str, *events: dict[str, Any]) -> None:
+    """A session as hooks record it."""
+    for event in events:
+        said = {"session_id": session, "cwd": str(space), "transcript_path": "/x.jsonl", **event}
+        command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
+        subprocess.run(command, input=json.dumps(said).encode(), cwd=space, check=True, timeout=300)
+
+
+def test_recorded_imported_and_hand_kept_sessions_are_listed_alike(
+    ask: Ask, space: Path, tmp_path: Path
+) -> None:
+    path = transcript(tmp_path / "past", "fa812bfe-1", "2026-03-01", talk())
+    ask("import", "transcripts", str(path))
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Why is the build slow?"}
+    recorded(space, "live-1", {"hook_event_name": "SessionStart", "source": "startup"}, prompt)
+    ask("session", "new", "Where sessions live")
+    listed = ask("session", "list")
+    assert listed.code == 0
+    head, *lines = listed.out.splitlines()
+    assert head.split() == [
+        *("ID", "DATE", "AGENT", "TIME", "PROMPTS", "EDITS", "COMMANDS", "ERRORS", "SESSION")
+    ]
+    assert len(lines) == 3
+    assert "by hand" in lines[0] + lines[1]
+    assert any("claude-code" in line and "Why is the build slow?" in line for line in lines)
+    assert "2026-03-01" in lines[-1]
+    assert "Fix the flaky limiter test, please. → The limiter waits for the clock now" in lines[-1]
+    assert [*lines[-1].split("  ")[0:1]] != [""]
+    kinds = [one["kind"] for one in json.loads(ask("session", "list", "--json").out)["sessions"]]
+    assert sorted(kinds) == ["agent", "agent", "folder"]
+    assert "fa812bfe-1" in ask("list", "capsules").out
+
+
+def test_a_list_of_sessions_is_narrowed_and_counted(ask: Ask, tmp_path: Path) -> None:
+    for n in (1, 2, 3):
+        path = transcript(tmp_path / "past", f"s{n}-session", f"2026-03-0{n}", talk())
+        ask("import", "transcripts", str(path))
+    every = json.loads(ask("session", "list", "--json").out)["sessions"]
+    assert [one["started"][:10] for one in every] == ["2026-03-03", "2026-03-02", "2026-03-01"]
+    assert {name: every[0][name] for name in ("prompts", "edits", "commands", "errors")} == {
+        "prompts": 1,
+        "edits": 3,
+        "commands": 2,
+        "errors": 1,
+    }
+    assert every[0]["seconds"] == 15
+    assert len({one["id"] for one in every}) == 3
+    assert len(ask("session", "list", "--limit", "2").out.splitlines()) == 3
+    assert len(ask("session", "list", "--since", "2026-03-03").out.splitlines()) == 2
+    assert len(ask("session", "list", "--agent", "claude").out.splitlines()) == 4
+    nothing = ask("session", "list", "--agent", "codex")
+    assert (nothing.code, nothing.out, nothing.err) == (1, "", "note: no session matches\n")
+    assert ask("session", "list", "--limit", "-1").code == 2
+
+
+def test_without_sessions_the_list_says_how_to_get_some(ask: Ask) -> None:
+    ran = ask("session", "list")
+    assert (ran.code, ran.out) == (1, "")
+    assert "kinen import transcripts" in ran.err
+    assert "kinen import transcripts" in ask("session", "show").err
+
+
+def test_a_session_is_shown_as_a_timeline(ask: Ask, tmp_path: Path) -> None:
+    ask("import", "transcripts", str(transcript(tmp_path / "p", "fa812bfe", "2026-03-01", talk())))
+    shown = ask("session", "show", "last").out
+    lines = [line[7:] for line in shown.splitlines()]
+    marks = [line for line in lines if line[:2] in ("> ", "✗ ", "✎ ", "✓ ", "· ")]
+    assert marks == [
+        "> Fix the flaky limiter test, please.",
+        "✗ pytest -q tests/test_limiter.py (exit 1)",
+        "✎ src/limiter.py ×3",
+        "✓ looked at clock.py, sleep.py ×2",
+        "✓ pytest -q tests/test_limiter.py",
+    ]
+    assert "AssertionError: slept twice" in shown
+    assert "1 passed" in shown
+    assert "Outcome\n  The limiter waits for the clock now, and its test passes." in shown
+    for name in ("fa81", "fa812bfe", ""):
+        assert ask("session", "show", *filter(None, [name])).out == shown
+    id_ = json.loads(ask("session", "list", "--json").out)["sessions"][0]["id"]
+    assert ask("session", "show", id_.lower()).out == shown
+
+
+def test_a_timeline_is_narrowed_to_what_is_asked_for(ask: Ask, tmp_path: Path) -> None:
+    ask("import", "transcripts", str(transcript(tmp_path / "p", "fa812bfe", "2026-03-01", talk())))
+
+    def steps(*words: str) -> list[str]:
+        shown = json.loads(ask("session", "show", "last", "--json", *words).out)
+        return [f"{step['kind']} {step['count']}" for step in shown["steps"]]
+
+    assert steps("--only", "prompts") == ["prompt 1"]
+    assert steps("--only", "edits", "--only", "errors") == ["command 1", "edit 3"]
+    assert steps("--only", "messages") == ["message 1"]
+    assert steps("--file", "limiter.py") == ["edit 3"]
+    assert steps("--failed") == ["command 1"]
+    assert "src/limiter.py" not in ask("session", "show", "last", "--only", "commands").out
+    assert "nothing of this kind" in ask("session", "show", "--file", "nowhere.py").out
+    assert ask("session", "show", "--only", "odd").code == 2
+
+
+def test_a_long_session_is_one_page_that_says_how_to_see_the_rest(
+    ask: Ask, space: Path, tmp_path: Path
+) -> None:
+    lines: list[dict[str, Any]] = []
+    for n in range(40):
+        lines.append({"role": "user", "content": f"Do part {n} of the work now."})
+        for k in range(12):
+            lines.append(used(f"{n}-{k}", "Bash", command=f"make part-{n}-{k}"))
+            lines.append(result(f"{n}-{k}", "done"))
+        lines.append({"role": "assistant", "content": f"Part {n} is there and it is tested."})
+    ask("import", "transcripts", str(transcript(tmp_path / "p", "long", "2026-03-01", lines)))
+    shown = ask("session", "show").out.splitlines()
+    assert len(shown) <= 100
+    assert "Do part 0 of" in "\n".join(shown)
+    assert "Do part 39 of" in "\n".join(shown)
+    assert "more steps: `kinen session show " in shown[-1]
+    command = shown[-1].split("`")[1].split()[1:]
+    full = ask(*command).out
+    assert all(f"make part-{n}-{k}" in full for n in range(40) for k in range(12))
+    assert len(json.loads(ask("session", "show", "--json").out)["steps"]) == 40 * 14
+
+
+def test_a_timeline_masks_secrets_and_spells_out_control_characters(ask: Ask, space: Path) -> None:
+    with Memory.open(space) as memory:
+        memory.open_capsule(f"try {ESCAPE}", scope={"session": "s1"})
+        memory.observe(f"use {SECRET} {ESCAPE}", kind="message", scope={"session": "s1"})
+        about = {"command": f"curl {ESCAPE}", "exitCode": 1, "toolName": "Bash"}
+        text = f"$ curl {ESCAPE}\nerror: {ESCAPE}"
+        memory.observe(text, kind="command", scope={"session": "s1"}, provenance=about)
+    for words in ((), ("--full",), ("--json",)):
+        shown = ask("session", "show", *words).out
+        assert SECRET not in shown
+        assert "\x1b" not in shown
+    assert "\x1b" not in ask("session", "list").out
+
+
+def test_what_was_redacted_is_not_in_a_timeline(ask: Ask, space: Path) -> None:
+    with Memory.open(space) as memory:
+        memory.open_capsule("look", scope={"session": "s1"})
+        kept = memory.observe("a word to keep in mind", scope={"session": "s1"})
+        gone = memory.observe("a word to forget", scope={"session": "s1"})
+        memory.redact(gone.ref)
+        timeline = memory.timeline("s1")
+    assert [step.ref for step in timeline.steps] == [kept.ref]
+
+
+def test_an_ambiguous_session_is_refused(ask: Ask, tmp_path: Path) -> None:
+    for name in ("fa81-one", "fa81-two"):
+        ask("import", "transcripts", str(transcript(tmp_path / "p", name, "2026-03-01", talk())))
+    ran = ask("session", "show", "fa81")
+    assert (ran.code, ran.out) == (2, "")
+    assert "give more of the id" in ran.err
+    assert ask("session", "show", "fa81-o").code == 0
+
+
+def test_a_hand_kept_session_shows_its_rounds(ask: Ask, space: Path) -> None:
+    path = ask("session", "new", "Where sessions live").out.strip()
+    ask("round", "new", "Which store")
+    shown = ask("session", "show", "where-sessions").out
+    assert shown.startswith("Where sessions live\n")
+    assert "· Round 1: Which store" in shown
+    assert f"{path}/rounds/01-which-store.md" in shown
+
+
+def test_a_session_that_worked_elsewhere_has_a_context_too(
+    ask: Ask, space: Path, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", str(space)], check=True)
+    edit = used("x", "Edit", file_path="/elsewhere/a.py", old_string="a", new_string="b")
+    lines = [*talk()[:1], edit, result("x", "ok"), *talk()[1:]]
+    ask("import", "transcripts", str(transcript(tmp_path / "p", "away", "2026-03-01", lines)))
+    ran = ask("context", "--session", "away")
+    assert ran.code == 0, ran.err
+    assert "The limiter waits for the clock now" in ran.out
