@@ -17,6 +17,7 @@ COMMANDS = (
     ("Ask", "handoff", "kinen.cli.context:handoff", "what the next one to work here must know"),
     ("Ask", "memories", "kinen.cli.memories:memories", "decisions, patterns and insights"),
     ("Ask", "list", "kinen.cli.listing", "observations, capsules, summaries, pins, memories"),
+    ("Ask", "ledger", "kinen.cli.ledger:ledger", "what agents were told, and by which event"),
     ("Ask", "show", "kinen.cli.show", "show a record, a file or a place in it"),
     ("Ask", "graph", "kinen.cli.graph", "links between notes: around one, broken ones, drawings"),
     ("Ask", "files", "kinen.cli.history", "files of the repository, by tag"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kinen.entries import Digest, Item, Passage, Recall
     from kinen.model import Hit
     from kinen.recall.candidates import Candidate
+    from kinen.recall.prompts import Related
 
 __all__ = ["Recalling", "compact", "cut", "recall_spaces", "whole_size"]
 
@@ -147,19 +148,31 @@ class Recalling(Tracing):
         head = title if title and not text.startswith(("#", title)) else ""
         return "\n".join(filter(None, (head, text)))[:LONGEST]
 
-    def related(self, prompt: str, session: str, budget: int) -> str:
-        """What full text finds for a prompt in other sessions and in files, as an agent is told."""
+    def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
+        """What full text finds for a prompt in other sessions and in files, as an agent is told.
+
+        Refs in `known` are in its context already.
+        """
         from kinen.brief import related
+        from kinen.journal.ledger import cites
+        from kinen.recall.prompts import Candidate, Related, choose
 
         asked = terms(prompt, ASKED)
         found = self.search(Query(" ".join(asked), limit=4 * TOLD_HITS, mode="fulltext"))
-        hits = [
-            (one.record.ref, excerpt(one.chunk.text, TOLD_LENGTH))
-            for one in found
-            if one.record.session != session
-            and len({*asked} & {*terms(one.chunk.text, 1000)}) >= min(2, len(asked))
+        candidates = [
+            Candidate(
+                ref=hit.record.ref,
+                text=excerpt(hit.chunk.text, TOLD_LENGTH),
+                relevant=len({*asked} & {*terms(hit.chunk.text, 1000)}) >= min(2, len(asked)),
+            )
+            for hit in found
+            if hit.record.session != session
         ]
-        return related(hits[:TOLD_HITS], budget)
+        chosen, dropped = choose(candidates, known, TOLD_HITS)
+        text = related([(hit.ref, hit.text) for hit in chosen], budget)
+        entries = tuple(hit.ref for hit in chosen if cites(text, hit.ref))
+        dropped += [(hit.ref, "budget") for hit in chosen if hit.ref not in entries]
+        return Related(text, entries, tuple(dropped))
 
     def _recalled(self, asked: Query, budget: int, least: int) -> Found:
         """The plan, pins and hits for a question; with `least` so many hits as a digest reads."""
