@@ -500,6 +500,8 @@ LIGHT = {
         "injected",
         "entrance",
         "agents.payload",
+        "agents.injection",
+        "journal.ledger",
     ),
     *("storage", "storage.folder", "storage.inside", "storage.regular", "storage.private"),
     "storage.sqlite",

@@ -15,6 +15,8 @@ COMMANDS = (
     ("Ask", "context", "kinen.cli.context:context", "what belongs to a file, session or change"),
     ("Ask", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
     ("Ask", "handoff", "kinen.cli.context:handoff", "what the next one to work here must know"),
+    ("Ask", "fix", "kinen.cli.experience:fix", "the same error before, and what ended it"),
+    ("Ask", "how", "kinen.cli.experience:how", "invocations of a command that worked here"),
     ("Ask", "memories", "kinen.cli.memories:memories", "decisions, patterns and insights"),
     ("Ask", "list", "kinen.cli.listing", "observations, capsules, summaries, pins, memories"),
     ("Ask", "ledger", "kinen.cli.ledger:ledger", "what agents were told, and by which event"),

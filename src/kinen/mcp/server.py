@@ -33,6 +33,7 @@ from kinen.mcp.asking import (
     Search,
     watched,
 )
+from kinen.mcp.experience import FixError, HowTo
 from kinen.mcp.telling import Checkpoint, Observe, Pin, Plan
 from kinen.mcp.tracing import (
     GetArtifact,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 TOOLS: tuple[type[Tool], ...] = (
     *(Search, Recall, Context, Links, IndexStatus, IndexRebuild),
-    *(ListArtifacts, GetArtifact, GetProvenance, ListTags, GetCochange),
+    *(ListArtifacts, GetArtifact, GetProvenance, ListTags, GetCochange, FixError, HowTo),
     *(Checkpoint, Plan, Observe, Pin),
 )
 ASK = """kinen is this project's memory: notes, past sessions, decisions, checkpoints, plans and git
@@ -69,6 +70,8 @@ history, searchable by word and by meaning.
   type, session, tags, paths, since.
 - Changing a file: kinen_get_cochange names what usually changes with it, kinen_get_provenance
   tells its history, kinen_list_artifacts and kinen_list_tags find files by topic.
+- An error: kinen_fix has what ended it before. Running a command: kinen_how has the invocations
+  that worked here.
 - Answers name refs (note:docs/auth.md:12, commit:a43f9c1, observation:01JD…). Pass a ref to
   kinen_get_artifact for the full text, to kinen_links for what it is linked with.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kinen import config as configuration
 from kinen import space as spaces
 from kinen.errors import NotFound
-from kinen.memory.importing import Importing
+from kinen.memory.experience import Experience
 from kinen.memory.recalling import recall_spaces
 from kinen.model import Hits, Query
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kinen.memory.ledgers import Ledger
 
 
-class Memory(Importing):
+class Memory(Experience):
     """The memory of one space. Use it as a context manager, or close it."""
 
     @property
