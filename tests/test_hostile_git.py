@@ -442,6 +442,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "kinen_get_provenance": {"path": "src/a.py"},
     "kinen_list_tags": {},
     "kinen_get_cochange": {"paths": ["src/a.py"]},
+    "kinen_fix": {"error": "ValueError: the kettle is empty"},
+    "kinen_how": {"command": "git commit"},
     "kinen_checkpoint": {"text": "the kettle was mended"},
     "kinen_plan": {"action": "list"},
     "kinen_observe": {"content": "it boils"},

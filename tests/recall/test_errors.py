@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.entries import Observation, Scope
+from kinen.journal import events
 from kinen.recall import errors
 from kinen.recall.invocations import fold, runs
 
@@ -120,6 +121,20 @@ def test_what_was_done_before_the_error_came_again_did_not_help() -> None:
 def test_without_a_later_success_nothing_is_called_a_fix() -> None:
     failure = ran(1, "make build", "error: no rule to make target", 2)
     assert errors.outcome(failure, [edited(2, "Makefile"), ran(3, "ls")]) == errors.Outcome()
+
+
+@given(st.text(alphabet="/ab .|&;=-\n", max_size=30))
+def test_whatever_a_command_line_is_its_programs_have_names(line: str) -> None:
+    """A command that is a folder (`/`) had a program without a name, and reading it failed."""
+    event = ran(1, line, "boom", 1)
+    assert all(program.split() for program in events.programs(line))
+    events.deeds(event)
+    events.looks_around(event)
+
+
+def test_a_folder_that_is_run_as_a_command_is_read() -> None:
+    assert events.programs("/") == []
+    assert events.deeds(ran(1, "/", "is a directory", 126)) == ("/",)
 
 
 RUNS = [

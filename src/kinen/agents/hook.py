@@ -144,6 +144,29 @@ def _start(session: Session) -> str:
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
 
 
+def _acting(session: Session) -> str:
+    """Tell, once, what is known about the file or command that a tool is about to be used on."""
+    if not session.before_tools:
+        return ""
+    from kinen.agents import action
+    from kinen.agents.injection import Context
+
+    kind, name = action.subject(session.said, session.sieve().place)
+    db = session.journal() if kind else None
+    if db is None or not session.id:
+        return ""
+    context = Context(session)
+    if context.database is None:
+        return ""  # nobody would know that it was told
+    tip = action.tip(db, context.database, kind, name, action.changed_text(session.said))
+    if tip is None:
+        return ""
+    context.load()
+    injection = context.injection("PreToolUse")
+    action.tell(injection, context, tip, name)
+    return _told(context, injection)
+
+
 def _compacting(session: Session) -> str:
     """What must survive a compaction: it becomes part of its instructions."""
     from kinen.agents.injection import Context
@@ -197,6 +220,7 @@ def _end(session: Session) -> str:
 HANDLERS = {
     "SessionStart": _start,
     "UserPromptSubmit": _prompt,
+    "PreToolUse": _acting,
     "PostToolUse": _record,
     "PostToolUseFailure": _record,
     "SubagentStop": _record,
@@ -327,6 +351,8 @@ def _close(agent: str, id_: str) -> str:
             with suppress(NotFound):  # closed already
                 memory.close_capsule(session.capsule)
         memory.close_idle()
+        with suppress(StoreError):
+            memory.ledger.learn_remedies()
         if os.path.exists(os.path.join(session.here.data, "index.db")):
             with suppress(StoreError):
                 memory.sync(embed=False, wait=0.0)

@@ -23,7 +23,7 @@ class Context:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._db = self._connect()
+        self.database = self._connect()
         self.refs: set[str] = set()
         self.texts: list[str] = []
 
@@ -33,39 +33,35 @@ class Context:
         except Exception:  # no ledger: the hook does its work without
             return None
 
-    @property
-    def readable(self) -> bool:
-        return self._db is not None
-
     def load(self) -> None:
         """Read what the session was told since its last compaction."""
-        if self._db is None or not self._session.id:
+        if self.database is None or not self._session.id:
             return
         try:
-            found = ledger.in_context(self._db, self._session.agent, self._session.id)
+            found = ledger.in_context(self.database, self._session.agent, self._session.id)
         except Exception:
-            self._db = None
+            self.database = None
             return
         self.refs, self.texts = found
 
     def forget(self) -> None:
         """Note that the context is lost, as by a compaction."""
-        if self._db is None or not self._session.id:
+        if self.database is None or not self._session.id:
             return
         try:
-            ledger.forget_context(self._db, self._session.agent, self._session.id)
+            ledger.forget_context(self.database, self._session.agent, self._session.id)
         except Exception:
-            self._db = None
+            self.database = None
 
     def injection(self, event: str) -> ledger.Injection:
         return ledger.Injection(event, self._session.agent, self._session.id, self._session.now)
 
     def record(self, injection: ledger.Injection) -> bool:
         """Write an injection with a text; whether that could be done."""
-        if self._db is None or not injection.text:
+        if self.database is None or not injection.text:
             return False
         try:
-            ledger.write(self._db, injection, estimate(injection.text))
+            ledger.write(self.database, injection, estimate(injection.text))
         except Exception:
             return False
         return True

@@ -89,9 +89,10 @@ def programs(line: str) -> list[str]:
     """What a command line runs, without folders, options, pipes and redirections: `mix test`."""
     found = []
     for words in invoked(line):
-        program = words[0].rsplit("/", 1)[-1]
+        program = words[0].rstrip("/").rsplit("/", 1)[-1]
         verb = words[1] if len(words) > 1 and words[1][:1].isalpha() else ""
-        found.append(f"{program} {verb}".strip())
+        if program:
+            found.append(f"{program} {verb}".strip())
     return found
 
 

@@ -1,5 +1,8 @@
 """The ledger: what kinen told agents, in `ledger.db` beside the journal.
 
+It also has `remedies`: commands that fail here and what worked instead, looked up before an agent
+runs one, with the capsules that they were drawn from (`remedied`). Both can be made again.
+
 A database of its own, so that nothing in it can be searched, recalled, exported or consolidated,
 and an older kinen on the same home never meets it. Hooks write it: it imports what `append` does.
 """
@@ -33,6 +36,8 @@ _TABLES = (
         " entries TEXT NOT NULL, dropped TEXT NOT NULL, masked TEXT NOT NULL)"
     ),
     "CREATE INDEX injections_of_session ON injections(session, agent)",
+    "CREATE TABLE remedies(command TEXT PRIMARY KEY, text TEXT NOT NULL, ref TEXT NOT NULL)",
+    "CREATE TABLE remedied(capsule TEXT PRIMARY KEY, closed_at INTEGER NOT NULL)",
     (
         "CREATE TABLE compactions(agent TEXT NOT NULL, session TEXT NOT NULL,"
         " after INTEGER NOT NULL, PRIMARY KEY (agent, session))"

@@ -16,7 +16,7 @@ from kinen.journal import ledger
 from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 PATIENCE_MS = 5_000
 HINT = "move it away: kinen begins a new ledger"
@@ -157,9 +157,38 @@ class Reader:
                     if gone & set(entries.split("\n")) or any(part in text for part in parts)
                 ]
                 db.executemany("UPDATE injections SET text = ? WHERE seq = ?", doomed)
-            if doomed:
+                # Made again from what is left, by the next session that ends.
+                stale = db.execute("DELETE FROM remedies").rowcount
+                db.execute("DELETE FROM remedied")
+            if doomed or stale:
                 scrub(db, self.path)
         return len(doomed)
+
+    def learn_remedies(
+        self,
+        capsules: Iterable[tuple[str, int]],
+        read: Callable[[str], list[tuple[str, str, str]]],
+    ) -> int:
+        """Draw remedies from capsules (id, when closed) that were not looked at; how many.
+
+        `read` gives the remedies of a capsule: command, text, ref.
+        """
+        count = 0
+        with self._open() as db:
+            known = dict(db.execute("SELECT capsule, closed_at FROM remedied"))
+            for capsule, closed_at in capsules:
+                if known.get(capsule) == closed_at:
+                    continue
+                rows = [(entrance.name(cell) for cell in row) for row in read(capsule)]
+                with writing(db):
+                    db.executemany(
+                        "INSERT OR REPLACE INTO remedies(command, text, ref) VALUES (?, ?, ?)",
+                        [tuple(row) for row in rows],
+                    )
+                    mark = (capsule, closed_at)
+                    db.execute("INSERT OR REPLACE INTO remedied VALUES (?, ?)", mark)
+                count += len(rows)
+        return count
 
 
 def _where(chosen: Filter) -> tuple[str, list[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kinen.entries import Observation
-    from kinen.recall.errors import Outcome, Step
+    from kinen.recall.errors import Fix, Outcome
     from kinen.recall.invocations import Invocation
 
 CANDIDATES = 200
@@ -29,34 +29,6 @@ WORDS = 24
 """Words of an error that are looked for."""
 LIMIT = 5
 LIMIT_INVOCATIONS = 20
-
-
-class Fix(NamedTuple):
-    """An error that happened before, and what was done about it."""
-
-    error: str
-    ref: str
-    at: int
-    """Epoch milliseconds."""
-    session: str
-    command: str
-    """What failed with it: a command line, or a tool and its target."""
-    likeness: float
-    fixed_at: int = 0
-    """When the same command or tests succeeded; 0 if they did not in that session."""
-    steps: tuple[Step, ...] = ()
-    more_steps: int = 0
-    success: str = ""
-    """The command that succeeded."""
-    commit: str = ""
-    """Subject of the commit that was made next."""
-    came_back: int = 0
-    """When the same error was next seen after that; 0 if it was not."""
-
-    @property
-    def works(self) -> bool:
-        """Whether it was fixed and did not come back."""
-        return bool(self.fixed_at) and not self.came_back
 
 
 class Experience(Importing):
@@ -121,7 +93,7 @@ class Experience(Importing):
         lines = errors.error_lines(event)
         outcome = self._outcome(event)
         success = outcome.success
-        fix = Fix(
+        fix = errors.Fix(
             error=lines[0] if lines else events.error_line(event),
             ref=event.ref,
             at=event.ts,

@@ -9,7 +9,7 @@ from kinen import entrance
 from kinen.journal import events, ledger, reading
 from kinen.journal.ledger_queries import Filter, Reader
 from kinen.recall.usefulness import Trial, estimate_use
-from kinen.text import estimate, now
+from kinen.text import estimate, iso, now
 
 if TYPE_CHECKING:
     import sqlite3
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.journal.store import Journal
+    from kinen.recall.remedies import Remedy
     from kinen.recall.usefulness import Estimate
 
 AUDITED = 500
 """The newest injections that an audit looks at."""
+SESSIONS = 500
+"""The latest sessions that remedies are drawn from."""
 AFTER = 40
 """Actions of the session after an injection in which what it names counts as used."""
 BEFORE = 400
@@ -90,6 +93,27 @@ class Ledger:
                 found += [row[0] for row in rows]
         return found
 
+    def learn_remedies(self) -> int:
+        """Draw remedies from sessions that ended since the last time; how many there are more."""
+        if not self._journal.exists:
+            return 0
+        db = self._journal.db
+        capsules = db.execute(
+            "SELECT id, closed_at FROM capsules WHERE status = 'closed' AND forgotten_at = 0"
+            " ORDER BY closed_at DESC LIMIT ?",
+            (SESSIONS,),
+        ).fetchall()
+
+        def read(capsule: str) -> list[tuple[str, str, str]]:
+            from kinen.recall.remedies import remedies
+
+            return [
+                (known.command, _remedy_text(known), known.ref)
+                for known in remedies(reading.stream(db, capsule))
+            ]
+
+        return self._reader.learn_remedies(reversed(capsules), read)
+
     def audit(self, *, session: str = "", agent: str = "", since: int = 0) -> Estimate:
         """How often what entries name was used after they were told, and without being told."""
         chosen = self._reader.injections(Filter(session, agent, "", since), AUDITED)[0]
@@ -108,6 +132,11 @@ class Ledger:
             text = _content(db, ref)
             if text:
                 yield Trial(text, is_told, before, after)
+
+
+def _remedy_text(remedy: Remedy) -> str:
+    day = iso(remedy.at / 1000)[:10]
+    return f"`{remedy.command}` failed on {day}: {remedy.error}. `{remedy.instead}` worked instead."
 
 
 def _content(db: sqlite3.Connection, ref: str) -> str:

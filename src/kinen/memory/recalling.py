@@ -15,13 +15,13 @@ from kinen.model import Hits, Query
 from kinen.question import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.route import inside
-from kinen.text import excerpt, iso, now, terms
+from kinen.text import iso, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinen.entries import Digest, Item, Passage, Recall
-    from kinen.model import Hit
+    from kinen.model import Hit, Record
     from kinen.recall.candidates import Candidate
     from kinen.recall.prompts import Related
 
@@ -155,24 +155,28 @@ class Recalling(Tracing):
         """
         from kinen.brief import related
         from kinen.journal.ledger import cites
-        from kinen.recall.prompts import Candidate, Related, choose
+        from kinen.recall import prompts
 
-        asked = terms(prompt, ASKED)
+        asked = prompts.subject_words(prompt, ASKED)
+        if not prompts.asks_something(prompt):
+            return prompts.Related()
         found = self.search(Query(" ".join(asked), limit=4 * TOLD_HITS, mode="fulltext"))
+        counts = self._reader.document_counts(asked)
+        weights = prompts.weigh(asked, counts, self._reader.chunk_count())
         candidates = [
-            Candidate(
+            prompts.Candidate(
                 ref=hit.record.ref,
-                text=excerpt(hit.chunk.text, TOLD_LENGTH),
-                relevant=len({*asked} & {*terms(hit.chunk.text, 1000)}) >= min(2, len(asked)),
+                text=prompts.best_part(hit.chunk.text, weights, TOLD_LENGTH),
+                relevant=_tells(hit.record) and prompts.is_relevant(hit.chunk.text, weights),
             )
             for hit in found
             if hit.record.session != session
         ]
-        chosen, dropped = choose(candidates, known, TOLD_HITS)
+        chosen, dropped = prompts.choose(candidates, known, TOLD_HITS)
         text = related([(hit.ref, hit.text) for hit in chosen], budget)
         entries = tuple(hit.ref for hit in chosen if cites(text, hit.ref))
         dropped += [(hit.ref, "budget") for hit in chosen if hit.ref not in entries]
-        return Related(text, entries, tuple(dropped))
+        return prompts.Related(text, entries, tuple(dropped))
 
     def _recalled(self, asked: Query, budget: int, least: int) -> Found:
         """The plan, pins and hits for a question; with `least` so many hits as a digest reads."""
@@ -383,3 +387,11 @@ def _segment(hit: Hit) -> str:
     lines += [one.text for one in hit.after[:AFTER]]
     told = [cut(line.strip(), TOLD if line == hit.chunk.text else ASIDE) for line in lines]
     return "\n".join(told)
+
+
+def _tells(record: Record) -> bool:
+    """Whether a record says something by itself: no tool output, and nothing that was asked."""
+    if record.kind not in ("observation", "capsule"):
+        return True
+    about = record.metadata or {}
+    return about.get("event") == "message" and about.get("role") == "assistant"

@@ -33,7 +33,9 @@ MOST_STEPS = 12
 """Edits and commands that are shown between an error and the success after it."""
 STEP_LENGTH = 300
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[@-_])"
+)
 _RULES = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?"), " "),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), " "),
@@ -83,6 +85,34 @@ class Outcome(NamedTuple):
     """The first later success of the same command or test; none if there was none."""
     later_steps: int = 0
     """Steps that are left out."""
+
+
+class Fix(NamedTuple):
+    """An error that happened before, and what was done about it."""
+
+    error: str
+    ref: str
+    at: int
+    """Epoch milliseconds."""
+    session: str
+    command: str
+    """What failed with it: a command line, or a tool and its target."""
+    likeness: float
+    fixed_at: int = 0
+    """When the same command or tests succeeded; 0 if they did not in that session."""
+    steps: tuple[Step, ...] = ()
+    more_steps: int = 0
+    success: str = ""
+    """The command that succeeded."""
+    commit: str = ""
+    """Subject of the commit that was made next."""
+    came_back: int = 0
+    """When the same error was next seen after that; 0 if it was not."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it was fixed and did not come back."""
+        return bool(self.fixed_at) and not self.came_back
 
 
 def plain_text(text: str) -> str:

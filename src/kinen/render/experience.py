@@ -11,7 +11,7 @@ from kinen.text import excerpt, iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.memory.experience import Fix
+    from kinen.recall.errors import Fix
     from kinen.recall.invocations import Invocation
     from kinen.render.style import Style
 
