@@ -15,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen import Memory
-from kinen.journal import ledger
-from kinen.recall.prompts import Candidate, choose
+from kinen.entries import Learned, Observation
+from kinen.journal import learn, ledger
+from kinen.recall.prompts import Candidate, asks_something, choose
+from kinen.recall.remedies import remedies
 from kinen.recall.usefulness import Trial, estimate_use, names_in
+from kinen.text import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,11 +266,11 @@ def test_an_audit_compares_what_was_told_with_what_was_not(
         tool_response={},
         tool_use_id="t1",
     )
-    estimate = json.loads(kinen("ledger", "audit", "--json").out)
-    assert estimate["told"]["used"] == 1
-    assert estimate["dropped"]["entries"] > 0
-    assert estimate["dropped"]["used"] == 0
-    assert not estimate["enough"]
+    audit = json.loads(kinen("ledger", "audit", "--json").out)
+    assert audit["told"]["used"] == 1
+    assert audit["dropped"]["entries"] > 0
+    assert audit["dropped"]["used"] == 0
+    assert not audit["enough"]
 
 
 def modules_after(code: str) -> set[str]:
@@ -314,11 +317,177 @@ def test_every_candidate_is_told_or_dropped_with_a_reason(
 
 @given(st.lists(st.builds(Trial, st.text(), st.booleans(), st.text(), st.text())))
 def test_no_more_entries_are_used_than_there_are(trials: list[Trial]) -> None:
-    estimate = estimate_use(trials)
-    for share in (estimate.told, estimate.dropped):
+    result = estimate_use(trials)
+    for share in (result.told, result.dropped):
         assert 0 <= share.used <= share.entries <= len(trials)
 
 
 def test_names_are_files_symbols_and_code_but_not_refs() -> None:
     text = "run `make lint`; src/a.py has retry_queue and RetryQueue [note:docs/b.md]"
     assert names_in(text) == {"make lint", "src/a.py", "retry_queue", "RetryQueue"}
+
+
+# Before a tool is used
+
+
+@pytest.fixture
+def told_before(space: Path, kinen: Kinen) -> Path:
+    """A space that asks before tools, with a lesson about a file and a command that fails here."""
+    assert kinen("config", "set", "hooks.before_tools", "true").code == 0
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        capsule = memory.open_capsule("push it", scope={"session": "s0"})
+        lesson = (
+            "`retry_queue.py` must not sleep: the scheduler drives it, decided after the outage"
+        )
+        learn.learn(
+            memory._journal.db, [Learned("a" * 32, "decision", lesson, 0.9, 1_700_000_000_000)]
+        )
+        for line, output, code in (
+            ("git push", "fatal: The current branch has no upstream branch.", 128),
+            ("git push -u origin main", "done", 0),
+        ):
+            memory.observe(
+                f"$ {line}\n{output}",
+                kind="error" if code else "command",
+                scope={"session": "s0"},
+                provenance={"command": line, "exitCode": code, "hasError": bool(code)},
+            )
+        memory.close_capsule(capsule.id)
+        assert memory.ledger.learn_remedies() == 1
+        assert memory.ledger.learn_remedies() == 0
+    return space
+
+
+def test_before_an_edit_the_lesson_about_the_file_is_told_once(
+    told_before: Path, hook: Hook, kinen: Kinen
+) -> None:
+    edit = {"file_path": f"{told_before}/src/retry_queue.py", "old_string": "a", "new_string": "b"}
+    context = hook("PreToolUse", tool_name="Edit", tool_input=edit)
+    assert "must not sleep" in context
+    assert estimate(context) <= 80
+    assert hook("PreToolUse", tool_name="Edit", tool_input=edit) == ""
+    assert "must not sleep" in hook("PreToolUse", "s2", tool_name="Edit", tool_input=edit)
+    other = {"file_path": f"{told_before}/src/queue.py", "old_string": "a", "new_string": "b"}
+    assert hook("PreToolUse", "s3", tool_name="Edit", tool_input=other) == ""
+    (line, _) = listed(kinen, "--event", "PreToolUse")
+    assert line["subject"] == "src/retry_queue.py"
+
+
+def test_before_a_command_that_fails_here_what_worked_is_told(
+    told_before: Path, hook: Hook
+) -> None:
+    def run(command: str) -> str:
+        return hook("PreToolUse", tool_name="Bash", tool_input={"command": command})
+
+    assert "git push -u origin main" in run("git push 2>&1 | tail -3")
+    assert run("git push") == ""
+    assert run("git push --force") == ""
+
+
+def test_what_a_session_start_told_is_not_told_before_a_tool(told_before: Path, hook: Hook) -> None:
+    assert "must not sleep" in hook("SessionStart", source="startup")
+    edit = {"file_path": f"{told_before}/src/retry_queue.py", "old_string": "a", "new_string": "b"}
+    assert hook("PreToolUse", tool_name="Edit", tool_input=edit) == ""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"tool_name": "Edit"},
+        {"tool_name": "Edit", "tool_input": "text"},
+        {"tool_name": "Bash", "tool_input": {"command": 7}},
+        {"tool_name": "Edit", "tool_input": {"file_path": "\x00/../../etc"}},
+    ],
+)
+def test_a_hook_before_a_tool_never_blocks_it(
+    told_before: Path, hook: Hook, more: dict[str, Any]
+) -> None:
+    assert hook("PreToolUse", **more) == ""
+
+
+def test_without_the_setting_nothing_is_told_before_a_tool(
+    told_before: Path, hook: Hook, kinen: Kinen
+) -> None:
+    kinen("config", "set", "hooks.before_tools", "false")
+    push = {"command": "git push"}
+    assert hook("PreToolUse", tool_name="Bash", tool_input=push) == ""
+
+
+def test_the_hook_before_tools_is_installed_only_where_it_is_wanted(
+    space: Path, kinen: Kinen
+) -> None:
+    settings = Path(os.environ["HOME"]) / ".claude" / "settings.json"
+    assert kinen("install", "claude-code").code == 0
+    assert "PreToolUse" not in json.loads(settings.read_text())["hooks"]
+    kinen("config", "set", "hooks.before_tools", "true")
+    assert kinen("install", "claude-code").code == 0
+    assert "PreToolUse" in json.loads(settings.read_text())["hooks"]
+    kinen("config", "set", "hooks.before_tools", "false")
+    assert kinen("install", "claude-code").code == 0
+    assert "PreToolUse" not in json.loads(settings.read_text())["hooks"]
+
+
+def test_a_redacted_failure_is_told_no_more(told_before: Path, hook: Hook, kinen: Kinen) -> None:
+    (failure,) = json.loads(kinen("list", "observations", "--kind", "error", "--json").out)[
+        "observations"
+    ]
+    assert kinen("redact", failure["ref"]).code == 0
+    assert hook("PreToolUse", tool_name="Bash", tool_input={"command": "git push"}) == ""
+
+
+def test_a_remedy_is_another_command_that_worked_without_an_edit() -> None:
+    def run(number: int, command: str, code: int) -> Observation:
+        return Observation(
+            id=str(number),
+            kind="error" if code else "command",
+            content=f"$ {command}\nfatal: no",
+            ts=number,
+            provenance={"command": command, "exitCode": code},
+        )
+
+    edit = Observation(id="9", kind="file_diff", content="x", ts=9, files=("a.py",))
+    fails, works = run(1, "npm start app", 1), run(3, "npm start app -- --port 3", 0)
+    assert [known.instead for known in remedies([fails, works])] == ["npm start app -- --port 3"]
+    assert remedies([fails, edit, works]) == []
+    assert remedies([fails, run(2, "npm start app", 0)]) == []
+    assert remedies([run(1, "cargo fmt --check", 1), run(2, "cargo fmt", 0)]) == []
+
+
+TRIVIAL = [
+    "yes",
+    "continue",
+    "thanks",
+    "ok, commit it and push",
+    "go ahead",
+    "yes please do it",
+    "",
+]
+REQUESTS = ["Why does the limiter sleep in its tests?", "Add a retry queue for failed parcels"]
+
+
+@pytest.mark.parametrize("prompt", TRIVIAL)
+def test_a_short_reply_asks_for_nothing(prompt: str) -> None:
+    assert not asks_something(prompt)
+
+
+@pytest.mark.parametrize("prompt", REQUESTS)
+def test_a_request_names_its_subject(prompt: str) -> None:
+    assert asks_something(prompt)
+
+
+def test_a_prompt_gets_what_shares_its_rare_words_and_nothing_else(space: Path) -> None:
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        (space / "limits.md").write_text("# Limits\n\nThe limiter sleeps because buckets refill.\n")
+        for number in range(30):
+            (space / f"note{number}.md").write_text(f"# Note {number}\n\nParcels are weighed.\n")
+        memory.sync(embed=False)
+        question = "why does the limiter sleep when buckets refill"
+        related = memory.related(question, "s", 600)
+        assert related.entries == ("note:limits.md",)
+        assert memory.related("yes, continue", "s", 600).text == ""
+        unrelated = memory.related("rename the colours of the marketing homepage", "s", 600)
+        assert unrelated.text == ""
+        known = memory.related(question, "s", 600, ["note:limits.md"])
+        assert known.text == ""
+        assert ("note:limits.md", "told before") in known.dropped

@@ -73,7 +73,8 @@ def tell(injection: ledger.Injection, context: Context, known: Tip, name: str) -
     if ref in context.refs or any(text in told for told in context.texts):
         return
     injection.subject = name[:200]
-    short = ref[: len("memory:") + 8] if ref.startswith("memory:") else ref
+    source, _, id_ = ref.partition(":")
+    short = f"{source}:{id_[: max(ledger.SHORT_IDS)]}"
     room = BUDGET - estimate(marked(LEAD))
     line = marked(LEAD + item(short, text, room).removeprefix("- "))
     if estimate(line) <= BUDGET:

@@ -23,6 +23,8 @@ COMMON_NAMES = frozenset(
     conftest.py utils.py types.ts app.py models.py mix.exs""".split()
 )
 """Names that many folders have: only a path tells such files apart."""
+_DEFINING = "def class func fn function struct type interface trait enum const module".split()
+_BACKWARD = frozenset("they it this that these those he she there so then".split())
 _EDGES = "`'\"()[]{}<>,.:;!?*"
 _QUIET_PIPES = ("tail", "head", "cat", "less")
 
@@ -50,27 +52,33 @@ def about_file(memories: Iterable[Learned], path: str) -> Learned | None:
 
 
 def about_symbol(memories: Iterable[Learned], changed: str) -> Learned | None:
-    """The surest and newest memory that names, in backticks, a symbol of some changed text."""
+    """The surest and newest memory that names, in backticks, a symbol that is defined in some text.
+
+    A text that only uses a symbol is about something else.
+    """
     if not changed:
         return None
-    return _best(memory for memory in memories if _shares_symbol(memory[1], changed))
+    return _best(memory for memory in memories if _is_defined(memory[1], changed))
 
 
-def _shares_symbol(text: str, changed: str) -> bool:
+def _is_defined(text: str, changed: str) -> bool:
     quoted = text.split("`")[1::2]
-    symbols = (part.partition("(")[0].strip() for part in quoted)
-    return any(
-        len(symbol) >= DISTINCT
-        and symbol.replace("_", "").replace(".", "").isalnum()
-        and ("_" in symbol or symbol != symbol.lower())
-        and symbol in changed
-        for symbol in symbols
-    )
+    for part in quoted:
+        symbol = part.partition("(")[0].strip().rpartition(".")[2]
+        distinct = len(symbol) >= DISTINCT and ("_" in symbol or symbol != symbol.lower())
+        if distinct and any(f"{keyword} {symbol}" in changed for keyword in _DEFINING):
+            return True
+    return False
 
 
 def _best(memories: Iterable[Learned]) -> Learned | None:
-    sure = [memory for memory in memories if memory[3] >= SURE]
+    sure = [memory for memory in memories if memory[3] >= SURE and _stands_alone(memory[1])]
     return max(sure, key=lambda memory: (memory[3], memory[2], memory[0]), default=None)
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether a text does not begin with what only the message before it explains."""
+    return text.partition(" ")[0].partition("'")[0].lower() not in _BACKWARD
 
 
 def _words(text: str) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CANDIDATES = 200
 """Observations that full text finds for an error."""
-COMPARED = 5_000
+COMPARED = 3_000
 """The newest observations of a command that are folded."""
 FOLLOWED = 2_000
 """Observations after an error that are read for what came of it."""

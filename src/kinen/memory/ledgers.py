@@ -136,7 +136,7 @@ class Ledger:
 
 def _remedy_text(remedy: Remedy) -> str:
     day = iso(remedy.at / 1000)[:10]
-    return f"`{remedy.command}` failed on {day}: {remedy.error}. `{remedy.instead}` worked instead."
+    return f"`{remedy.instead}` worked where `{remedy.command}` failed ({day}): {remedy.error}"
 
 
 def _content(db: sqlite3.Connection, ref: str) -> str:

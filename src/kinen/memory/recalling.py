@@ -45,7 +45,7 @@ LONGEST = 6_000
 """Characters of a record that are looked through for what answers."""
 ASKED = 16
 """Words of a prompt that are looked for: each costs time, and most come up again."""
-TOLD_HITS, TOLD_LENGTH = 5, 220
+TOLD_HITS, TOLD_LENGTH = 3, 220
 """How much of that an agent is told: so many things, of so many characters each."""
 LEAST = 40
 """Tokens below which no digest is worth its heading."""

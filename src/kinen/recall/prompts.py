@@ -6,12 +6,13 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.recall.sentences import stems
+from kinen.recall.spelling import is_english
 from kinen.text import excerpt, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-LEAST_WORDS = 3
+LEAST_WORDS = 2
 """Telling words of a prompt below which it is an answer or a nod, and no request."""
 READ = 2_000
 """Characters of a prompt that are looked at: what follows is pasted."""
@@ -20,8 +21,10 @@ RARE = 0.02
 RARE_AT_LEAST = 3
 """Chunks that a rare word may be in, however small the index is."""
 LEAST_RARE = 2
-"""Rare words that a hit shares with the prompt."""
-LEAST_SHARE = 0.4
+"""Rare words that a hit shares with the prompt, one of them a name or a term of the trade."""
+LEAST_PLAIN = 4
+"""Rare words that it shares where all of them are plain English."""
+LEAST_SHARE = 0.5
 """Share of the prompt's weight that a hit has in its words."""
 REQUEST = "**Intent**"
 """How the line of a summary begins that says what was asked: it is no answer."""
@@ -33,6 +36,7 @@ FILLERS = frozenset(
     commit push pull merge review start begin finish keep going start plan step steps option one
     two three first second last all everything anything something more less same other another
     new old still already just only think maybe sorry help know tell show explain give put take
+    rebase rebased conflict conflicts main master latest comment comments reply message question
     agent agents session branch repo project issue task bug error errors problem""".split()
 )
 """Words of any request, which say nothing about its subject."""
@@ -100,23 +104,29 @@ def asks_something(prompt: str) -> bool:
 
 
 class Weights(NamedTuple):
-    """The words of a prompt by stem, each with its weight; and those that are rare."""
+    """The words of a prompt by stem, each with its weight; those that are rare; and of these the
+    ones that are no plain English: names, identifiers, terms of the trade.
+    """
 
     by_stem: Mapping[str, float]
     rare: frozenset[str]
+    names: frozenset[str]
 
 
 def weigh(words: Iterable[str], counts: Mapping[str, int], chunks: int) -> Weights:
     """Weigh words by how rare they are among so many chunks; one in no chunk weighs nothing."""
     by_stem: dict[str, float] = {}
     rare = set()
+    names = set()
     for word in words:
         count = counts.get(word, 0)
         for stem in stems(word):
             by_stem[stem] = log(1 + chunks / count) if count else 0.0
             if 0 < count <= max(RARE_AT_LEAST, RARE * chunks):
                 rare.add(stem)
-    return Weights(by_stem, frozenset(rare))
+                if not is_english(word):
+                    names.add(stem)
+    return Weights(by_stem, frozenset(rare), frozenset(names))
 
 
 def is_relevant(text: str, weights: Weights) -> bool:
@@ -124,7 +134,8 @@ def is_relevant(text: str, weights: Weights) -> bool:
     total = sum(weights.by_stem.values())
     shared = set(stems(text)) & weights.by_stem.keys()
     weight = sum(weights.by_stem[stem] for stem in shared)
-    return len(shared & weights.rare) >= LEAST_RARE and weight >= LEAST_SHARE * total
+    least = LEAST_RARE if shared & weights.names else LEAST_PLAIN
+    return len(shared & weights.rare) >= least and weight >= LEAST_SHARE * total
 
 
 def best_part(text: str, weights: Weights, length: int) -> str:
