@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FEW = 30
 """Entries below which a share says nothing."""
+LONGEST = 20_000
+"""Characters of an entry in which names are looked for."""
 _CODE = re.compile(r"`([^`\n]{3,120})`")
 _PATH = re.compile(r"(?<![\w/.@-])(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b")
 _SYMBOL = re.compile(r"\b(?:[a-z]+(?:_[a-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+)\b")
@@ -50,7 +52,7 @@ class Estimate(NamedTuple):
 
 def names_in(text: str) -> set[str]:
     """The files, symbols and commands that a text names."""
-    bare = _REF.sub(" ", text)
+    bare = _REF.sub(" ", text[:LONGEST])
     names = {match[1].strip() for match in _CODE.finditer(bare)}
     names |= {match[0] for match in _PATH.finditer(bare)}
     names |= {match[0] for match in _SYMBOL.finditer(bare)}
