@@ -18,7 +18,7 @@ READ = 2_000
 """Characters of a prompt that are looked at: what follows is pasted."""
 RARE = 0.02
 """Share of all chunks in which a word is at most that tells what a prompt is about."""
-RARE_AT_LEAST = 3
+RARE_AT_LEAST = 12
 """Chunks that a rare word may be in, however small the index is."""
 LEAST_RARE = 2
 """Rare words that a hit shares with the prompt, one of them a name or a term of the trade."""
@@ -26,6 +26,8 @@ LEAST_PLAIN = 4
 """Rare words that it shares where all of them are plain English."""
 LEAST_SHARE = 0.5
 """Share of the prompt's weight that a hit has in its words."""
+NEARLY_ALL = 0.95
+"""The share from which two rare words are enough, whatever they are."""
 REQUEST = "**Intent**"
 """How the line of a summary begins that says what was asked: it is no answer."""
 FILLERS = frozenset(
@@ -134,8 +136,11 @@ def is_relevant(text: str, weights: Weights) -> bool:
     total = sum(weights.by_stem.values())
     shared = set(stems(text)) & weights.by_stem.keys()
     weight = sum(weights.by_stem[stem] for stem in shared)
+    count = len(shared & weights.rare)
+    if count >= LEAST_RARE and weight >= NEARLY_ALL * total:
+        return True
     least = LEAST_RARE if shared & weights.names else LEAST_PLAIN
-    return len(shared & weights.rare) >= least and weight >= LEAST_SHARE * total
+    return count >= least and weight >= LEAST_SHARE * total
 
 
 def best_part(text: str, weights: Weights, length: int) -> str:
