@@ -18,7 +18,7 @@ READ = 2_000
 """Characters of a prompt that are looked at: what follows is pasted."""
 RARE = 0.02
 """Share of all chunks in which a word is at most that tells what a prompt is about."""
-RARE_AT_LEAST = 12
+RARE_AT_LEAST = 20
 """Chunks that a rare word may be in, however small the index is."""
 LEAST_RARE = 2
 """Rare words that a hit shares with the prompt, one of them a name or a term of the trade."""
