@@ -309,6 +309,12 @@ def ask_all(run: Commands) -> None:
     run("context", "--file", "note.md")
     run("standup")
     run("handoff")
+    run("fix", "ValueError: the kettle is empty")
+    run("how", "git commit")
+    run("ledger")
+    run("ledger", "totals")
+    run("ledger", "audit")
+    run("ledger", "show", "01", codes=(2,))
     run("list", "observations")
     run("show", "note.md")
     run("show", "src/a.py@HEAD", codes=(0, 1, 2))
@@ -443,6 +449,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "kinen_get_provenance": {"path": "src/a.py"},
     "kinen_list_tags": {},
     "kinen_get_cochange": {"paths": ["src/a.py"]},
+    "kinen_fix": {"error": "ValueError: the kettle is empty"},
+    "kinen_how": {"command": "git commit"},
     "kinen_checkpoint": {"text": "the kettle was mended"},
     "kinen_plan": {"action": "list"},
     "kinen_observe": {"content": "it boils"},

@@ -74,6 +74,7 @@ class DistillSection(NamedTuple):
 class HooksSection(NamedTuple):
     budget: int = 600
     inject_on_prompt: bool = False
+    before_tools: bool = False
 
 
 class DaemonSection(NamedTuple):
@@ -235,6 +236,12 @@ ROWS = {
         ),
         Row("hooks", "budget", "int", "most tokens that an agent is told, 0: nothing", 0, 100_000),
         Row("hooks", "inject_on_prompt", "bool", "tell it what belongs to each prompt, too"),
+        Row(
+            "hooks",
+            "before_tools",
+            "bool",
+            "before an edit or a command, what is known of it; then run `kinen install` again",
+        ),
         Row("daemon", "auto_start", "bool", "a search starts the daemon", dangerous=True),
         Row(
             "daemon",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks")
-_VERSION, _END = "route 5", "end"
+_VERSION, _END = "route 6", "end"
 LONGEST_REF = 65_536
 """Bytes of HEAD, of a ref, or of a file that only names a folder."""
 PACKED_REFS = 64 << 20
@@ -81,7 +81,8 @@ class Route:
     exclude: str
     """Globs of paths that are never captured; tab-separated."""
     hooks: str
-    """The section `hooks` of the configuration: its budget, and 1 to inject on each prompt."""
+    """The section `hooks` of the configuration: its budget, and 1 for each of `inject_on_prompt`
+    and `before_tools`."""
 
     @property
     def spool_folders(self) -> list[str]:
@@ -151,7 +152,8 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     values = [env, space.root, space.data, spools, repo]
     values += [git.folder, git.common] if git else ["", ""]
     values.append(_tree(space.root, git.main, git.top) if git else space.root)
-    hooks = f"{settings.hooks.budget} {settings.hooks.inject_on_prompt:d}"
+    section = settings.hooks
+    hooks = f"{section.budget} {section.inject_on_prompt:d} {section.before_tools:d}"
     found = Route([*values, "\t".join(settings.privacy.exclude), hooks])
     watched = [
         os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-PROMPT = "are sessions still in redis?"
+PROMPT = "why did sessions move from redis to postgres?"
 TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 
 

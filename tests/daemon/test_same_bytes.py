@@ -143,19 +143,20 @@ def test_an_agent_is_told_the_same_on_its_prompt(
 ) -> None:
     kinen("config", "set", "hooks.inject_on_prompt", "true", cwd=parcelry)
     kinen("index", cwd=parcelry)
-    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s9", "cwd": str(parcelry)}
-    said["prompt"] = "why was redis dropped for the queue of labels?"
+    said = {"hook_event_name": "UserPromptSubmit", "cwd": str(parcelry)}
+    said["prompt"] = "why was redis dropped for sessions in postgres?"
 
-    def told() -> str:
-        ran = kinen("hook", "claude-code", stdin=json.dumps(said), cwd=parcelry)
-        return str(ran.out)
+    def told(session: str) -> str:
+        payload = json.dumps({**said, "session_id": session})
+        return str(kinen("hook", "claude-code", stdin=payload, cwd=parcelry).out)
 
-    alone = told()
+    alone = told("s9")
     assert "May belong to this" in alone
     daemon.start()
     daemon.settled(parcelry)
-    assert told() == alone
+    assert told("s10") == alone
     assert daemon.state()["answered"] == 1
+    assert told("s10") == ""  # it has that already
 
 
 def test_a_daemon_that_hangs_costs_a_moment_and_nothing_else(

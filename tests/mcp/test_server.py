@@ -147,6 +147,8 @@ COMMANDS = (
     ("kinen_get_provenance", {"path": NOTE}, f"history {NOTE}"),
     ("kinen_list_tags", {}, "tags"),
     ("kinen_get_cochange", {"path": NOTE}, f"cochange {NOTE}"),
+    ("kinen_how", {"command": "pytest"}, "how pytest"),
+    ("kinen_fix", {"error": "ValueError: no parcel"}, "fix ValueError: no parcel"),
     ("kinen_plan", {"action": "list"}, "plan list"),
 )  # fmt: skip
 
@@ -378,7 +380,7 @@ async def test_a_server_that_only_reads_has_no_tool_that_writes(project: Project
     async with Client(create_server(project.memory, read_only=True)) as client:
         tools = (await client.list_tools()).tools
         assert all(one.annotations and one.annotations.read_only_hint for one in tools)
-        assert len(tools) == 10
+        assert len(tools) == 12
         before = state()
         for tool, given, _ in COMMANDS:
             if tool != "kinen_plan":

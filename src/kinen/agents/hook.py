@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kinen.agents.claude_code import Said
+    from kinen.agents.injection import Context
+    from kinen.journal.ledger import Injection
 
 AGENTS = ("claude-code",)
 PAUSE = 3600
@@ -96,15 +98,22 @@ def _prompt(session: Session) -> str:
     session.keep(found, sieve, lambda db: quick.call(db, session.capsule, intent))
     if not session.prompted:
         return ""
+    from kinen.agents.injection import Context
+
+    context = Context(session)
+    context.load()
+    injection = context.injection("UserPromptSubmit")
     try:
-        return _output("UserPromptSubmit", _relevant(found.text, session))
+        _relevant(found.text, session, sorted(context.refs), injection)
     except TimeoutError:
         _spawn(session.agent, "")  # the index is far behind: it is there for the next prompt
         return ""
+    return _told(context, injection)
 
 
 def _start(session: Session) -> str:
     """Open or resume the capsule, and tell what there is to know."""
+    from kinen.agents.injection import CLEARED, Context
     from kinen.brief import brief, decisions_of, ranked
     from kinen.journal import quick
 
@@ -124,16 +133,59 @@ def _start(session: Session) -> str:
     memories = ranked([*decided, *quick.memories(db)], quick.touched(db)) if db else decided
     here = session.here
     known = quick.known(db, session.capsule, here.tree, here.data) if db else ""
-    text = brief(plan, pins, last, memories[:MEMORIES], session.budget, known)
-    return _output("SessionStart", text)
+    context = Context(session)
+    if source in CLEARED:
+        context.forget()
+    elif source != "startup":
+        context.load()
+    plan = _news(context, plan)
+    pins = [pin for pin in pins if pin[0] not in context.refs]
+    last = last if last and last[0] not in context.refs else None
+    memories = [memory for memory in memories if memory[0] not in context.refs][:MEMORIES]
+    text = brief(plan, pins, last, memories, session.budget, known)
+    entries = [*pins, *([last] if last else []), *memories]
+    return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
+
+
+def _acting(session: Session) -> str:
+    """Tell, once, what is known about the file or command that a tool is about to be used on."""
+    if not session.before_tools:
+        return ""
+    from kinen.agents import action
+    from kinen.agents.injection import Context
+
+    kind, name = action.subject(session.said, session.sieve().place)
+    db = session.journal() if kind else None
+    if db is None or not session.id:
+        return ""
+    context = Context(session)
+    if context.database is None:
+        return ""  # nobody would know that it was told
+    tip = action.tip(db, context.database, kind, name, action.changed_text(session.said))
+    if tip is None:
+        return ""
+    context.load()
+    injection = context.injection("PreToolUse")
+    action.tell(injection, context, tip, name)
+    return _told(context, injection)
 
 
 def _compacting(session: Session) -> str:
     """What must survive a compaction: it becomes part of its instructions."""
+    from kinen.agents.injection import Context
     from kinen.brief import KEEP, brief
 
-    text = brief(*_kept(session, session.journal()), None, (), session.budget)
-    return f"{KEEP}\n{text}\n" if text else ""
+    plan, pins = _kept(session, session.journal())
+    text = brief(plan, pins, None, (), session.budget)
+    context = Context(session)
+    context.forget()
+    if not text:
+        return ""
+    instructions = f"{KEEP}\n{text}\n"
+    injection = context.injection("PreCompact")
+    injection.tell(instructions, [_ref(plan), *(pin[0] for pin in pins)])
+    context.record(injection)
+    return instructions
 
 
 def _compacted(session: Session) -> str:
@@ -171,6 +223,7 @@ def _end(session: Session) -> str:
 HANDLERS = {
     "SessionStart": _start,
     "UserPromptSubmit": _prompt,
+    "PreToolUse": _acting,
     "PostToolUse": _record,
     "PostToolUseFailure": _record,
     "SubagentStop": _record,
@@ -200,28 +253,54 @@ def _kept(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], l
     return plan, quick.pins(db, session.id, session.agent, session.now) if db else []
 
 
-def _output(event: str, text: str) -> str:
+def _news(context: Context, plan: list[str]) -> list[str]:
+    """The plan, unless the session was told it as it is now; its first line counts what is done."""
+    return [] if plan and any(plan[0] in text for text in context.texts) else plan
+
+
+def _ref(plan: list[str]) -> str:
+    return plan[0].rpartition("[")[2].rstrip("]") if plan else ""
+
+
+def _output(context: Context, event: str, text: str, candidates: list[str]) -> str:
+    """Record what the agent is told, and give it as the client wants it."""
+    injection = context.injection(event)
+    injection.tell(text, [ref for ref in candidates if ref])
+    return _told(context, injection)
+
+
+def _told(context: Context, injection: Injection) -> str:
+    text = injection.text
     if not text:
         return ""
+    context.record(injection)
     from _json import encode_basestring_ascii
+
+    event = injection.event
 
     told = f'"hookEventName": "{event}", "additionalContext": {encode_basestring_ascii(text)}'
     return f'{{"hookSpecificOutput": {{{told}}}}}\n'
 
 
-def _relevant(prompt: str, session: Session) -> str:
-    """What belongs to a prompt: as the daemon has it, else as full text finds in time."""
+def _relevant(prompt: str, session: Session, known: list[str], injection: Injection) -> None:
+    """Have an injection tell what belongs to a prompt and is not known: as the daemon has it, else
+    as full text finds in time.
+    """
     from kinen import wire
 
     if not os.path.exists(os.path.join(session.here.data, "index.db")):
-        return ""  # making one takes longer than anybody waits here
+        return  # making one takes longer than anybody waits here
     home = route.default_home(os.environ)
     if not wire.own_settings(os.environ):
-        said = {"prompt": prompt, "session": session.id, "budget": session.budget}
+        said = {"prompt": prompt, "session": session.id, "budget": session.budget, "known": known}
         line, space = "POST /v1/context/prompt", session.here.root
         answer = wire.ask(home, line, said, space=space, wait=PATIENCE)
         if answer is not None and answer.code == 200:
-            return text_of(payload.parsed(answer.body), "text")
+            related = payload.parsed(answer.body)
+            injection.text = text_of(related, "text")
+            injection.entries = related["entries"]
+            injection.dropped = [(left["ref"], left["reason"]) for left in related["dropped"]]
+            return
     import signal
 
     from kinen.memory import Memory
@@ -232,7 +311,9 @@ def _relevant(prompt: str, session: Session) -> str:
     with Memory.open() as memory:
         if memory.config.daemon.auto_start:
             wire.start(home)
-        return memory.related(prompt, session.id, session.budget)
+        found = memory.related(prompt, session.id, session.budget, known)
+        injection.text, injection.entries = found.text, list(found.entries)
+        injection.dropped = list(found.dropped)
 
 
 def _enough(*_: object) -> None:
@@ -273,6 +354,8 @@ def _close(agent: str, id_: str) -> str:
             with suppress(NotFound):  # closed already
                 memory.close_capsule(session.capsule)
         memory.close_idle()
+        with suppress(StoreError):
+            memory.ledger.learn_remedies()
         if os.path.exists(os.path.join(session.here.data, "index.db")):
             with suppress(StoreError):
                 memory.sync(embed=False, wait=0.0)

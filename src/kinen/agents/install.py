@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.agents.jsontext import drop, put
-from kinen.errors import KinenError, QueryError
+from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.gitdir import git_above
 from kinen.registry import write_atomic
 from kinen.route import default_home, user_folder
@@ -56,6 +56,9 @@ class Agent(NamedTuple):
     """The variable that moves its settings, and where they are without it: a folder, a file."""
     plugin: str = ""
     """The folder, beside this file, of the same as a plugin."""
+    before_tools: Mapping[str, str] = {}
+    """Events, with their tools, that are wanted only where `hooks.before_tools` is set: each costs
+    a process per use of a tool."""
 
 
 AGENTS = {
@@ -89,6 +92,7 @@ AGENTS = {
         },
         ("CLAUDE_CONFIG_DIR", ".claude", ".claude.json"),
         "plugin",
+        {"PreToolUse": "Edit|Write|MultiEdit|NotebookEdit|Bash"},
     )
 }
 
@@ -110,7 +114,8 @@ class Done(NamedTuple):
 def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[Done]:
     """Put our entries into both files of a scope; if one of them is broken, into neither."""
     agent, places = _places(name, scope, here)
-    plans = [_planned(place, _wanted(agent, scope, place)) for place in places]
+    events = {**agent.events, **(agent.before_tools if _asks_before_tools(here) else {})}
+    plans = [_planned(place, _wanted(agent, scope, place, events)) for place in places]
     for plan in plans if not dry_run else ():
         if plan.before != plan.after:
             _write(plan)
@@ -167,7 +172,19 @@ def _places(name: str, scope: str, here: str) -> tuple[Agent, list[Place]]:
     return agent, found
 
 
-def _wanted(agent: Agent, scope: str, place: Place) -> dict[Keys, Any]:
+def _asks_before_tools(here: str) -> bool:
+    """Whether `hooks.before_tools` is set for the space of a folder, or for all of them."""
+    from kinen import config, space
+
+    home = default_home(os.environ)
+    try:
+        root = space.find(here, home=home).root
+    except SpaceError:
+        root = here
+    return config.load(home, root).hooks.before_tools
+
+
+def _wanted(agent: Agent, scope: str, place: Place, events: Mapping[str, str]) -> dict[Keys, Any]:
     """Our entries by where they go: a group of hooks for each event, or the server."""
     line = command(shared=scope == "project")
     if place.keys[-1] != "hooks":
@@ -177,7 +194,7 @@ def _wanted(agent: Agent, scope: str, place: Place) -> dict[Keys, Any]:
     group = {"hooks": [{**hook, "timeout": TIMEOUT}]}
     return {
         (*place.keys, event, None): {"matcher": tools, **group} if tools else group
-        for event, tools in agent.events.items()
+        for event, tools in events.items()
     }
 
 

@@ -41,8 +41,10 @@ class Session:
         self.capsule = quick.named(agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, agent)
         self.now = time.time_ns() // 1_000_000
-        budget, _, prompted = self.here.hooks.partition(" ")
-        self.budget, self.prompted = int(budget), prompted == "1"
+        budget, prompted, before_tools = self.here.hooks.split(" ")
+        self.budget = int(budget)
+        self.prompted = prompted == "1"
+        self.before_tools = before_tools == "1"
 
     def begin(self, db: sqlite3.Connection, *, again: bool = False) -> bool:
         """Open the capsule, or go on with it."""

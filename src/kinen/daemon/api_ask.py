@@ -1,6 +1,5 @@
 """Endpoints that ask: search, recall, what an agent is told, records, links, git's history."""
 
-import contextlib
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -120,13 +119,16 @@ def pre_compact(memory: Memory, asked: models.Beginning) -> Any:
     return _brief(memory.brief(asked.session, asked.agent, asked.budget, compacting=True))
 
 
-@router.on("POST", "/context/prompt", forms.Brief)
+@router.on("POST", "/context/prompt", forms.Related)
 def prompt(memory: Memory, asked: models.Prompt) -> Any:
     """What belongs to a prompt, of other sessions and files."""
-    size, told = asked.budget or memory.config.hooks.budget, ""
-    with contextlib.suppress(QueryError):  # nothing in it to look for
-        told = memory.related(asked.prompt, asked.session, size)
-    return _brief(told)
+    size = asked.budget or memory.config.hooks.budget
+    try:
+        related = memory.related(asked.prompt, asked.session, size, asked.known)
+    except QueryError:  # nothing in it to look for
+        return {**_brief(""), "entries": [], "dropped": []}
+    dropped = [{"ref": ref, "reason": reason} for ref, reason in related.dropped]
+    return {**_brief(related.text), "entries": list(related.entries), "dropped": dropped}
 
 
 def _brief(told: str) -> Any:

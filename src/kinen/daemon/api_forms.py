@@ -92,6 +92,8 @@ Retrieved = form(
     "Retrieved", Tiers, plan=Maybe(Item), pins=[Item], summary=Maybe(Item), hits=[Item]
 )
 Brief = form("Brief", text="## Plan\n- Ship the retry queue", tokens=12)
+Dropped = form("Dropped", ref=NOTE, reason="unrelated")
+Related = form("Related", text="- Redis was dropped", tokens=6, entries=[NOTE], dropped=[Dropped])
 Links = form("Links", ref=NOTE, edges=[Edge])
 Revision = form(
     "Revision", ref="commit:a43f9c1", at=AT, author="Ada", subject="fix(auth): refresh tokens",

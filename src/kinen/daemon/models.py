@@ -177,6 +177,8 @@ class Beginning(Flat):
 
 class Prompt(Beginning):
     prompt: str = Field(examples=["make the retry test pass"])
+    known: Annotated[list[Name], Field(max_length=10_000)] = []
+    """Refs that the agent has in its context already."""
 
 
 class Observe(Scoped):

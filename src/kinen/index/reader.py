@@ -288,6 +288,19 @@ class Reader:
         )
         return self.db.execute("SELECT term, doc FROM temp.vocabulary").fetchall()
 
+    def document_counts(self, words: Sequence[str]) -> dict[str, int]:
+        """How many chunks each word is in, by its stem."""
+        self.db.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, search, row)"
+        )
+        counts = {}
+        for word, stem in self.stems(words).items():
+            row = self.db.execute(
+                "SELECT doc FROM temp.vocabulary WHERE term = ?", (stem,)
+            ).fetchone()
+            counts[word] = int(row[0]) if row else 0
+        return counts
+
     def spelled(self, stem: str, like: str) -> str:
         """A word of the index that has this stem, the one most like what was typed."""
         from rapidfuzz import fuzz

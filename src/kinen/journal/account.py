@@ -282,14 +282,14 @@ def _take_run(account: Account, event: Observation, source: Source) -> None:
         account.tests = replace(run, result=events.test_result(event))
     names = events.programs(line)
     if not failed and "git commit" in names:
-        account.commits.append(Quote(_subject(event, line), source))
+        account.commits.append(Quote(commit_subject(event, line), source))
         if account.turns:
             account.turns[-1].changes += 1
     if not failed and "git push" in names:
         account.pushed = source
 
 
-def _subject(event: Observation, line: str) -> str:
+def commit_subject(event: Observation, line: str) -> str:
     """The subject of a commit, as git printed it or as it was given."""
     printed = _SUBJECT.search(events.body(event)[: events.LOOKED_AT])
     if printed:

@@ -73,16 +73,25 @@ def command(event: Observation) -> str:
     return event.content.partition("\n")[0][2:].strip()
 
 
-def programs(line: str) -> list[str]:
-    """What a command line runs, without folders, options, pipes and redirections: `mix test`."""
-    found = []
+def invoked(line: str) -> list[list[str]]:
+    """The words of each program that a command line runs, without wrappers, pipes and `cd`."""
+    parts = []
     for part in _CHAIN.split(line[:2000]):
         words = part.partition("|")[0].split()
         while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
             words = words[1:]
         if words and words[0] != "cd":
-            program = words[0].rsplit("/", 1)[-1]
-            verb = words[1] if len(words) > 1 and words[1][:1].isalpha() else ""
+            parts.append(words)
+    return parts
+
+
+def programs(line: str) -> list[str]:
+    """What a command line runs, without folders, options, pipes and redirections: `mix test`."""
+    found = []
+    for words in invoked(line):
+        program = words[0].rstrip("/").rsplit("/", 1)[-1]
+        verb = words[1] if len(words) > 1 and words[1][:1].isalpha() else ""
+        if program:
             found.append(f"{program} {verb}".strip())
     return found
 

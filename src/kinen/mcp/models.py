@@ -233,6 +233,44 @@ class Companions(Value):
     files: list[Companion]
 
 
+class Step(Value):
+    kind: str = Field(description="edit or run")
+    text: str
+    ref: str
+
+
+class Fix(Value):
+    error: str
+    ref: str
+    at: str
+    session: str = ""
+    command: str = Field("", description="what failed")
+    likeness: float
+    fixed_at: str = Field("", description="when the same command succeeded; empty if it did not")
+    steps: list[Step] = []
+    more_steps: int = 0
+    success: str = ""
+    commit: str = ""
+    came_back: str = Field("", description="when the same error was next seen after that")
+
+
+class Fixes(Value):
+    fixes: list[Fix]
+
+
+class Invocation(Value):
+    invocation: str
+    succeeded: int
+    failed: int
+    at: str
+    session: str = ""
+    ref: str
+
+
+class Invocations(Value):
+    invocations: list[Invocation]
+
+
 # Telling: what is there now, without the text that was just sent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -33,6 +33,7 @@ from kinen.mcp.asking import (
     Search,
     watched,
 )
+from kinen.mcp.experience import FixError, HowTo
 from kinen.mcp.telling import Checkpoint, Observe, Pin, Plan
 from kinen.mcp.tracing import (
     GetArtifact,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 TOOLS: tuple[type[Tool], ...] = (
     *(Search, Recall, Context, Links, IndexStatus, IndexRebuild),
-    *(ListArtifacts, GetArtifact, GetProvenance, ListTags, GetCochange),
+    *(ListArtifacts, GetArtifact, GetProvenance, ListTags, GetCochange, FixError, HowTo),
     *(Checkpoint, Plan, Observe, Pin),
 )
 ASK = """kinen is this project's memory: notes, past sessions, decisions, checkpoints, plans and git
@@ -69,6 +70,8 @@ history, searchable by word and by meaning.
   type, session, tags, paths, since.
 - Changing a file: kinen_get_cochange names what usually changes with it, kinen_get_provenance
   tells its history, kinen_list_artifacts and kinen_list_tags find files by topic.
+- An error: kinen_fix has what ended it before. Running a command: kinen_how has the invocations
+  that worked here.
 - Answers name refs (note:docs/auth.md:12, commit:a43f9c1, observation:01JD…). Pass a ref to
   kinen_get_artifact for the full text, to kinen_links for what it is linked with.
 """
@@ -162,7 +165,7 @@ async def answered(
     """Ask in a thread, since the core is synchronous. Cancelling waits for nothing: a rebuild ends
     at its next step, and of anything else only the answer is dropped.
     """
-    ask: Callable[..., Answer] = partial(spaces.ask, lane=asked.lane)
+    ask: Callable[..., types.CallToolResult] = partial(spaces.ask, lane=asked.lane)
     call: Callable[..., Answer] = asked.answer
     if isinstance(asked, IndexRebuild):
         ask = spaces.apart
@@ -170,7 +173,13 @@ async def answered(
     # Searches that wait for their turn hold a thread each: writing has threads of its own.
     limiter = writers if asked.lane == JOURNAL else None
     try:
-        answer = await to_thread.run_sync(ask, roots, call, abandon_on_cancel=True, limiter=limiter)
+        return await to_thread.run_sync(
+            ask,
+            roots,
+            partial(recorded, asked, call),
+            abandon_on_cancel=True,
+            limiter=limiter,
+        )
     except KinenError as error:
         return failed(spoken(str(error)))
     except OSError as error:
@@ -179,7 +188,27 @@ async def answered(
         if os.environ.get("KINEN_DEBUG"):
             traceback.print_exc()  # standard error: the client's log
         return failed(f"unexpected {type(error).__name__}: {error} · this is a bug in kinen")
-    return result(asked, answer)
+
+
+def recorded(asked: Tool, call: Callable[..., Answer], memory: Memory) -> types.CallToolResult:
+    """The result of a call; what a tool that asks the memory tells an agent is in the ledger."""
+    answer = result(asked, call(memory))
+    if not asked.writes:
+        text = answer.content[0].text if isinstance(answer.content[0], types.TextContent) else ""
+        refs = refs_in(answer.structured_content)
+        with suppress(Exception):  # an answer does not depend on its record
+            memory.ledger.record_answer(asked.called, asked._client, text, refs)  # noqa: SLF001
+    return answer
+
+
+def refs_in(value: Any) -> list[str]:
+    """Every ref that structured content names, in order."""
+    if isinstance(value, list):
+        return [ref for item in value for ref in refs_in(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [value["ref"]] if isinstance(value.get("ref"), str) else []
+    return [*own, *(ref for item in value.values() for ref in refs_in(item))]
 
 
 def result(asked: Tool, answer: Answer) -> types.CallToolResult:

@@ -33,6 +33,7 @@ FILES = {
     **dict.fromkeys(("index.db", "cache.db", "vectors.bin", "sync.lock", "meta.json"), BUILT_AGAIN),
     "journal.db": "move it away and put the journal back, or `kinen import` an export of it;"
     " new observations wait in the spool",
+    "ledger.db": "move it away: kinen begins a new ledger",
 }
 """The files of a space, each with what to do where something else has its name."""
 

@@ -15,14 +15,15 @@ from kinen.model import Hits, Query
 from kinen.question import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.route import inside
-from kinen.text import excerpt, iso, now, terms
+from kinen.text import iso, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinen.entries import Digest, Item, Passage, Recall
-    from kinen.model import Hit
+    from kinen.model import Hit, Record
     from kinen.recall.candidates import Candidate
+    from kinen.recall.prompts import Related
 
 __all__ = ["Recalling", "compact", "cut", "recall_spaces", "whole_size"]
 
@@ -44,7 +45,7 @@ LONGEST = 6_000
 """Characters of a record that are looked through for what answers."""
 ASKED = 16
 """Words of a prompt that are looked for: each costs time, and most come up again."""
-TOLD_HITS, TOLD_LENGTH = 5, 220
+TOLD_HITS, TOLD_LENGTH = 3, 220
 """How much of that an agent is told: so many things, of so many characters each."""
 LEAST = 40
 """Tokens below which no digest is worth its heading."""
@@ -147,19 +148,35 @@ class Recalling(Tracing):
         head = title if title and not text.startswith(("#", title)) else ""
         return "\n".join(filter(None, (head, text)))[:LONGEST]
 
-    def related(self, prompt: str, session: str, budget: int) -> str:
-        """What full text finds for a prompt in other sessions and in files, as an agent is told."""
-        from kinen.brief import related
+    def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
+        """What full text finds for a prompt in other sessions and in files, as an agent is told.
 
-        asked = terms(prompt, ASKED)
+        Refs in `known` are in its context already.
+        """
+        from kinen.brief import related
+        from kinen.journal.ledger import cites
+        from kinen.recall import prompts
+
+        asked = prompts.subject_words(prompt, ASKED)
+        if not prompts.asks_something(prompt):
+            return prompts.Related()
         found = self.search(Query(" ".join(asked), limit=4 * TOLD_HITS, mode="fulltext"))
-        hits = [
-            (one.record.ref, excerpt(one.chunk.text, TOLD_LENGTH))
-            for one in found
-            if one.record.session != session
-            and len({*asked} & {*terms(one.chunk.text, 1000)}) >= min(2, len(asked))
+        counts = self._reader.document_counts(asked)
+        weights = prompts.weigh(asked, counts, self._reader.chunk_count())
+        candidates = [
+            prompts.Candidate(
+                ref=hit.record.ref,
+                text=prompts.best_part(hit.chunk.text, weights, TOLD_LENGTH),
+                relevant=_tells(hit.record) and prompts.is_relevant(hit.chunk.text, weights),
+            )
+            for hit in found
+            if hit.record.session != session
         ]
-        return related(hits[:TOLD_HITS], budget)
+        chosen, dropped = prompts.choose(candidates, known, TOLD_HITS)
+        text = related([(hit.ref, hit.text) for hit in chosen], budget)
+        entries = tuple(hit.ref for hit in chosen if cites(text, hit.ref))
+        dropped += [(hit.ref, "budget") for hit in chosen if hit.ref not in entries]
+        return prompts.Related(text, entries, tuple(dropped))
 
     def _recalled(self, asked: Query, budget: int, least: int) -> Found:
         """The plan, pins and hits for a question; with `least` so many hits as a digest reads."""
@@ -382,3 +399,11 @@ def _segment(hit: Hit) -> str:
     lines += [one.text for one in hit.after[:AFTER]]
     told = [cut(line.strip(), TOLD if line == hit.chunk.text else ASIDE) for line in lines]
     return "\n".join(told)
+
+
+def _tells(record: Record) -> bool:
+    """Whether a record says something by itself: no tool output, and nothing that was asked."""
+    if record.kind not in ("observation", "capsule"):
+        return True
+    about = record.metadata or {}
+    return about.get("event") == "message" and about.get("role") == "assistant"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
 from kinen import config as configuration
 from kinen import space as spaces
-from kinen.errors import KinenError
-from kinen.memory.importing import Importing
+from kinen.errors import KinenError, NotFound
+from kinen.memory.experience import Experience
 from kinen.memory.recalling import recall_spaces
 from kinen.model import Hits, Query
 
@@ -20,9 +21,38 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+    from kinen.journal.erase import Erased
+    from kinen.memory.ledgers import Ledger
 
-class Memory(Importing):
+
+class Memory(Experience):
     """The memory of one space. Use it as a context manager, or close it."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """What agents were told."""
+        from kinen.memory.ledgers import Ledger
+
+        self._file("ledger.db")
+        return Ledger(self.space.data, self._journal)
+
+    def _erase(self, ref: str, *, forget: bool) -> Erased:
+        """Take out an entry, and what agents were told of it."""
+        text = self._text_of(ref)
+        erased = super()._erase(ref, forget=forget)
+        if not erased.suppressed:
+            self.ledger.erase(erased.refs, [text] if text else [])
+        return erased
+
+    def _text_of(self, ref: str) -> str:
+        """The text of an entry of the journal, before it goes."""
+        from kinen.journal import reading
+
+        with contextlib.suppress(NotFound):
+            if self._journal.exists:
+                kind, id_ = reading.resolve(self._journal.db, ref)
+                return str(getattr(reading.entry(self._journal.db, kind, id_), "content", ""))
+        return ""
 
 
 def search_spaces(names: Sequence[str], ask: Callable[[Memory], Query]) -> Hits:

@@ -1,0 +1,184 @@
+"""The ledger: what kinen told agents, in `ledger.db` beside the journal.
+
+It also has `remedies`: commands that fail here and what worked instead, looked up before an agent
+runs one, with the capsules that they were drawn from (`remedied`). Both can be made again.
+
+A database of its own, so that nothing in it can be searched, recalled, exported or consolidated,
+and an older kinen on the same home never meets it. Hooks write it: it imports what `append` does.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kinen import entrance
+from kinen.journal import append
+from kinen.storage import private
+from kinen.storage.sqlite import sqlite3
+
+FILE = "ledger.db"
+SCHEMA = 1
+MOST_ROWS = 5_000
+"""Injections that are kept; older ones are deleted."""
+MOST_DAYS = 90
+LONGEST = 1 << 20
+"""Characters of a text; nothing that kinen tells is nearly as long."""
+PRUNE_EVERY = 50
+"""Injections between two deletions of old ones."""
+DAY_MS = 86_400_000
+SHORT_IDS = (8, 16)
+"""Characters of an id that a session start and a recall cite."""
+_TABLES = (
+    (
+        "CREATE TABLE injections(seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+        " at INTEGER NOT NULL, event TEXT NOT NULL, subject TEXT NOT NULL, agent TEXT NOT NULL,"
+        " session TEXT NOT NULL, tokens INTEGER NOT NULL, text TEXT NOT NULL,"
+        " entries TEXT NOT NULL, dropped TEXT NOT NULL, masked TEXT NOT NULL)"
+    ),
+    "CREATE INDEX injections_of_session ON injections(session, agent)",
+    "CREATE TABLE remedies(command TEXT PRIMARY KEY, text TEXT NOT NULL, ref TEXT NOT NULL)",
+    "CREATE TABLE remedied(capsule TEXT PRIMARY KEY, closed_at INTEGER NOT NULL)",
+    (
+        "CREATE TABLE compactions(agent TEXT NOT NULL, session TEXT NOT NULL,"
+        " after INTEGER NOT NULL, PRIMARY KEY (agent, session))"
+    ),
+)
+
+
+class Injection:
+    """One text for an agent, before it is written."""
+
+    __slots__ = ("agent", "at", "dropped", "entries", "event", "session", "subject", "text")
+
+    def __init__(self, event: str, agent: str, session: str, at: int) -> None:
+        self.event = event
+        """The hook event, or `mcp`."""
+        self.agent = agent
+        self.session = session
+        self.at = at
+        """Epoch milliseconds."""
+        self.subject = ""
+        """The MCP tool, or the file or command that a tool was about to be used on."""
+        self.text = ""
+        self.entries: list[str] = []
+        """Refs that the text cites."""
+        self.dropped: list[tuple[str, str]] = []
+        """Refs that were candidates and are not in the text, each with the reason."""
+
+    def tell(self, text: str, candidates: list[str], reason: str = "budget") -> None:
+        """Set the text; of the candidates those that it does not cite were dropped for a reason."""
+        self.text = text
+        for ref in dict.fromkeys(candidates):
+            if cites(text, ref):
+                self.entries.append(ref)
+            else:
+                self.dropped.append((ref, reason))
+
+
+def cites(text: str, ref: str) -> bool:
+    """Does a text name a ref in brackets, whole or in one of the short forms of an id?"""
+    kind, _, id_ = ref.partition(":")
+    short = (f"[{kind}:{id_[:length]}]" for length in SHORT_IDS)
+    return f"[{ref}" in text or any(form in text for form in short)
+
+
+def connect(data: str, timeout_ms: int = append.HOOK_MS) -> sqlite3.Connection:
+    """The ledger of a space, made if there is none; sqlite3.Error or OSError if that fails."""
+    private.folder(data)
+    db = sqlite3.connect(
+        private.database(os.path.join(data, FILE)),
+        timeout=timeout_ms / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA:
+            raise sqlite3.NotSupportedError(f"ledger schema {version}")
+        if version < SCHEMA:
+            _create(db)
+        # What was told last may be lost with the power: no hook waits for the disk because of it.
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute(f"PRAGMA wal_autocheckpoint={append.CHECKPOINT}")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have done it while this one waited.
+        if db.execute("PRAGMA user_version").fetchone()[0] < SCHEMA:
+            for table in _TABLES:
+                db.execute(table)
+            db.execute(f"PRAGMA user_version={SCHEMA}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def write(db: sqlite3.Connection, injection: Injection, tokens: int) -> str:
+    """Record an injection, secrets masked as in everything that is written; its id."""
+    text, found = entrance.masked(injection.text[:LONGEST])
+    id_ = append.ulid(injection.at)
+    lines = [f"{reason}\t{_line(ref)}" for ref, reason in injection.dropped]
+    row = (
+        id_,
+        injection.at,
+        injection.event,
+        entrance.name(injection.subject),
+        entrance.name(injection.agent),
+        entrance.name(injection.session),
+        tokens,
+        text,
+        "\n".join(_line(ref) for ref in injection.entries),
+        "\n".join(lines),
+        append.proof(found),
+    )
+    seq = db.execute(
+        "INSERT INTO injections(id, at, event, subject, agent, session, tokens, text, entries,"
+        " dropped, masked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        row,
+    ).lastrowid
+    if seq and seq % PRUNE_EVERY == 0:
+        prune(db, injection.at)
+    return id_
+
+
+def _line(ref: str) -> str:
+    """A ref as it is stored, in one line."""
+    return entrance.name(ref).replace("\n", " ").replace("\t", " ")
+
+
+def prune(db: sqlite3.Connection, now: int) -> None:
+    """Delete what is older than MOST_DAYS, and all but the newest MOST_ROWS."""
+    last = db.execute("SELECT IFNULL(MAX(seq), 0) FROM injections").fetchone()[0]
+    limits = (last - MOST_ROWS, now - MOST_DAYS * DAY_MS)
+    db.execute("DELETE FROM injections WHERE seq <= ? OR at < ?", limits)
+    oldest = db.execute("SELECT IFNULL(MIN(seq), 0) FROM injections").fetchone()[0]
+    db.execute("DELETE FROM compactions WHERE after < ?", (oldest,))
+
+
+def forget_context(db: sqlite3.Connection, agent: str, session: str) -> None:
+    """Note that a session lost its context: what it was told before may be told again."""
+    db.execute(
+        "INSERT OR REPLACE INTO compactions SELECT ?, ?, IFNULL(MAX(seq), 0) FROM injections",
+        (entrance.name(agent), entrance.name(session)),
+    )
+
+
+def in_context(db: sqlite3.Connection, agent: str, session: str) -> tuple[set[str], list[str]]:
+    """The refs and texts that a session was told since its last compaction."""
+    scope = (entrance.name(agent), entrance.name(session))
+    rows = db.execute(
+        "SELECT entries, text FROM injections WHERE agent = ? AND session = ? AND seq >"
+        " IFNULL((SELECT after FROM compactions WHERE agent = ? AND session = ?), 0)",
+        (*scope, *scope),
+    ).fetchall()
+    refs = {ref for entries, _ in rows for ref in entries.split("\n") if ref}
+    return refs, [text for _, text in rows]

@@ -1,0 +1,215 @@
+"""Reads the ledger: injections by filter and by id, and totals for each session."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen import entrance
+from kinen.characters import storable
+from kinen.database import scrub, translated, writing
+from kinen.errors import NotFound, StoreError
+from kinen.journal import ledger
+from kinen.vocabulary import REDACTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+PATIENCE_MS = 5_000
+HINT = "move it away: kinen begins a new ledger"
+_COLUMNS = "seq, id, at, event, subject, agent, session, tokens, text, entries, dropped, masked"
+_SHORTEST = 12
+"""A text of fewer characters is in too many places by chance."""
+
+
+class Injection(NamedTuple):
+    """One text that an agent was told."""
+
+    seq: int
+    id: str
+    at: int
+    """Epoch milliseconds."""
+    event: str
+    subject: str
+    agent: str
+    session: str
+    tokens: int
+    text: str
+    entries: tuple[str, ...]
+    dropped: tuple[tuple[str, str], ...]
+    """Refs and reasons."""
+    masked: dict[str, Any]
+
+    @property
+    def first_line(self) -> str:
+        """The first line that says something of its own."""
+        lines = (line.strip() for line in self.text.splitlines())
+        return next((line for line in lines if line.startswith("- ")), self._opening())
+
+    def _opening(self) -> str:
+        lines = (line.strip() for line in self.text.splitlines())
+        return next((line for line in lines if line and not line.startswith("<")), "")
+
+
+class Total(NamedTuple):
+    """What a session was told in all."""
+
+    agent: str
+    session: str
+    injections: int
+    tokens: int
+
+
+class Filter(NamedTuple):
+    """Which injections; an empty field matches anything, a session matches by its beginning."""
+
+    session: str = ""
+    agent: str = ""
+    event: str = ""
+    since: int = 0
+
+
+class Reader:
+    """The ledger of one space; one that does not exist is empty."""
+
+    def __init__(self, data: str) -> None:
+        self._data = data
+        self.path = os.path.join(data, ledger.FILE)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with translated(self.path, HINT):
+            try:
+                db = ledger.connect(self._data, PATIENCE_MS)
+            except sqlite3.NotSupportedError as error:
+                raise StoreError(
+                    f"{self.path} is of a newer kinen: {error}",
+                    "update kinen: pip install -U kinen",
+                ) from error
+            with contextlib.closing(db):
+                yield db
+
+    def injections(self, chosen: Filter, limit: int = 0) -> tuple[list[Injection], int]:
+        """The newest that match, newest first, and how many match in all."""
+        if not os.path.exists(self.path):
+            return [], 0
+        where, values = _where(chosen)
+        with self._open() as db:
+            count = db.execute(f"SELECT COUNT(*) FROM injections{where}", values).fetchone()[0]
+            rows = db.execute(
+                f"SELECT {_COLUMNS} FROM injections{where} ORDER BY seq DESC LIMIT ?",
+                (*values, limit or -1),
+            ).fetchall()
+        return [_injection(row) for row in rows], count
+
+    def injection(self, name: str) -> Injection:
+        """One by its id, or by the beginning of it."""
+        name = storable(name).upper()
+        rows: list[Any] = []
+        if name and os.path.exists(self.path):
+            with self._open() as db:
+                rows = db.execute(
+                    f"SELECT {_COLUMNS} FROM injections WHERE substr(id, 1, length(?)) = ?"
+                    " ORDER BY id = ? DESC LIMIT 2",
+                    (name, name, name),
+                ).fetchall()
+        if not rows:
+            raise NotFound(f"nothing in the ledger has the id {name}", "`kinen ledger` lists it")
+        if len(rows) > 1 and rows[0][1] != name:
+            raise NotFound(f"{name} begins several ids", "give more of it")
+        return _injection(rows[0])
+
+    def totals(self, chosen: Filter, limit: int = 0) -> list[Total]:
+        """Tokens for each session, the last told first."""
+        if not os.path.exists(self.path):
+            return []
+        where, values = _where(chosen)
+        with self._open() as db:
+            rows = db.execute(
+                "SELECT agent, session, COUNT(*), SUM(tokens) FROM injections"
+                f"{where} GROUP BY agent, session ORDER BY MAX(seq) DESC LIMIT ?",
+                (*values, limit or -1),
+            ).fetchall()
+        return [Total(*row) for row in rows]
+
+    def write(self, injection: ledger.Injection, tokens: int) -> None:
+        """Record an injection, if that can be done at once."""
+        with contextlib.suppress(sqlite3.Error, OSError):
+            db = ledger.connect(self._data)
+            with contextlib.closing(db):
+                ledger.write(db, injection, tokens)
+
+    def erase(self, refs: Sequence[str], texts: Sequence[str]) -> int:
+        """Empty what cites any of these refs or contains any of these texts; how much that was."""
+        if not os.path.exists(self.path):
+            return 0
+        gone = set(refs)
+        parts = [part for text in texts if len(part := text.strip()) >= _SHORTEST]
+        with self._open() as db:
+            with writing(db):
+                rows = db.execute("SELECT seq, text, entries FROM injections").fetchall()
+                doomed = [
+                    (REDACTED, seq)
+                    for seq, text, entries in rows
+                    if gone & set(entries.split("\n")) or any(part in text for part in parts)
+                ]
+                db.executemany("UPDATE injections SET text = ? WHERE seq = ?", doomed)
+                # Made again from what is left, by the next session that ends.
+                stale = db.execute("DELETE FROM remedies").rowcount
+                db.execute("DELETE FROM remedied")
+            if doomed or stale:
+                scrub(db, self.path)
+        return len(doomed)
+
+    def learn_remedies(
+        self,
+        capsules: Iterable[tuple[str, int]],
+        read: Callable[[str], list[tuple[str, str, str]]],
+    ) -> int:
+        """Draw remedies from capsules (id, when closed) that were not looked at; how many.
+
+        `read` gives the remedies of a capsule: command, text, ref.
+        """
+        count = 0
+        with self._open() as db:
+            known = dict(db.execute("SELECT capsule, closed_at FROM remedied"))
+            for capsule, closed_at in capsules:
+                if known.get(capsule) == closed_at:
+                    continue
+                rows = [(entrance.name(cell) for cell in row) for row in read(capsule)]
+                with writing(db):
+                    db.executemany(
+                        "INSERT OR REPLACE INTO remedies(command, text, ref) VALUES (?, ?, ?)",
+                        [tuple(row) for row in rows],
+                    )
+                    mark = (capsule, closed_at)
+                    db.execute("INSERT OR REPLACE INTO remedied VALUES (?, ?)", mark)
+                count += len(rows)
+        return count
+
+
+def _where(chosen: Filter) -> tuple[str, list[Any]]:
+    clauses: list[str] = []
+    values: list[Any] = []
+    if chosen.session:
+        clauses.append("substr(session, 1, length(?)) = ?")
+        values += [entrance.name(chosen.session)] * 2
+    for column in ("agent", "event"):
+        value = getattr(chosen, column)
+        if value:
+            clauses.append(f"{column} = ? COLLATE NOCASE")
+            values.append(entrance.name(value))
+    if chosen.since:
+        clauses.append("at >= ?")
+        values.append(chosen.since)
+    return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def _injection(row: Sequence[Any]) -> Injection:
+    entries = tuple(ref for ref in row[9].split("\n") if ref)
+    pairs = (line.partition("\t") for line in row[10].split("\n") if line)
+    dropped = tuple((ref, reason) for reason, _, ref in pairs)
+    return Injection._make([*row[:9], entries, dropped, json.loads(row[11])])

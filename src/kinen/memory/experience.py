@@ -1,0 +1,189 @@
+"""What experience says: how an error was fixed before, how a command was used."""
+
+from __future__ import annotations
+
+import contextlib
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from kinen.characters import storable
+from kinen.errors import KinenError, QueryError
+from kinen.memory.importing import Importing
+from kinen.model import Query
+from kinen.text import iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kinen.entries import Observation
+    from kinen.recall.errors import Fix, Outcome
+    from kinen.recall.invocations import Invocation
+
+CANDIDATES = 200
+"""Observations that full text finds for an error."""
+COMPARED = 3_000
+"""The newest observations of a command that are folded."""
+FOLLOWED = 2_000
+"""Observations after an error that are read for what came of it."""
+WORDS = 24
+"""Words of an error that are looked for."""
+LIMIT = 5
+LIMIT_INVOCATIONS = 20
+
+
+class Experience(Importing):
+    """Errors and their fixes, commands and how they are called."""
+
+    def fix(self, error: str, limit: int = LIMIT) -> list[Fix]:
+        """The same error before: first what was fixed and did not come back, then the likest.
+
+        Empty if no recorded failure is like it enough.
+        """
+        from kinen.recall import errors
+
+        asked = errors.identifying_lines(storable(error))
+        if not asked:
+            raise QueryError("there is no error in this text", "give the lines that name the error")
+        if not self._journal.exists:
+            return []
+        self._first_sync()
+        alike = [
+            (score, event)
+            for event in self._failures(asked)
+            if (score := errors.likeness(asked, errors.error_lines(event))) >= errors.FLOOR
+        ]
+        alike.sort(key=lambda pair: (pair[1].ts, pair[1].id))
+        fixes: dict[tuple[str, int, str], Fix] = {}
+        for score, event in alike:
+            fix = self._fix(score, event, alike)
+            kept = fixes.get((fix.session, fix.fixed_at, fix.command))
+            if kept is None or fix.likeness >= kept.likeness:
+                fixes[(fix.session, fix.fixed_at, fix.command)] = fix
+        ranked = sorted(fixes.values(), key=_rank, reverse=True)
+        return ranked[:limit] if limit else ranked
+
+    def _failures(self, asked: list[str]) -> Iterator[Observation]:
+        """Recorded failures that share words with some lines of an error."""
+        from kinen.journal import events
+        from kinen.recall.errors import normalised
+
+        words = dict.fromkeys(word for line in asked for word in normalised(line).split())
+        terms = [word for word in words if len(word) > 2][:WORDS]
+        query = Query(" ".join(terms), events=("error", "node_error", *events.ACTIONS))
+        matches = self._reader.match(terms, query, CANDIDATES)
+        loaded = self._reader.load([id_ for id_, _ in matches])
+        refs = dict.fromkeys(record.ref for record, _ in loaded.values())
+        for event in self._recorded_events(refs):
+            if events.failed(event):
+                yield event
+
+    def _recorded_events(self, refs: Iterable[str]) -> Iterator[Observation]:
+        from kinen.journal import reading
+
+        for ref in refs:
+            kind, _, id_ = ref.partition(":")
+            entry = reading.entry(self._journal.db, kind, id_) if kind == "observation" else None
+            if entry and not entry.redacted and not entry.forgotten_at:
+                yield entry
+
+    def _fix(self, score: float, event: Observation, alike: list[tuple[float, Observation]]) -> Fix:
+        from kinen.journal import events
+        from kinen.recall import errors
+
+        lines = errors.error_lines(event)
+        outcome = self._outcome(event)
+        success = outcome.success
+        fix = errors.Fix(
+            error=lines[0] if lines else events.error_line(event),
+            ref=event.ref,
+            at=event.ts,
+            session=event.scope.session,
+            command=events.command(event) or events.tool_use(event),
+            likeness=round(score, 3),
+        )
+        if success is None:
+            return fix
+        again = [
+            other.ts
+            for _, other in alike
+            if other.ts > success.ts
+            and errors.likeness(lines, errors.error_lines(other)) >= errors.SAME
+        ]
+        return fix._replace(
+            fixed_at=success.ts,
+            steps=outcome.steps,
+            more_steps=outcome.later_steps,
+            success=events.command(success) or events.tool_use(success),
+            commit=self._commit_after(success, outcome),
+            came_back=min(again, default=0),
+        )
+
+    def _outcome(self, event: Observation) -> Outcome:
+        from kinen.recall import errors
+
+        return errors.outcome(event, self._after(event))
+
+    def _after(self, event: Observation) -> Iterator[Observation]:
+        """What happened in the same session after an observation."""
+        from kinen.journal import reading
+
+        if not event.capsule:
+            return
+        stream = reading.stream(self._journal.db, event.capsule, (event.ts, event.id))
+        for later in islice(stream, FOLLOWED):
+            if later.id != event.id and not later.redacted:
+                yield later
+
+    def _commit_after(self, success: Observation, outcome: Outcome) -> str:
+        """The next commit of the session, else the next one that touched an edited file."""
+        from kinen.journal import events
+        from kinen.journal.account import commit_subject
+
+        for event in self._after(success):
+            line = events.command(event)
+            if "git commit" in events.programs(line) and not events.failed(event):
+                return commit_subject(event, line)
+        moment = iso(success.ts / 1000)
+        for step in outcome.steps:
+            if step.kind != "edit" or not self._git[0]:
+                continue
+            with contextlib.suppress(KinenError):
+                for revision in self.history(step.text):
+                    if revision.at >= moment:
+                        return f"{revision.subject} ({revision.ref.partition(':')[2][:7]})"
+        return ""
+
+    def how(
+        self, wanted: str, limit: int = LIMIT_INVOCATIONS, *, failed: bool = False
+    ) -> list[Invocation]:
+        """The invocations of a command or an agent's tool that worked here, newest first.
+
+        With `failed` those that never worked instead.
+        """
+        from kinen.recall.invocations import fold
+
+        words = storable(wanted).split()
+        if not words:
+            raise QueryError("no command is named", "name one, such as pytest or docker compose")
+        if not self._journal.exists:
+            return []
+        self._first_sync()
+        invocations = fold(self._recorded_events(self._uses(words)), words)
+        chosen = [one for one in invocations if bool(one.succeeded) != failed]
+        return chosen[:limit] if limit else chosen
+
+    def _uses(self, words: list[str]) -> list[str]:
+        """Refs of the newest observations that name a command or a tool."""
+        from kinen.journal import events
+
+        kinds = ("error", *events.ACTIONS)
+        query = Query("", events=kinds, required=(" ".join(words),))
+        if len(words) > 1:  # there may be spaces, options or quotes between them
+            query = query._replace(required=tuple(words))
+        ids = self._reader.newest(query, COMPARED)
+        loaded = self._reader.load(ids)
+        return [loaded[id_][0].ref for id_ in ids if id_ in loaded]
+
+
+def _rank(fix: Fix) -> tuple[bool, bool, float, int]:
+    return fix.works, bool(fix.fixed_at), round(fix.likeness, 1), fix.at

@@ -1,0 +1,168 @@
+"""The ledger of a memory: what agents were told, and whether it was of use."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from kinen import entrance
+from kinen.journal import events, ledger, reading
+from kinen.journal.ledger_queries import Filter, Reader
+from kinen.recall.usefulness import Trial, estimate_use
+from kinen.text import estimate, iso, now
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+    from kinen.journal.ledger_queries import Injection, Total
+    from kinen.journal.store import Journal
+    from kinen.recall.remedies import Remedy
+    from kinen.recall.usefulness import Estimate
+
+AUDITED = 500
+"""The newest injections that an audit looks at."""
+SESSIONS = 500
+"""The latest sessions that remedies are drawn from."""
+AFTER = 40
+"""Actions of the session after an injection in which what it names counts as used."""
+BEFORE = 400
+"""Actions before it that tell what the session had used already."""
+LONGEST = 4_000
+"""Characters of one action that are looked at."""
+
+
+class Ledger:
+    """What agents were told in one space."""
+
+    def __init__(self, data: str, journal: Journal) -> None:
+        self._reader = Reader(data)
+        self._journal = journal
+
+    def injections(
+        self, *, session: str = "", agent: str = "", event: str = "", since: int = 0, limit: int = 0
+    ) -> tuple[list[Injection], int]:
+        """The newest that match, newest first, and how many match; `since` is in milliseconds."""
+        return self._reader.injections(Filter(session, agent, event, since), limit)
+
+    def injection(self, name: str) -> Injection:
+        """One by its id or the beginning of it."""
+        return self._reader.injection(name)
+
+    def totals(
+        self, *, session: str = "", agent: str = "", event: str = "", since: int = 0
+    ) -> list[Total]:
+        """Injections and tokens of each session, the last told first."""
+        return self._reader.totals(Filter(session, agent, event, since))
+
+    def record_answer(self, tool: str, agent: str, text: str, refs: Sequence[str]) -> None:
+        """Record what an MCP tool answered; never fails, and does not wait for a busy ledger."""
+        session = self._only_open_session(agent)
+        injection = ledger.Injection("mcp", agent, session, round(now() * 1000))
+        injection.subject = tool
+        injection.text = text
+        injection.entries = list(dict.fromkeys(refs))
+        self._reader.write(injection, estimate(text))
+
+    def _only_open_session(self, agent: str) -> str:
+        """The session that an agent has open here, if it is one: MCP does not name it."""
+        if not os.path.exists(self._journal.path):
+            return ""
+        rows = self._journal.db.execute(
+            "SELECT session FROM capsules WHERE status = 'open' AND type = 'session'"
+            " AND agent = ? LIMIT 2",
+            (entrance.name(agent),),
+        ).fetchall()
+        return str(rows[0][0]) if len(rows) == 1 else ""
+
+    def erase(self, refs: Sequence[str], texts: Sequence[str]) -> int:
+        """Empty what cites any of these refs or contains any of these texts; how much that was."""
+        return self._reader.erase([*refs, *self._summaries_around(refs)], texts)
+
+    def _summaries_around(self, refs: Sequence[str]) -> list[str]:
+        """Summaries of the capsules that some observations are part of: they may quote them."""
+        found: list[str] = []
+        for ref in refs:
+            kind, _, id_ = ref.partition(":")
+            if kind == "observation":
+                rows = self._journal.db.execute(
+                    "SELECT 'summary:' || s.id FROM summaries s JOIN observations o"
+                    " ON s.capsule = o.capsule WHERE o.id = ? AND o.capsule != ''",
+                    (id_,),
+                )
+                found += [row[0] for row in rows]
+        return found
+
+    def learn_remedies(self) -> int:
+        """Draw remedies from sessions that ended since the last time; how many there are more."""
+        if not self._journal.exists:
+            return 0
+        db = self._journal.db
+        capsules = db.execute(
+            "SELECT id, closed_at FROM capsules WHERE status = 'closed' AND forgotten_at = 0"
+            " ORDER BY closed_at DESC LIMIT ?",
+            (SESSIONS,),
+        ).fetchall()
+
+        def read(capsule: str) -> list[tuple[str, str, str]]:
+            from kinen.recall.remedies import remedies
+
+            return [
+                (known.command, _remedy_text(known), known.ref)
+                for known in remedies(reading.stream(db, capsule))
+            ]
+
+        return self._reader.learn_remedies(reversed(capsules), read)
+
+    def audit(self, *, session: str = "", agent: str = "", since: int = 0) -> Estimate:
+        """How often what entries name was used after they were told, and without being told."""
+        chosen = self._reader.injections(Filter(session, agent, "", since), AUDITED)[0]
+        return estimate_use(trial for injection in chosen for trial in self._trials(injection))
+
+    def _trials(self, injection: Injection) -> Iterator[Trial]:
+        if not injection.session or not self._journal.exists:
+            return
+        db = self._journal.db
+        capsule = entrance.named(injection.agent, injection.session)
+        before = _actions(db, capsule, injection.at, later=False)
+        after = _actions(db, capsule, injection.at, later=True)
+        told = [(ref, True) for ref in injection.entries]
+        dropped = [(ref, False) for ref, reason in injection.dropped if reason != "told before"]
+        for ref, is_told in (*told, *dropped):
+            text = _content(db, ref)
+            if text:
+                yield Trial(text, is_told, before, after)
+
+
+def _remedy_text(remedy: Remedy) -> str:
+    day = iso(remedy.at / 1000)[:10]
+    return f"`{remedy.instead}` worked where `{remedy.command}` failed ({day}): {remedy.error}"
+
+
+def _content(db: sqlite3.Connection, ref: str) -> str:
+    """The text of an entry of the journal; of a file, its path."""
+    kind, _, id_ = ref.partition(":")
+    if kind not in reading.KINDS:
+        return id_
+    entry = reading.entry(db, kind, id_)
+    return str(getattr(entry, "content", "")) if entry else ""
+
+
+def _actions(db: sqlite3.Connection, capsule: str, at: int, *, later: bool) -> str:
+    """The files, commands and changed lines of a session before or after a moment."""
+    noun = reading.NOUNS["observations"]
+    kinds = ", ".join(f"'{kind}'" for kind in (*events.ACTIONS, "error"))
+    sign, order, most = (">=", "ASC", AFTER) if later else ("<", "DESC", BEFORE)
+    rows = db.execute(
+        f"SELECT {noun.columns} FROM observations WHERE capsule = ? AND ts {sign} ?"  # noqa: S608
+        f" AND kind IN ({kinds}) ORDER BY ts {order} LIMIT ?",
+        (capsule, at, most),
+    )
+    texts: list[str] = []
+    for row in rows:
+        event = reading.made("observation", row)
+        texts += events.files(event)
+        texts.append(events.command(event))
+        if event.kind == "file_diff":
+            texts.append(event.content[:LONGEST])
+    return "\n".join(texts)

@@ -1,0 +1,217 @@
+"""Errors that are the same although numbers, paths and times in them differ; pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.journal import events
+from kinen.text import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kinen.entries import Observation
+
+LONGEST_TEXT = 100_000
+"""Characters of an error that are looked at: its beginning and its end."""
+MOST_LINES = 6
+"""Lines that an error is known by."""
+LONGEST_LINE = 400
+FLOOR = 0.6
+"""Similarity below which two errors are different ones."""
+SAME = 0.9
+"""Similarity from which it is the same error that came back."""
+BEST = 0.7
+"""How much the closest two lines count, beside the mean over all lines."""
+DISTINCT = 3
+"""What a quoted name or a code weighs, where another word weighs 1."""
+LEAST_WORDS = 2
+"""Words that a line has at least that tells one error from another."""
+MOST_STEPS = 12
+"""Edits and commands that are shown between an error and the success after it."""
+STEP_LENGTH = 300
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[@-_])"
+)
+_RULES = (
+    (re.compile(r"\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?"), " "),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), " "),
+    (re.compile(r"\b0x[0-9a-f]+\b"), " "),
+    (re.compile(r"\bhttps?://[^\s'\"<>)]+"), " url "),
+    (re.compile(r"(?:[a-z]:)?(?:[\w.@~+-]*[/\\])+([\w.@+-]*)"), r" \1 "),
+    (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"), " "),
+    (re.compile(r"\b\d[\d_.,:]*(?:ms|s|kb|mb|gb|b|%)?\b"), " "),
+)
+"""What differs from run to run, in lower case, and what stands for it."""
+_WORD = re.compile(r"[^\W\d_][\w']*(?:\.[^\W\d_]\w*)*|\w*[^\W\d_]\w*")
+_NAMES_ERROR = re.compile(
+    r"\b\w*(?:Error|Exception|Failure|Panic)\b|\b(?:error|fatal|panic(?:ked)?|denied|exception|ERR!"
+    r"|not found|no such|cannot|can't|undefined|unresolved|unexpected|invalid|refused|timed out"
+    r"|missing|assert)\b",
+    re.IGNORECASE,
+)
+_GENERIC = re.compile(
+    r"^(?:exit code|traceback \(most recent|make(?:\[\d+\])?: \*\*\*"
+    r"|npm err! (?:a complete log|code|errno)"
+    r"|error: (?:could not compile|aborting due to|process completed)"
+    r"|error: script .{0,80} exited|command failed|=+|-+$|short test summary|caused by:?$"
+    r"|(?:hint|note|help|warning|info|= note|= help)\b ?:|for more information about"
+    r"|the above exception|during handling of|.{0,80}\bexited with (?:code|error)|error:?$"
+    r"|\d+ (?:failed|errors?)\b|failed$|errors?:?$)",
+    re.IGNORECASE,
+)
+_DISTINCT = re.compile(r"([`'\"])[^`'\"\s]{2,80}[`'\"]|\b[A-Z]{1,5}\d{3,5}\b")
+_NOISE = frozenset("the a an at in on of to is was be for error failed line file".split())
+
+
+class Step(NamedTuple):
+    """Something that was done between an error and the success after it."""
+
+    kind: str
+    """`edit` or `run`."""
+    text: str
+    """The file, or the command line."""
+    ref: str
+
+
+class Outcome(NamedTuple):
+    """What followed an error in its session."""
+
+    steps: tuple[Step, ...] = ()
+    success: Observation | None = None
+    """The first later success of the same command or test; none if there was none."""
+    later_steps: int = 0
+    """Steps that are left out."""
+
+
+class Fix(NamedTuple):
+    """An error that happened before, and what was done about it."""
+
+    error: str
+    ref: str
+    at: int
+    """Epoch milliseconds."""
+    session: str
+    command: str
+    """What failed with it: a command line, or a tool and its target."""
+    likeness: float
+    fixed_at: int = 0
+    """When the same command or tests succeeded; 0 if they did not in that session."""
+    steps: tuple[Step, ...] = ()
+    more_steps: int = 0
+    success: str = ""
+    """The command that succeeded."""
+    commit: str = ""
+    """Subject of the commit that was made next."""
+    came_back: int = 0
+    """When the same error was next seen after that; 0 if it was not."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it was fixed and did not come back."""
+        return bool(self.fixed_at) and not self.came_back
+
+
+def plain_text(text: str) -> str:
+    """An error without escape sequences; of a very long one the beginning and the end."""
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[: LONGEST_TEXT // 2]}\n{text[-LONGEST_TEXT // 2 :]}"
+    return _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def normalised(line: str) -> str:
+    """A line in lower case without what differs from run to run: times, ids, numbers, folders."""
+    text = _ANSI.sub("", line[:LONGEST_LINE]).lower()
+    for rule, replacement in _RULES:
+        text = rule.sub(replacement, text)
+    return " ".join(_WORD.findall(text))
+
+
+def identifying_lines(text: str) -> list[str]:
+    """The lines that tell an error from others, as they are written, at most MOST_LINES.
+
+    Lines that name an error come first; without one, the last lines that say anything.
+    """
+    lines = [line.strip() for line in plain_text(text).splitlines()]
+    telling = [line[:LONGEST_LINE] for line in lines if _tells(line)]
+    named = [line for line in telling if _NAMES_ERROR.search(line)]
+    chosen = dict.fromkeys(named or telling[-2:])
+    return list(chosen)[:MOST_LINES]
+
+
+def _tells(line: str) -> bool:
+    return bool(line) and not _GENERIC.match(line) and len(_telling_words(line)) >= LEAST_WORDS
+
+
+def _telling_words(line: str) -> Counter[str]:
+    """The words of a line with their weights: what is quoted, and codes, tell errors apart."""
+    weights = Counter(word for word in normalised(line).split() if word not in _NOISE)
+    for match in _DISTINCT.finditer(line[:LONGEST_LINE]):
+        for word in normalised(match[0]).split():
+            if word in weights:
+                weights[word] = max(weights[word], DISTINCT)
+    return weights
+
+
+def similarity(first: str, second: str) -> float:
+    """How much of two lines is the same, from 0 to 1, whatever their numbers and folders."""
+    one = _telling_words(first)
+    two = _telling_words(second)
+    total = sum(one.values()) + sum(two.values())
+    return 2 * sum((one & two).values()) / total if total else 0.0
+
+
+def likeness(asked: Iterable[str], lines: Iterable[str]) -> float:
+    """How alike two errors are, from 0 to 1: by the closest lines, and by how many have a match."""
+    others = list(lines)
+    closest = [max((similarity(line, other) for other in others), default=0.0) for line in asked]
+    if not closest:
+        return 0.0
+    return BEST * max(closest) + (1 - BEST) * sum(closest) / len(closest)
+
+
+def outcome(failure: Observation, later: Iterable[Observation]) -> Outcome:
+    """What was done after a failure until the same command or tests succeeded.
+
+    A later failure of the same thing begins anew: what was done before it did not help.
+    """
+    deeds = set(events.deeds(failure))
+    tested = events.is_test(failure)
+    steps: list[Step] = []
+    edited = False
+    for event in later:
+        if event.kind not in (*events.ACTIONS, "error"):
+            continue
+        same = bool(deeds & set(events.deeds(event))) or (tested and events.is_test(event))
+        if events.failed(event):
+            if same and likeness(error_lines(failure), error_lines(event)) >= SAME:
+                steps.clear()
+                edited = False
+            continue
+        if same or (edited and events.is_test(event)):
+            return Outcome(tuple(steps[-MOST_STEPS:]), event, max(0, len(steps) - MOST_STEPS))
+        step = _step(event)
+        if step:
+            edited = edited or step.kind == "edit"
+            if (step.kind, step.text) not in ((known.kind, known.text) for known in steps):
+                steps.append(step)
+    return Outcome()
+
+
+def _step(event: Observation) -> Step | None:
+    """An edit, or a command that does more than look around."""
+    if event.kind == "file_diff":
+        path = next(iter(events.files(event)), "")
+        return Step("edit", path, event.ref) if path else None
+    line = events.command(event)
+    if line and not events.looks_around(event):
+        return Step("run", excerpt(line, STEP_LENGTH), event.ref)
+    return None
+
+
+def error_lines(event: Observation) -> list[str]:
+    """The lines that a recorded failure is known by."""
+    return identifying_lines(events.body(event))

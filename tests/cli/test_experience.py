@@ -1,0 +1,129 @@
+"""`kinen fix` and `kinen how`, asked as people and agents ask them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from kinen import Memory
+from kinen.mcp.server import create_server
+from mcp import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ran
+
+    Kinen = Callable[..., Ran]
+
+ERROR = "ModuleNotFoundError: No module named 'yaml'"
+FAILED = {"exitCode": 1, "hasError": True}
+
+
+@pytest.fixture
+def worked(space: Path) -> Path:
+    """A space with a session in which an error came and went."""
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        memory.open_capsule("fix the tests", scope={"session": "s1"})
+
+        def record(kind: str, content: str, files: tuple[str, ...] = (), **about: Any) -> None:
+            memory.observe(
+                content, kind=kind, scope={"session": "s1"}, files=files, provenance=about
+            )
+
+        test = "pytest -q tests/test_a.py"
+        record("error", f"$ {test}\nExit code 1\n  /x/a.py:3\n{ERROR}", command=test, **FAILED)
+        record("command", "$ pip install pyyaml", command="pip install pyyaml", exitCode=0)
+        record("file_diff", "Tool: Edit\nFile: setup.cfg\n+yaml", ("setup.cfg",), toolName="Edit")
+        record("command", f"$ {test}\n3 passed", command=test, exitCode=0)
+        line = 'git commit -m "build: yaml"'
+        record("command", f"$ {line}\n[main abc1234] build: yaml", command=line, exitCode=0)
+        line = "pytest --nope"
+        record("error", f"$ {line}\nusage error: no such option", command=line, **FAILED)
+    return space
+
+
+def test_fix_tells_what_ended_the_same_error_before(worked: Path, kinen: Kinen) -> None:
+    run = kinen("fix", "--json", stdin=f"  File '/other/place.py', line 99\n{ERROR}\n")
+    assert run.code == 0, run.err
+    (fix,) = json.loads(run.out)["fixes"]
+    assert fix["error"] == ERROR
+    assert fix["command"] == "pytest -q tests/test_a.py"
+    assert [(step["kind"], step["text"]) for step in fix["steps"]] == [
+        ("run", "pip install pyyaml"),
+        ("edit", "setup.cfg"),
+    ]
+    assert fix["commit"] == "build: yaml (abc1234)"
+    assert fix["session"] == "s1"
+    assert fix["came_back"] is None
+    text = kinen("fix", ERROR).out
+    assert "ran: pip install pyyaml" in text
+    assert "commit: build: yaml (abc1234)" in text
+
+
+def test_an_error_that_is_not_known_is_said_not_guessed(worked: Path, kinen: Kinen) -> None:
+    run = kinen("fix", "ModuleNotFoundError: No module named 'numpy'")
+    assert (run.code, run.out) == (1, "")
+    assert "not known" in run.err
+    assert kinen("fix", "TypeError: unsupported operand").code == 1
+
+
+def test_a_fix_after_which_the_error_came_back_says_so(worked: Path, kinen: Kinen) -> None:
+    with Memory.open(worked) as memory:
+        about = {"command": "pytest -q tests/test_a.py", **FAILED}
+        memory.observe(
+            f"$ pytest\n{ERROR}", kind="error", scope={"session": "s2"}, provenance=about
+        )
+    fixes = json.loads(kinen("fix", ERROR, "--json").out)["fixes"]
+    assert [bool(fix["came_back"]) for fix in fixes if fix["fixed_at"]] == [True]
+
+
+def test_fix_without_an_error_says_what_to_give(kinen: Kinen) -> None:
+    assert kinen("fix", stdin="").code == 2
+    run = kinen("fix", "ok")
+    assert run.code == 2
+    assert "give the lines that name the error" in run.err
+
+
+def test_how_lists_the_invocations_that_worked(worked: Path, kinen: Kinen) -> None:
+    run = kinen("how", "pytest", "--json")
+    (use,) = json.loads(run.out)["invocations"]
+    assert use["invocation"] == "pytest -q tests/test_a.py"
+    assert (use["succeeded"], use["failed"], use["session"]) == (1, 1, "s1")
+    assert "pytest --nope" in kinen("how", "--failed", "pytest").out
+    assert "Edit setup.cfg" in kinen("how", "Edit").out
+    assert "git commit -m" in kinen("how", "git commit").out
+    assert "git commit -m" in kinen("how", "git", "commit", "--limit", "1").out
+
+
+def test_how_of_something_never_used_exits_with_1(worked: Path, kinen: Kinen) -> None:
+    run = kinen("how", "terraform")
+    assert (run.code, run.out) == (1, "")
+    assert "--failed" in run.err
+
+
+def test_fix_and_how_of_an_empty_space_find_nothing(kinen: Kinen) -> None:
+    assert kinen("fix", ERROR).code == 1
+    assert kinen("how", "pytest").code == 1
+
+
+def test_agents_ask_by_mcp_and_the_ledger_has_the_answer(worked: Path) -> None:
+    async def ask(memory: Memory) -> tuple[Any, Any]:
+        async with Client(create_server(memory)) as client:
+            fixes = await client.call_tool("kinen_fix", {"error": ERROR})
+            uses = await client.call_tool("kinen_how", {"command": "pytest"})
+        return fixes, uses
+
+    with Memory.open(worked, settings={"index.embedding_provider": "none"}) as memory:
+        fixes, uses = anyio.run(ask, memory)
+        told, count = memory.ledger.injections(event="mcp")
+    assert fixes.structured_content["fixes"][0]["commit"] == "build: yaml (abc1234)"
+    assert uses.structured_content["invocations"][0]["succeeded"] == 1
+    assert count == 2
+    assert [one.subject for one in told] == ["kinen_how", "kinen_fix"]
+    assert told[1].text == fixes.content[0].text
+    assert told[1].entries[0].startswith("observation:")
