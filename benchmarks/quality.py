@@ -212,9 +212,11 @@ def asked_of(rows: list[dict[str, Any]]) -> list[Question]:
 
 
 def said_in(hit: Any, place: dict[str, dict[int, str]]) -> list[str]:
+    """The turns that matched: that of the hit, then the others that its passage shows."""
     where = place[hit.record.path]
-    span = range(hit.chunk.start_line, hit.chunk.end_line + 1)
-    return [where[line] for line in span if line in where]
+    matches = (hit.chunk, *hit.also)
+    lines = (line for one in matches for line in range(one.start_line, one.end_line + 1))
+    return [where[line] for line in lines if line in where]
 
 
 def session_of(turn: str) -> str:
