@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.model import Chunk, Hit
 
+    Lines = Sequence[range]
+
 REACH = 12
 """Chunks looked at on either side of a match.
 
 Two neighbours in a section weigh more than `sources.chunks.SMALL` tokens together, so that this
 many are always beyond `LIMIT`.
 """
+TAKEN = -1
+"""The section of lines that another hit shows."""
 GAP = "…"
 """Stands for lines between a lead-in and the lines around a match."""
 
@@ -32,10 +36,12 @@ class Page(NamedTuple):
     sections: list[int]
 
 
-def distinct_passages(hits: Iterable[Hit], limit: int, situated: Callable[[Hit], Hit]) -> list[Hit]:
-    """The first `limit` hits, each as `situated` shows it.
+def distinct_passages(
+    hits: Iterable[Hit], limit: int, situated: Callable[[Hit, Lines], Hit]
+) -> list[Hit]:
+    """The first `limit` hits, each as `situated` shows it beside the lines that are shown already.
 
-    A hit that a better one shows already is not listed again: its chunk is in the other's `also`.
+    A hit that a better one shows is not listed again: its chunk is in the other's `also`.
     """
     shown: list[Hit] = []
     places: dict[str, list[int]] = {}
@@ -46,26 +52,42 @@ def distinct_passages(hits: Iterable[Hit], limit: int, situated: Callable[[Hit],
             better = shown[covering]
             shown[covering] = better._replace(also=(*better.also, hit.chunk))
         elif len(shown) < limit:
+            lines = [_lines(shown[n]) for n in listed]
             listed.append(len(shown))
-            shown.append(situated(hit))
+            shown.append(situated(hit, lines))
     return shown
 
 
 def _covers(better: Hit, hit: Hit) -> bool:
-    """Does the passage of a better hit show all of this one's match?"""
-    passage_ = better.passage
-    if passage_ is None or not hit.chunk.start_line or GAP in passage_.text.split("\n"):
+    """Does the passage of a better hit show all of this one's match?
+
+    What the frontmatter says is covered by any passage of its file.
+    """
+    if better.passage is None or not hit.chunk.start_line:
         return False
-    inside = passage_.start_line <= hit.chunk.start_line
-    return inside and hit.chunk.end_line <= passage_.end_line and hit.chunk.text in passage_.text
+    if not is_numbered(hit.chunk):
+        return True
+    lines = _lines(better)
+    inside = hit.chunk.start_line in lines and hit.chunk.end_line in lines
+    return inside and hit.chunk.text in better.passage.text
 
 
-def with_passage(reader: Reader, hit: Hit, asked: Sequence[str], context: int = 0) -> Hit:
-    """A hit with its passage, the line that says most of what was asked, and `context` chunks."""
+def _lines(hit: Hit) -> range:
+    """The numbers of the lines that a hit shows."""
+    return range(hit.shown.start_line, hit.shown.end_line + 1)
+
+
+def with_passage(
+    reader: Reader, hit: Hit, asked: Sequence[str], context: int = 0, taken: Lines = ()
+) -> Hit:
+    """A hit with its passage, the line that says most of what was asked, and `context` chunks.
+
+    The passage does not grow into lines that are `taken`.
+    """
     own = hit.chunk
     reach = REACH + context
     around = reader.between(own.ref, own.n - reach, own.n + reach)
-    chunk, line = passage_of(own, around, asked)
+    chunk, line = passage_of(own, around, asked, taken=taken)
     before = [one for one in around if one.n < own.n and not _within(one, chunk)]
     after = [one for one in around if one.n > own.n and not _within(one, chunk)]
     return hit._replace(
@@ -83,15 +105,19 @@ def _within(chunk: Chunk, passage_: Chunk) -> bool:
 
 
 def passage_of(
-    own: Chunk, around: Sequence[Chunk], asked: Sequence[str], limit: int = LIMIT
+    own: Chunk,
+    around: Sequence[Chunk],
+    asked: Sequence[str],
+    limit: int = LIMIT,
+    taken: Lines = (),
 ) -> tuple[Chunk, int]:
     """The passage around a chunk, as a wider chunk, and the number of its best line (0: none).
 
-    `around` has the chunk and its neighbours in order.
+    `around` has the chunk and its neighbours in order; lines that are `taken` bound the passage.
     """
     if own.start_line and not is_numbered(own):
         return _frontmatter_passage(own, around, limit), own.start_line
-    page = page_of(own, around)
+    page = page_of(own, around, taken)
     offset = own.start_line - page.number if page.number else 0
     best = offset + best_line(own.text, asked)
     first = offset
@@ -117,7 +143,10 @@ def _frontmatter_passage(own: Chunk, around: Sequence[Chunk], limit: int) -> Chu
     beginning, _ = passage_of(following, around, (), room)
     if estimate(beginning.text) > room:
         return own
-    return own._replace(text=f"{own.text}\n{beginning.text}", end_line=beginning.end_line)
+    known = {line.strip("# ") for line in beginning.text.split("\n")}
+    lines = [line for line in own.text.split("\n") if line.strip("# ") not in known]
+    text = "\n".join([*lines, beginning.text])
+    return own._replace(text=text, end_line=beginning.end_line)
 
 
 def is_numbered(chunk: Chunk) -> bool:
@@ -125,14 +154,17 @@ def is_numbered(chunk: Chunk) -> bool:
     return bool(chunk.start_line) and chunk.text.count("\n") == chunk.end_line - chunk.start_line
 
 
-def page_of(own: Chunk, around: Sequence[Chunk]) -> Page:
-    """The lines around a chunk, as far as they are known, with the section of each."""
+def page_of(own: Chunk, around: Sequence[Chunk], taken: Lines = ()) -> Page:
+    """The lines around a chunk, as far as they are known, with the section of each.
+
+    Lines that are `taken` and not the chunk's own are a section apart.
+    """
     if not own.start_line:
         lines = own.text.split("\n")
         return Page(0, lines, [0] * len(lines))
     texts = dict(enumerate(own.text.split("\n"), own.start_line))
     section_of: dict[int, int] = {}
-    section = 0
+    section = own_section = 0
     heading: str | None = None
     for chunk in around:
         if not is_numbered(chunk):
@@ -141,9 +173,16 @@ def page_of(own: Chunk, around: Sequence[Chunk]) -> Page:
         if chunk.heading != heading or is_heading(lines[0]):
             section += 1
         heading = chunk.heading
+        if chunk.n == own.n:
+            own_section = section
         for number, text in enumerate(lines, chunk.start_line):
             texts.setdefault(number, text)
             section_of.setdefault(number, section)
+    for number in section_of:
+        if any(number in lines for lines in taken):
+            section_of[number] = TAKEN
+    for number in range(own.start_line, own.end_line + 1):
+        section_of[number] = own_section
     return _filled(texts, section_of)
 
 

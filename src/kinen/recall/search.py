@@ -13,7 +13,7 @@ from kinen.recall.wording import exact_wording, read_wording, run_strength, tell
 from kinen.text import code_density, is_identifier, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
@@ -273,11 +273,11 @@ def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
     return distinct_passages(
         hits,
         query.limit,
-        lambda hit: _with_surroundings(reader, hit, terms(query.text), query.context),
+        lambda hit, taken: _with_surroundings(reader, hit, query, taken),
     )
 
 
-def _with_surroundings(reader: Reader, hit: Hit, asked: tuple[str, ...], context: int) -> Hit:
+def _with_surroundings(reader: Reader, hit: Hit, query: Query, taken: Sequence[range]) -> Hit:
     """A hit in its passage, or between its neighbours; an observation comes with its segment."""
     from kinen.recall.passages import with_passage
 
@@ -288,7 +288,8 @@ def _with_surroundings(reader: Reader, hit: Hit, asked: tuple[str, ...], context
         if at >= 0:
             return hit._replace(before=tuple(segment[:at]), after=tuple(segment[at + 1 :]))
     if hit.record.path and hit.record.kind not in GIT_KINDS:
-        return with_passage(reader, hit, asked, context)
+        return with_passage(reader, hit, terms(query.text), query.context, taken)
+    context = query.context
     if context < 1:
         return hit
     around = reader.between(ref, n - context, n + context)
