@@ -259,6 +259,14 @@ async def test_a_remembered_text_is_whole_whatever_it_was_cut_into(
     assert told["content"] in hit["chunk"]["content"]
 
 
+async def test_an_exact_search_is_for_the_words_as_one_phrase(client: Client) -> None:
+    found = await ask(client, "kinen_search", query="stop 7 on the way", exact=True)
+    assert "Stop 7 on the way." in found["results"][0]["chunk"]["content"]
+    assert all(hit["source"]["path"] == LONG for hit in found["results"])
+    nothing = await ask(client, "kinen_search", query="way the on stop 7", exact=True)
+    assert nothing["results"] == []
+
+
 async def test_tokens_are_counted_and_a_budget_is_kept(client: Client) -> None:
     whole = await ask(client, "kinen_search", query=QUESTION, budget=99_000)
     short = await ask(client, "kinen_search", query=QUESTION, budget=900)
