@@ -57,7 +57,7 @@ def without_markup(line: str) -> str:
         line = _TAG.sub(" ", line)
     if line.lstrip().startswith("|"):
         line = line.replace("|", " ")
-    return " ".join(_MARKS.sub("", line).split())
+    return " ".join(_MARKS.sub(" ", line).split())
 
 
 def _is_fence(line: str) -> bool:
