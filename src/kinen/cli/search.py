@@ -40,7 +40,7 @@ OPTIONS = (
     ),
     Option(("--until",), "until", "not newer than, in the same words", str, ""),
     Option(("--limit", "-n"), "limit", "at most this many hits", int, 0),
-    Option(("--context", "-C"), "context", "chunks before and after each hit", int, -1),
+    Option(("--context", "-C"), "context", "chunks before and after each passage", int, -1),
     Option(("--min-score",), "min_score", "only hits that score at least this, 0 to 1", float, 0.0),
     Option(
         ("--space", "-s"),

@@ -75,10 +75,10 @@ class Search(Tool):
     until: Until = ""
     limit: int = Field(10, ge=1, le=50, description="at most this many")
     context_chunks: int = Field(
-        2,
+        0,
         ge=0,
         le=10,
-        description="chunks before and after each hit",
+        description="chunks before and after each passage",
         validation_alias=AliasChoices("context_chunks", "contextChunks", "context"),
     )
     budget: int = Field(
