@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BULK = 300
 """From this many changes on, full text is built once at the end instead of row by row."""
 HEADING = 0.2
-"""The weight of the headings in a chunk's vector (docs/decisions/0005-chunks.md)."""
+"""The weight of the headings in a chunk's vector (docs/decisions/0005-passages.md)."""
 STRIDE = 64
 """Texts embedded between two commits: what a killed process loses at most."""
 
