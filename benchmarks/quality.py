@@ -27,7 +27,7 @@ from kinen import Memory, Query
 from record import save
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MODES = ("fulltext", "semantic", "rrf", "hybrid")
 DEPTH = 40
@@ -166,7 +166,8 @@ def locomo(data: Path) -> dict[str, Any]:
             for mode in MODES:
                 for one in questions:
                     hits = memory.search(Query(one.text, limit=DEPTH, mode=mode))
-                    found = distinct([turn for hit in hits for turn in said_in(hit, place)])
+                    matched = (turn for hit in matches(hits) for turn in said_in(hit, place))
+                    found = distinct(list(matched))
                     turns[mode].append((found, one))
                     named = [Path(hit.record.path).stem for hit in hits]
                     sessions[mode].append((distinct(named), one))
@@ -211,12 +212,16 @@ def asked_of(rows: list[dict[str, Any]]) -> list[Question]:
     ]
 
 
+def matches(hits: Iterable[Any]) -> list[Any]:
+    """What matched, best first: hits, and those that a better one's passage shows, by their score."""
+    found = [one for hit in hits for one in (hit, *hit.also)]
+    return sorted(found, key=lambda hit: -hit.score)
+
+
 def said_in(hit: Any, place: dict[str, dict[int, str]]) -> list[str]:
-    """The turns that matched: that of the hit, then the others that its passage shows."""
     where = place[hit.record.path]
-    matches = (hit.chunk, *hit.also)
-    lines = (line for one in matches for line in range(one.start_line, one.end_line + 1))
-    return [where[line] for line in lines if line in where]
+    span = range(hit.chunk.start_line, hit.chunk.end_line + 1)
+    return [where[line] for line in span if line in where]
 
 
 def session_of(turn: str) -> str:

@@ -220,8 +220,8 @@ class Hit(NamedTuple):
     """The lines around the match that make sense by themselves; None where the chunk does."""
     line: int = 0
     """The line of the file that says most of what was asked; 0 where lines have no numbers."""
-    also: tuple[Chunk, ...] = ()
-    """Further matches that the passage shows."""
+    also: tuple[Any, ...] = ()
+    """Further hits, each with its own score, whose matches the passage shows."""
 
     @property
     def shown(self) -> Chunk:

@@ -41,7 +41,7 @@ def distinct_passages(
 ) -> list[Hit]:
     """The first `limit` hits, each as `situated` shows it beside the lines that are shown already.
 
-    A hit that a better one shows is not listed again: its chunk is in the other's `also`.
+    A hit that a better one shows is not listed again: it is in the other's `also`.
     """
     shown: list[Hit] = []
     places: dict[str, list[int]] = {}
@@ -50,7 +50,7 @@ def distinct_passages(
         covering = next((n for n in listed if _covers(shown[n], hit)), -1)
         if covering >= 0:
             better = shown[covering]
-            shown[covering] = better._replace(also=(*better.also, hit.chunk))
+            shown[covering] = better._replace(also=(*better.also, hit))
         elif len(shown) < limit:
             lines = [_lines(shown[n]) for n in listed]
             listed.append(len(shown))
