@@ -213,7 +213,7 @@ def asked_of(rows: list[dict[str, Any]]) -> list[Question]:
 
 
 def matches(hits: Iterable[Any]) -> list[Any]:
-    """What matched, best first: hits, and those that a better one's passage shows, by their score."""
+    """What matched, best first: each hit, and each that a better one's passage shows."""
     found = [one for hit in hits for one in (hit, *hit.also)]
     return sorted(found, key=lambda hit: -hit.score)
 
