@@ -15,8 +15,10 @@ from kinen.text import weight as weigh
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LIMIT = 200
-"""Tokens of a passage."""
+LIMIT = 400
+"""Tokens of a passage: a lead-in with its list or code up to here is shown whole."""
+SHORT = 2
+"""A section is short, and neighbours are added, up to the limit divided by this."""
 LEAD = 2
 """A lead-in above distant lines of its list takes at most half of what the match leaves."""
 
@@ -59,15 +61,19 @@ def passage(
     first: int,
     last: int,
     limit: int = LIMIT,
+    best: int = -1,
 ) -> list[range]:
     """The lines to show for a match from line `first` to line `last` (inclusive, from 0).
 
+    `best` is the line that counts where the match cannot be shown whole with what it belongs to.
+
     `sections` names the section of each line. The result has one range, or two: a lead-in or the
-    header of a table, then the lines around the match. It contains the match, and its weight stays
-    within `limit` tokens unless the match alone is beyond that. It stays in one section, unless
-    that section is a bare heading: then it goes on into the next.
+    header of a table, then the lines around the match. It contains the match. Blocks that are only
+    understood together are whole up to `limit` tokens; anything else is added up to half of that.
+    Only a match that is longer by itself is beyond the limit. A passage stays in its section,
+    unless that is a bare heading: then it goes on into the next.
     """
-    room = limit * QUARTERS
+    room = limit * QUARTERS // SHORT
     weights = [weigh(line) for line in lines]
     start, end = _section(lines, sections, first, last)
     if sum(weights[start:end]) <= room:
@@ -76,8 +82,12 @@ def passage(
     touched = [group for group in groups if group.start <= last and group.end > first]
     group_start = min([first, *(group.start for group in touched)])
     group_end = max([last + 1, *(group.end for group in touched)])
-    if sum(weights[group_start:group_end]) > room:
-        return _inside(lines, weights, range(group_start, group_end), first, last, room)
+    if sum(weights[group_start:group_end]) > SHORT * room:
+        if best >= 0:
+            first = last = best
+        rows = touched and touched[-1].kind in ("fence", "table")
+        size = room if rows else SHORT * room
+        return _inside(lines, weights, range(group_start, group_end), first, last, size)
     steps_before = [group.start for group in reversed(groups) if group.end <= group_start]
     steps_after = [group.end for group in groups if group.start >= group_end]
     grown = _grown(weights, group_start, group_end, steps_before, steps_after, room)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.markdown.passages import LIMIT, is_heading, passage
+from kinen.markdown.passages import LIMIT, SHORT, is_heading, passage
 from kinen.text import estimate, words
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ REACH = 12
 Two neighbours in a section weigh more than `sources.chunks.SMALL` tokens together, so that this
 many are always beyond `LIMIT`.
 """
+LITTLE = 40
+"""Tokens up to which frontmatter is a title and a few tags."""
 TAKEN = -1
 """The section of lines that another hit shows."""
 GAP = "…"
@@ -61,12 +63,12 @@ def distinct_passages(
 def _covers(better: Hit, hit: Hit) -> bool:
     """Does the passage of a better hit show all of this one's match?
 
-    What the frontmatter says is covered by any passage of its file.
+    Frontmatter that says little is covered by any passage of its file.
     """
     if better.passage is None or not hit.chunk.start_line:
         return False
     if not is_numbered(hit.chunk):
-        return True
+        return estimate(hit.chunk.text) <= LITTLE
     lines = _lines(better)
     inside = hit.chunk.start_line in lines and hit.chunk.end_line in lines
     return inside and hit.chunk.text in better.passage.text
@@ -120,11 +122,8 @@ def passage_of(
     page = page_of(own, around, taken)
     offset = own.start_line - page.number if page.number else 0
     best = offset + best_line(own.text, asked)
-    first = offset
     last = offset + own.text.count("\n")
-    if estimate(own.text) > limit:
-        first = last = best
-    ranges = passage(page.lines, page.sections, first, last, limit)
+    ranges = passage(page.lines, page.sections, offset, last, limit, best)
     texts = ["\n".join(page.lines[stretch.start : stretch.stop]) for stretch in ranges]
     text = f"\n{GAP}\n".join(texts)
     if not page.number:
@@ -137,8 +136,8 @@ def passage_of(
 def _frontmatter_passage(own: Chunk, around: Sequence[Chunk], limit: int) -> Chunk:
     """What the frontmatter says of a file, and how the file begins if that leaves room."""
     following = next((one for one in around if one.n > own.n and is_numbered(one)), None)
-    room = limit - estimate(own.text)
-    if following is None or room < limit // 3:
+    room = limit // SHORT - estimate(own.text)
+    if following is None or room < limit // (3 * SHORT):
         return own
     beginning, _ = passage_of(following, around, (), room)
     if estimate(beginning.text) > room:
