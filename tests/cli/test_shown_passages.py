@@ -60,7 +60,8 @@ def test_matches_in_one_passage_are_one_hit(write, search) -> None:
 
 def test_a_lead_in_comes_with_its_list_in_a_long_section(write, search) -> None:
     padding = "\n\n".join(f"Paragraph {n} " + "speaks of other things. " * 20 for n in range(6))
-    steps = "- stop the **queue**\n- copy the spool\n- start the queue again"
+    steps = "- stop the queue and wait for it\n" + "- copy one file after the other\n" * 12
+    steps += "- start the queue again"
     write("long.md", f"# Long\n\n{padding}\n\nTo move the spool:\n\n{steps}\n\n{padding}\n")
     content = search("move the spool")[0]["chunk"]["content"]
     assert "To move the spool:" in content
@@ -69,7 +70,8 @@ def test_a_lead_in_comes_with_its_list_in_a_long_section(write, search) -> None:
 
 def test_bold_text_alone_is_no_hit_by_itself(write, search) -> None:
     padding = "\n\n".join(f"Paragraph {n} " + "speaks of other things. " * 20 for n in range(6))
-    body = "Workers pull jobs from Postgres and never talk to each other."
+    body = "Workers pull jobs from Postgres and never talk to each other. " + "They wait. " * 20
+    body = body.strip()
     write("bold.md", f"# Bold\n\n{padding}\n\n**Architecture**:\n\n{body}\n\n{padding}\n")
     assert body in search("architecture")[0]["chunk"]["content"]
 
