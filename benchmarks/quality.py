@@ -27,7 +27,7 @@ from kinen import Memory, Query
 from record import save
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MODES = ("fulltext", "semantic", "rrf", "hybrid")
 DEPTH = 40
@@ -166,7 +166,8 @@ def locomo(data: Path) -> dict[str, Any]:
             for mode in MODES:
                 for one in questions:
                     hits = memory.search(Query(one.text, limit=DEPTH, mode=mode))
-                    found = distinct([turn for hit in hits for turn in said_in(hit, place)])
+                    matched = (turn for hit in matches(hits) for turn in said_in(hit, place))
+                    found = distinct(list(matched))
                     turns[mode].append((found, one))
                     named = [Path(hit.record.path).stem for hit in hits]
                     sessions[mode].append((distinct(named), one))
@@ -209,6 +210,12 @@ def asked_of(rows: list[dict[str, Any]]) -> list[Question]:
         for row in rows
         if row["category"] != 5
     ]
+
+
+def matches(hits: Iterable[Any]) -> list[Any]:
+    """What matched, best first: each hit, and each that a better one's passage shows."""
+    found = [one for hit in hits for one in (hit, *hit.also)]
+    return sorted(found, key=lambda hit: -hit.score)
 
 
 def said_in(hit: Any, place: dict[str, dict[int, str]]) -> list[str]:

@@ -36,9 +36,9 @@ ALLOWED = {
     "journal": BASE | {"markdown"},
     "extract": BASE,
     "embed": BASE,
-    "index": BASE,
+    "index": BASE | {"markdown"},
     "sources": BASE | {"markdown", "extract", "journal"},
-    "recall": BASE | {"index", "journal"},
+    "recall": BASE | {"index", "journal", "markdown"},
     "memory": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
     "render": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
 }

@@ -98,8 +98,8 @@ def json_page() -> str:
   "mode": "hybrid",
   "results": [
     {
-      "chunk": {"content": "…", "start_line": 12, "end_line": 14, "page": null,
-                "heading": "ADR 7 > Context"},
+      "chunk": {"content": "…", "start_line": 12, "end_line": 16, "line": 14,
+                "page": null, "heading": "ADR 7 > Context"},
       "source": {"ref": "artifact:artifacts/adr-007.md", "path": "artifacts/adr-007.md",
                  "type": "artifact", "title": "ADR 7", "at": "2025-12-08T00:00:00.000Z",
                  "session": "", "tags": ["type/adr"], "metadata": {"date": "2025-12-08"}},
@@ -119,7 +119,8 @@ def json_page() -> str:
             "# JSON",
             "",
             NOTE,
-            "`kinen search --json`. The shares of a hit's votes add up to its score.",
+            "`kinen search --json`. `chunk` is the passage around a match, `line` the line of it",
+            "that says most of what was asked. The shares of a hit's votes add up to its score.",
             "`match_type` is `hybrid` when both retrievers voted for it. `source.space` is there",
             "when several spaces were searched.",
             "",

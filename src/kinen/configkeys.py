@@ -169,7 +169,7 @@ ROWS = {
         Row("index", "file_memory_mb", "int", "most memory that reading a PDF may take", 64, 65536),
         Row("search", "default_mode", "choice", "how hits are found", choices=MODES),
         Row("search", "default_limit", "int", "how many hits", 1, 1000),
-        Row("search", "context_chunks", "int", "chunks shown around a hit", 0, 50),
+        Row("search", "context_chunks", "int", "chunks shown around a passage", 0, 50),
         Row("recall", "budget", "int", "most tokens of a recall", 50, 1_000_000),
         Row("recall", "memories", "bool", "consolidated memories among what is found, too"),
         Row("privacy", "exclude", "globs", "more paths that are never captured"),

@@ -210,11 +210,23 @@ class Hit(NamedTuple):
 
     record: Record
     chunk: Chunk
+    """What matched."""
     score: float
     votes: tuple[Vote, ...]
     before: tuple[Chunk, ...] = ()
     after: tuple[Chunk, ...] = ()
     space: str = ""
+    passage: Chunk | None = None
+    """The lines around the match that make sense by themselves; None where the chunk does."""
+    line: int = 0
+    """The line of the file that says most of what was asked; 0 where lines have no numbers."""
+    also: tuple[Any, ...] = ()
+    """Further hits, each with its own score, whose matches the passage shows."""
+
+    @property
+    def shown(self) -> Chunk:
+        """What a reader sees: the passage, or the chunk where there is none."""
+        return self.passage or self.chunk
 
 
 class Query(NamedTuple):
@@ -255,6 +267,8 @@ class Query(NamedTuple):
     """Phrases that a hit must contain; `"…"` in the text asks for the same."""
     excluded: tuple[str, ...] = ()
     """Words that no hit may contain; `-word` in the text asks for the same."""
+    exact: bool = False
+    """Whether a hit must contain the whole text as one phrase, as if it were quoted."""
 
 
 class Hits:

@@ -66,6 +66,7 @@ def search_query(
     context: int = -1,
     min_score: float = 0.0,
     near: Iterable[str] = (),
+    exact: bool = False,
 ) -> Query:
     """A search, with the space's defaults for what was left open.
 
@@ -97,6 +98,7 @@ def search_query(
         repo=_stored(repo),
         user=author,
         near=tuple(near),
+        exact=exact,
     )
 
 

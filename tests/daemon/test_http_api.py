@@ -139,6 +139,15 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert every - ask.seen == {("GET", "/v1/events")}
 
 
+def test_an_exact_search_is_for_the_words_as_one_phrase(ask: Asked) -> None:
+    asked = {"query": "the dns provider has most likely", "exact": True}
+    found = ask("POST", "/search", json=asked)["results"]
+    assert [hit["source"]["path"] for hit in found] == [NOTE]
+    assert "the DNS provider has most likely" in found[0]["chunk"]["content"]
+    scrambled = {"query": "most likely the provider has dns", "exact": True}
+    assert ask("POST", "/search", json=scrambled)["results"] == []
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [

@@ -132,7 +132,7 @@ def empty(given: Any) -> bool:
 
 
 COMMANDS = (
-    ("kinen_search", {"query": QUESTION, "explain": True, "budget": 99_000},
+    ("kinen_search", {"query": QUESTION, "explain": True, "budget": 99_000, "context": 2},
      f"search -C 2 {QUESTION}"),
     ("kinen_search", {"query": "redis", "mode": "fts", "type": "rounds", "context_chunks": 0},
      "search --fulltext --type rounds redis"),
@@ -173,7 +173,9 @@ async def test_a_tool_tells_what_the_command_prints(
 async def test_search_by_meaning_tells_what_the_command_prints(tmp_path: Path) -> None:
     project = Project(tmp_path, "onnx")
     async with Client(create_server(project.memory)) as client:
-        told = await ask(client, "kinen_search", query=QUESTION, explain=True, budget=99_000)
+        told = await ask(
+            client, "kinen_search", query=QUESTION, explain=True, budget=99_000, context=2
+        )
     same(told, project.cli("search", "-C", "2", QUESTION))
     assert {"fulltext", "semantic"} <= {one["retriever"] for one in told["results"][0]["votes"]}
     project.memory.close()
@@ -256,15 +258,22 @@ async def test_a_remembered_text_is_whole_whatever_it_was_cut_into(
     told = await ask(client, "kinen_get_artifact", ref=f"note:{LONG}", max_tokens=90_000)
     assert told["content"].split() == (project.root / LONG).read_text().split()
     hit = (await ask(client, "kinen_search", query=QUESTION, limit=1))["results"][0]
-    place = f"{hit['source']['ref']}:{hit['chunk']['start_line']}"
-    assert (
-        hit["chunk"]["content"] in (await ask(client, "kinen_get_artifact", path=place))["content"]
-    )
+    place = f"{hit['source']['ref']}:{hit['chunk']['line']}"
+    told = await ask(client, "kinen_get_artifact", path=place)
+    assert told["content"] in hit["chunk"]["content"]
+
+
+async def test_an_exact_search_is_for_the_words_as_one_phrase(client: Client) -> None:
+    found = await ask(client, "kinen_search", query="stop 7 on the way", exact=True)
+    assert "Stop 7 on the way." in found["results"][0]["chunk"]["content"]
+    assert all(hit["source"]["path"] == LONG for hit in found["results"])
+    nothing = await ask(client, "kinen_search", query="way the on stop 7", exact=True)
+    assert nothing["results"] == []
 
 
 async def test_tokens_are_counted_and_a_budget_is_kept(client: Client) -> None:
-    whole = await ask(client, "kinen_search", query=QUESTION, budget=99_000)
-    short = await ask(client, "kinen_search", query=QUESTION, budget=900)
+    whole = await ask(client, "kinen_search", query=QUESTION, budget=99_000, context=2)
+    short = await ask(client, "kinen_search", query=QUESTION, budget=900, context=2)
     for answer in (whole, short):
         for one in answer["results"]:
             around = one.get("context", {})

@@ -22,6 +22,7 @@ MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
 OPTIONS = (
     Option(("--semantic",), "semantic", "by meaning only", bool),
     Option(("--fulltext",), "fulltext", "by word only", bool),
+    Option(("--exact",), "exact", "only what has the words as one phrase, as if quoted", bool),
     Option(("--mode", "-m"), "mode", "how to retrieve and fuse", str, "", choices=MODES),
     Option(("--type", "-t"), "types", "rounds, notes, commits, files, ... or all", many=True),
     Option(("--kind",), "events", "kind of observation: error, command, message, ...", many=True),
@@ -39,7 +40,7 @@ OPTIONS = (
     ),
     Option(("--until",), "until", "not newer than, in the same words", str, ""),
     Option(("--limit", "-n"), "limit", "at most this many hits", int, 0),
-    Option(("--context", "-C"), "context", "chunks before and after each hit", int, -1),
+    Option(("--context", "-C"), "context", "chunks before and after each passage", int, -1),
     Option(("--min-score",), "min_score", "only hits that score at least this, 0 to 1", float, 0.0),
     Option(
         ("--space", "-s"),
@@ -54,13 +55,14 @@ OPTIONS = (
 )
 PLAIN = (
     *("types", "agent", "author", "repo", "session", "tags", "paths", "since", "until"),
-    *("limit", "context", "min_score"),
+    *("limit", "context", "min_score", "exact"),
 )
 """Options that are the query's own."""
 
 EPILOG = """Examples:
   kinen search why did we drop redis
   kinen search --fulltext 'rate-limiter' --type rounds --since 2w
+  kinen search --exact 'token refresh failed'
   kinen search --explain -C 1 token refresh
   kinen search --type commits 'token refresh' --near src/auth.py
   kinen search --type files 'where are cookies signed'

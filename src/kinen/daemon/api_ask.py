@@ -45,7 +45,10 @@ def search(memory: Memory, asked: models.Search, accept: Accept = "") -> Any:
     query = search_query(
         asked.query,
         memory.config.search,
-        **{name: getattr(asked, name) for name in (*names, "limit", "context", "min_score")},
+        **{
+            name: getattr(asked, name)
+            for name in (*names, "limit", "context", "min_score", "exact")
+        },
         since=moment(asked.since),
         until=moment(asked.until, end=True),
         near=[memory.current_name(memory.inside(one)) for one in asked.near],

@@ -64,7 +64,13 @@ Chunk = form("Chunk", ref=NOTE, n=0, text=SAID, **Place)
 Whole = form("Whole", Record, chunks=[Chunk], edges=Maybe([Edge], missing=True))
 Vote = form("Vote", retriever="fulltext", rank=1, score=0.8, share=0.71)
 Passage = form(
-    "Passage", content=SAID, start_line=Maybe(12), end_line=Maybe(14), page=Maybe(1), heading=""
+    "Passage",
+    content=SAID,
+    start_line=Maybe(12),
+    end_line=Maybe(14),
+    line=Maybe(13),
+    page=Maybe(1),
+    heading="",
 )
 Around = form("Around", before=["Sessions were in Redis."], after=["They are in Postgres now."])
 Hit = form(

@@ -129,6 +129,7 @@ class Search(Asked):
     limit: int = Field(0, ge=0, le=1000, description="most hits; 0: as configured")
     context: int = Field(-1, ge=-1, le=100, description="chunks around each; -1: as configured")
     min_score: Share = 0.0
+    exact: bool = Field(False, description="only what has the query's words as one phrase")
     near: Annotated[Names, Field(max_length=20)] = []
     files: bool = Field(False, description="as text: only the paths")
     explain: bool = Field(False, description="as text: with the votes behind each hit")

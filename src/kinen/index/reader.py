@@ -127,6 +127,11 @@ class Reader:
         """When the newest record happened."""
         return str(self.db.execute("SELECT IFNULL(MAX(at), '') FROM records").fetchone()[0])
 
+    def last_session_end(self) -> str:
+        """When the newest summary of a session was made; empty where there is none."""
+        sql = "SELECT IFNULL(MAX(at), '') FROM records WHERE kind = 'summary'"
+        return str(self.db.execute(sql).fetchone()[0])
+
     def outdated_summaries(self) -> set[str]:
         """The refs of summaries that a newer one of the same session follows."""
         rows = self.db.execute(

@@ -13,7 +13,7 @@ from kinen.database import BUSY_MS, integrity, remove_database, statements, tran
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 
-SCHEMA = 4
+SCHEMA = 5
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
 DAMAGED = 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.database import translated, writing
 from kinen.errors import EmbedError
+from kinen.index.dating import date_by_commits
 from kinen.index.graph import relink
 from kinen.model import Report
 from kinen.text import digest, iso, now
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 BULK = 300
 """From this many changes on, full text is built once at the end instead of row by row."""
 HEADING = 0.2
-"""The weight of the headings in a chunk's vector (docs/decisions/0005-chunks.md)."""
+"""The weight of the headings in a chunk's vector (docs/decisions/0005-passages.md)."""
 STRIDE = 64
 """Texts embedded between two commits: what a killed process loses at most."""
 
@@ -46,13 +47,18 @@ def sync(
     attachments: Callable[[], set[str]],
     resolver: Callable[[Iterable[Name]], Resolve],
     past: tuple[Past, Settings] | None = None,
+    changed: Callable[[], set[str] | None] = set,
 ) -> Report:
-    """Full text of every source, then links, then vectors."""
+    """Full text of every source, then links, then vectors.
+
+    `changed` names files that are not as the last commit has them; see `date_by_commits`.
+    """
     report = sync_text(job, sources)
     if past is not None:
         read = sync_past(job, *past)
         left = job.writer.count("git") - read.added
         report = _add(report, read._replace(unchanged=max(0, left)))
+        date_by_commits(job.writer, changed)
     relink(job.writer, "links:" + digest("\n".join(sorted(attachments()))), resolver)
     if embedder is not None:
         report = _with_vectors(job, embedder, report)

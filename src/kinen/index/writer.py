@@ -15,6 +15,7 @@ from kinen.index.schema import (
     drop_all,
     open_database,
 )
+from kinen.markdown.reading import reading
 from kinen.model import JOURNAL_KINDS, Report, State
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kinen.model import Change, Chunk, Document, Link, Record
     from kinen.ports import Source
 
+MARKDOWN = (".md", ".markdown", ".mdx")
 _LAYOUT = ("", "sessions", "rounds", "artifacts", "resources")
 BATCH = 200
 """Changes per transaction: large enough to be fast, small enough that others get a turn."""
@@ -224,11 +226,13 @@ class Writer:
         found = []
         for one in digests:
             row = self.db.execute(
-                "SELECT title, heading, body, segment FROM chunks WHERE digest = ? LIMIT 1", (one,)
+                "SELECT c.title, c.heading, c.body, c.segment, r.path FROM chunks c"
+                " JOIN records r ON r.id = c.record WHERE c.digest = ? LIMIT 1",
+                (one,),
             )
-            title, heading, body, segment = row.fetchone()
+            title, heading, body, segment, path = row.fetchone()
             body = self._segment(segment)[1] if segment else body
-            found.append((above(title, heading, body), body))
+            found.append((above(title, heading, body), embedded_text(path, body)))
         return found
 
     def scrub(self) -> None:
@@ -271,6 +275,11 @@ def above(title: str, heading: str, body: str) -> str:
     """The headings that a chunk stands under, without those that it says itself."""
     said = body[:200]
     return " > ".join(part for part in (heading or title).split(" > ") if part and part not in said)
+
+
+def embedded_text(path: str, body: str) -> str:
+    """What the model reads of a chunk: of markdown its words, of anything else all of it."""
+    return reading(body) if path.lower().endswith(MARKDOWN) else body
 
 
 def _batches(changes: Iterator[Change]) -> Iterator[list[Change]]:
@@ -319,7 +328,8 @@ def _path_words(record: Record) -> str:
 
 
 def _chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:
-    content = digest(above(record.title, chunk.heading, chunk.text) + "\0" + chunk.text)
+    headings = above(record.title, chunk.heading, chunk.text)
+    content = digest(f"{headings}\0{embedded_text(record.path, chunk.text)}")
     extra = identifier_parts(chunk.text)
     place = (chunk.start_line, chunk.end_line, chunk.page)
     return (

@@ -75,15 +75,16 @@ class Search(Tool):
     until: Until = ""
     limit: int = Field(10, ge=1, le=50, description="at most this many")
     context_chunks: int = Field(
-        2,
+        0,
         ge=0,
         le=10,
-        description="chunks before and after each hit",
+        description="chunks before and after each passage",
         validation_alias=AliasChoices("context_chunks", "contextChunks", "context"),
     )
     budget: int = Field(
         4000, ge=200, le=100_000, description="most tokens of text; hits beyond it are shortened"
     )
+    exact: bool = Field(False, description="only what has the query's words as one phrase")
     explain: bool = Field(False, description="with the votes behind each score, and all metadata")
 
     def answer(self, memory: Memory) -> Answer:
@@ -99,6 +100,7 @@ class Search(Tool):
             until=self.until,
             limit=self.limit,
             context=self.context_chunks,
+            exact=self.exact,
         )
         answer = found(memory.search(query), self.budget, explain=self.explain)
         wake(memory)
@@ -134,20 +136,21 @@ def fitting(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int]:
     """A hit with its neighbours, alone or shortened, and the tokens that this left out."""
     whole = cost(hit)
     alone = hit._replace(before=(), after=())
-    short = alone._replace(chunk=hit.chunk._replace(text=compact(hit.chunk.text, question, least)))
+    brief = hit.shown._replace(text=compact(hit.shown.text, question, least))
+    short = alone._replace(passage=brief)
     chosen = next((one for one in (hit, alone) if cost(one) <= room), short)
     return chosen, whole - cost(chosen)
 
 
 def cost(hit: Hit) -> int:
-    chunks: tuple[Chunk, ...] = (*hit.before, hit.chunk, *hit.after)
+    chunks: tuple[Chunk, ...] = (*hit.before, hit.shown, *hit.after)
     return sum(estimate(chunk.text) for chunk in chunks)
 
 
 def hit_text(hit: models.Hit) -> str:
     """A hit for clients that read text only: where, what, and the text as it stands there."""
     chunk, source = hit.chunk, hit.source
-    where = f":{chunk.start_line}" if chunk.start_line else ""
+    where = f":{chunk.line}" if chunk.line else ""
     where = where or (f" page {chunk.page}" if chunk.page else "")
     about = chunk.heading or source.title
     head = f"[{source.ref}{where}] {about} ({hit.score:.3f}, {hit.tokens} tokens)"

@@ -27,9 +27,10 @@ class Page(Value):
 
 
 class Chunk(Value):
-    content: str
+    content: str = Field(description="the passage around what matched")
     start_line: int = 0
     end_line: int = 0
+    line: int = Field(0, description="the line that says most of what was asked")
     page: int = 0
     heading: str = ""
 

@@ -51,6 +51,9 @@ LEAST = 40
 """Tokens below which no digest is worth its heading."""
 LATELY = ("summary", "checkpoint", "commit", "round", "memory")
 """Kinds that tell what happened, when nothing was asked."""
+EDITED = ("note", "artifact", "resource")
+"""Kinds of files that are shown then if they were edited since the last session."""
+MOST_EDITED = 3
 UNKNOWN = "nothing is known about this"
 
 
@@ -142,7 +145,7 @@ class Recalling(Tracing):
             return without_trailers(self._whole(hit.record.ref)[:LONGEST])
         if not hit.record.path:
             return self._whole(hit.record.ref)[:LONGEST]
-        around = "\n".join(chunk.text for chunk in (*hit.before, hit.chunk, *hit.after))
+        around = "\n".join(chunk.text for chunk in (*hit.before, hit.shown, *hit.after))
         text = said_once(around)
         title = hit.chunk.heading or hit.record.title
         head = title if title and not text.startswith(("#", title)) else ""
@@ -230,8 +233,17 @@ class Recalling(Tracing):
         if narrowed == Query("", limit=0):
             hits = self._latest(query._replace(kinds=LATELY))
             if hits:
-                return hits
+                return self._with_edited(hits, query)
         return self._latest(query)
+
+    def _with_edited(self, hits: Hits, query: Query) -> Hits:
+        """What happened last, and the files that were edited since the last session ended."""
+        since = self._reader.last_session_end()
+        if not since:
+            return hits
+        files = self._latest(query._replace(kinds=EDITED, since=since, limit=MOST_EDITED))
+        both = sorted((*hits, *files), key=lambda hit: hit.record.at, reverse=True)
+        return Hits(tuple(both[: query.limit]), query, hits.mode, hits.notes)
 
     def _latest(self, query: Query) -> Hits:
         """What happened last, as its files are now."""
@@ -345,7 +357,7 @@ class Recalling(Tracing):
         found: dict[str, Passage] = {}
         seen: set[str] = set()
         for hit in hits:
-            chunks = [*hit.before, hit.chunk, *hit.after]
+            chunks = [*hit.before, hit.shown, *hit.after]
             texts = [one.text for one in chunks if one.id not in seen]
             seen.update(one.id for one in chunks)
             said = hit.record.kind == "observation"

@@ -112,6 +112,7 @@ class Syncing(Parts):
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
         from kinen.sources.links import Names
+        from kinen.sources.worktree import changed_paths
 
         files = self._files(session)
         sources: list[Source] = [files, self._entries] if self._journal.exists else [files]
@@ -127,6 +128,7 @@ class Syncing(Parts):
                 lambda: files.attachments,
                 lambda names: Names(names, files.files).resolve,
                 self._past() if not session else None,
+                lambda: changed_paths(self.space.root),
             )
 
     def _files(self, session: str) -> Any:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import QueryError
-from kinen.model import MODES, Hit, Hits
+from kinen.model import GIT_KINDS, MODES, Hit, Hits
 from kinen.question import LONGEST
 from kinen.recall import fuse
 from kinen.recall.spelling import check
-from kinen.recall.wording import read_wording, run_strength, telling_runs
+from kinen.recall.wording import exact_wording, read_wording, run_strength, telling_runs
 from kinen.text import code_density, is_identifier, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
@@ -24,6 +24,8 @@ WORDS, NEAREST = 200, 100
 """How many candidates each retriever gives at least."""
 RUNS = 50
 """Chunks that are compared with the question word by word."""
+FOLDED = 3
+"""Times the limit: candidates that are looked at, since several may be shown by one passage."""
 
 
 class Units(NamedTuple):
@@ -46,9 +48,10 @@ class Meaning(NamedTuple):
 
 def worded(query: Query) -> Query:
     """The query with the exact words of its text as filters: `"must contain"` and `-without`."""
-    wording = read_wording(query.text)
+    wording = exact_wording(query.text) if query.exact else read_wording(query.text)
     return query._replace(
         text=wording.text,
+        exact=False,
         required=(*query.required, *wording.required),
         excluded=(*query.excluded, *wording.excluded),
     )
@@ -231,13 +234,15 @@ def _code_share(reader: Reader, query: Query, nearest: list[int]) -> float:
 def _load(
     reader: Reader, ranked: list[Ranked], query: Query, cited: dict[int, int]
 ) -> tuple[Hit, ...]:
-    """The best hits with their records; equal scores are ordered by ref, as a rebuild would."""
+    """The best hits with their records; equal scores are ordered by ref, as a rebuild would.
+
+    More than the limit are looked at, since several may be shown by one passage.
+    """
     ranked = [one for one in ranked if one.score >= query.min_score]
-    edge = ranked[query.limit - 1].score if len(ranked) > query.limit else float("-inf")
+    most = FOLDED * query.limit
+    edge = ranked[most - 1].score if len(ranked) > most else float("-inf")
     keyword_first = query.mode == "keyword-first"
-    chosen = (
-        ranked[: query.limit] if keyword_first else [one for one in ranked if one.score >= edge]
-    )
+    chosen = ranked[:most] if keyword_first else [one for one in ranked if one.score >= edge]
     places = [cited.get(one.id, one.id) for one in chosen]
     loaded = reader.load(places)
     hits = [
@@ -247,7 +252,7 @@ def _load(
     ]
     if not keyword_first:
         hits.sort(key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
-    return tuple(_situated(reader, hit, query.context) for hit in hits[: query.limit])
+    return tuple(_situated(reader, hits, query))
 
 
 def _near(ranked: list[Ranked], least: float, notes: list[str]) -> list[Ranked]:
@@ -261,14 +266,30 @@ def _near(ranked: list[Ranked], least: float, notes: list[str]) -> list[Ranked]:
     return [one for one in ranked if near.get(one.id, -1.0) >= least]
 
 
-def _situated(reader: Reader, hit: Hit, context: int) -> Hit:
-    """A hit with what stands around it: an observation with its segment, whatever was asked."""
+def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
+    """The first hits with what stands around each, as many as the query asks for."""
+    from kinen.recall.passages import distinct_passages
+
+    return distinct_passages(
+        hits,
+        query.limit,
+        lambda hit, taken: _with_surroundings(reader, hit, query, taken),
+    )
+
+
+def _with_surroundings(reader: Reader, hit: Hit, query: Query, taken: Sequence[range]) -> Hit:
+    """A hit in its passage, or between its neighbours; an observation comes with its segment."""
+    from kinen.recall.passages import with_passage
+
     n, ref = hit.chunk.n, hit.chunk.ref
     if hit.record.kind == "observation":
         segment = reader.segment(ref)
         at = next((i for i, chunk in enumerate(segment) if chunk.ref == ref), -1)
         if at >= 0:
             return hit._replace(before=tuple(segment[:at]), after=tuple(segment[at + 1 :]))
+    if hit.record.path and hit.record.kind not in GIT_KINDS:
+        return with_passage(reader, hit, terms(query.text), query.context, taken)
+    context = query.context
     if context < 1:
         return hit
     around = reader.between(ref, n - context, n + context)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 QUOTES = re.compile(r'"([^"]{1,400})"|“([^“”]{1,400})”')
 EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]\w{2,})(?!\S)")
 """`-word`, of three letters or more: shorter ones are options of commands (`ls -la`)."""
+_WITHOUT_QUOTES = str.maketrans('"“”', "   ")
 SHORTEST_RUN = 3
 """Consecutive words from which on a match is no coincidence."""
 MOST_WORDS = 40
@@ -40,6 +41,12 @@ def read_wording(text: str) -> Wording:
         return Wording(text)
     plain = QUOTES.sub(lambda match: f" {match[1] or match[2]} ", text)
     return Wording(" ".join(EXCLUDED.sub(" ", plain).split()), required, excluded)
+
+
+def exact_wording(text: str) -> Wording:
+    """A question as one phrase that must be contained, as if all of it were quoted."""
+    phrase = " ".join(text.translate(_WITHOUT_QUOTES).split())
+    return Wording(phrase, (phrase,)) if phrase else Wording(text)
 
 
 def decisive(sequence: Sequence[str]) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_json
+from kinen.recall.passages import best_line
 from kinen.render.style import PLAIN, Style, readable
 from kinen.text import excerpt, terms, words
 
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
     from kinen.model import Chunk, Counts, Edge, Hit, Hits, Record, Report, Status, Vote
 
 SHOWN = 3
-"""Lines of a hit shown to people."""
+"""Lines of a hit without a passage shown to people."""
+WIDEST = 640
+"""Characters of a line of a passage."""
+_WORD = re.compile(r"\w+")
 SHORT = len("commit:") + 12
 
 
@@ -40,13 +45,15 @@ def hit_json(hit: Hit) -> dict[str, Any]:
     record = record_json(hit.record)
     if hit.space:
         record["space"] = hit.space
+    shown = hit.shown
     return {
         "chunk": {
-            "content": hit.chunk.text,
-            "start_line": hit.chunk.start_line or None,
-            "end_line": hit.chunk.end_line or None,
-            "page": hit.chunk.page or None,
-            "heading": hit.chunk.heading,
+            "content": shown.text,
+            "start_line": shown.start_line or None,
+            "end_line": shown.end_line or None,
+            "line": hit.line or shown.start_line or None,
+            "page": shown.page or None,
+            "heading": shown.heading,
         },
         "source": record,
         "context": {
@@ -109,31 +116,60 @@ def search_text(
 
 def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: bool = False) -> str:
     hit = readable(hit)
-    at = best_line(hit.chunk, asked)
+    shown = hit.shown
     head = style("path", f"{hit.space}:{place(hit)}" if hit.space else place(hit))
-    if hit.chunk.start_line:
-        head += ":" + style("line", str(hit.chunk.start_line + at))
-    elif hit.chunk.page:
-        head += style("line", f"#page={hit.chunk.page}")
-    about = style("bold", excerpt(hit.chunk.heading or hit.record.title or told(hit.record), 80))
-    shown = shown_lines(hit.chunk.text, at, asked, style)
+    if shown.start_line:
+        head += ":" + style("line", str(hit.line or shown.start_line))
+    elif shown.page:
+        head += style("line", f"#page={shown.page}")
+    about = style("bold", excerpt(shown.heading or hit.record.title or told(hit.record), 80))
+    lines = _hit_lines(hit, asked, style)
     if hit.record.kind == "commit":
         author = (hit.record.metadata or {}).get("author", "")
         about = f"{hit.record.at[:10]} {author}: {about}"
-        shown = matching_lines(hit.chunk.text, hit.record.title, asked, style)
     elif hit.record.kind == "file":
         about = ", ".join(hit.record.tags)
-        shown = hit.chunk.text.splitlines()[1:]
     head += f"  {about}  {style('dim', f'{hit.score:.3f}')}"
-    lines = [head, *(f"    {line}" for line in shown)]
+    rows = [head, *(f"    {line}" for line in lines)]
     if explain:
-        lines.append("    " + style("dim", explanation(hit)))
+        rows.append("    " + style("dim", explanation(hit)))
     around = (("before", hit.before), ("after", hit.after))
     if hit.record.kind == "observation":  # comes with its whole segment
         around = (("before", hit.before[-1:]), ("after", hit.after[:2]))
     for name, chunks in around:
-        lines += [style("dim", f"    {name}: {excerpt(chunk.text, 160)}") for chunk in chunks]
-    return "\n".join(lines)
+        rows += [style("dim", f"    {name}: {excerpt(chunk.text, 160)}") for chunk in chunks]
+    return "\n".join(rows)
+
+
+def _hit_lines(hit: Hit, asked: Sequence[str], style: Style) -> list[str]:
+    """What is printed of a hit: its passage, or of what has none the lines with the words."""
+    if hit.record.kind == "commit":
+        return matching_lines(hit.chunk.text, hit.record.title, asked, style)
+    if hit.record.kind == "file":
+        return hit.chunk.text.splitlines()[1:]
+    if hit.passage is not None:
+        lines = [line for line in hit.passage.text.splitlines() if line.strip()]
+        return [_marked(clipped(line, asked, WIDEST), asked, style) for line in lines]
+    return shown_lines(hit.chunk.text, best_line(hit.chunk.text, asked), asked, style)
+
+
+def clipped(line: str, asked: Sequence[str], width: int) -> str:
+    """A line, of one that is wider than `width` the part with most words of the question."""
+    line = line.rstrip()
+    if len(line) <= width:
+        return line
+    starts = {word[:5] for word in asked}
+    places = [match.start() for match in _WORD.finditer(line) if match[0].lower()[:5] in starts]
+    middle = places[len(places) // 2] if places else 0
+    start = max(0, min(middle - width // 2, len(line) - width))
+    if start:
+        start = line.find(" ", start) + 1
+    end = start + width
+    if end < len(line):
+        end = max(line.rfind(" ", start, end), start + width // 2)
+    before = "…" if start else ""
+    after = "…" if end < len(line) else ""
+    return f"{before}{line[start:end]}{after}"
 
 
 def told(record: Record) -> str:
@@ -157,19 +193,6 @@ def explanation(hit: Hit) -> str:
     return f"{' + '.join(said)} = {hit.score:.3f} · {hit.chunk.id}"
 
 
-def best_line(chunk: Chunk, asked: Sequence[str]) -> int:
-    """The offset of the chunk's line that says most of what was asked, the first of equals."""
-    wanted = {word[:5] for word in asked}
-    best, most = 0, -1
-    for at, line in enumerate(chunk.text.splitlines()):
-        if not line.strip():
-            continue
-        said = len({word.lower()[:5] for word in words(line)} & wanted)
-        if said > most:
-            best, most = at, said
-    return best
-
-
 def shown_lines(text: str, at: int, asked: Sequence[str], style: Style) -> list[str]:
     lines = text.splitlines()
     chosen = [line for line in lines[at:] if line.strip()][:SHOWN]
@@ -187,8 +210,6 @@ def matching_lines(text: str, title: str, asked: Sequence[str], style: Style) ->
 def _marked(line: str, asked: Sequence[str], style: Style) -> str:
     if not style.colour:
         return line
-    import re
-
     stems = sorted({re.escape(word[: max(4, len(word) - 2)]) for word in asked}, key=len)
     if not stems:
         return line

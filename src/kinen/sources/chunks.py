@@ -11,6 +11,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from kinen.markdown.passages import is_lead_in
 from kinen.model import Chunk
 from kinen.sources.frontmatter import aliases_of, summary_of, tags_of, text_of
 from kinen.text import QUARTERS
@@ -115,9 +116,14 @@ class _Group(NamedTuple):
         if block.kind == "rule":
             return both <= most
         if self.body is not None:
-            return both <= small
+            return both <= (most if self.leads_in else small)
         # a heading leaves a table or fence alone that would be cut to make room for it
         return both <= most or weight > most or block.kind not in ("table", "fence")
+
+    @property
+    def leads_in(self) -> bool:
+        """Does its last block only announce what follows?"""
+        return self.last.kind in ("paragraph", "list") and is_lead_in(self.last.text)
 
     def with_block(self, block: Block, weight: int) -> _Group:
         body = self.body or (None if block.kind in _BARE else block)

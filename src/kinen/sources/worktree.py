@@ -19,6 +19,7 @@ from kinen import gitcommand, route
 from kinen.errors import GitError, UnsafeFile
 from kinen.gitdir import git_above
 from kinen.storage import regular
+from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +84,18 @@ def changed_files(git: Git, folder: str, until: float) -> set[bytes]:
         if time.monotonic() > until:
             raise GitError("the working tree takes too long to compare")
     return paths
+
+
+def changed_paths(root: str, seconds: float = 10.0) -> set[str] | None:
+    """The paths of `changed_files` as the index spells them; None if git cannot tell in time."""
+    git = git_above(os.path.realpath(root))
+    if git is None:
+        return None
+    try:
+        paths = changed_files(git, os.path.realpath(root), time.monotonic() + seconds)
+    except GitError:
+        return None
+    return {spelled(os.fsdecode(path)) for path in paths}
 
 
 def _names(git: Git, folder: str, until: float, *words: str) -> list[bytes]:

@@ -1,0 +1,213 @@
+"""Hits as they are shown: each with the passage around its match, and no passage twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.markdown.passages import LIMIT, SHORT, is_heading, passage
+from kinen.text import estimate, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kinen.index.reader import Reader
+    from kinen.model import Chunk, Hit
+
+    Lines = Sequence[range]
+
+REACH = 12
+"""Chunks looked at on either side of a match.
+
+Two neighbours in a section weigh more than `sources.chunks.SMALL` tokens together, so that this
+many are always beyond `LIMIT`.
+"""
+LITTLE = 40
+"""Tokens up to which frontmatter is a title and a few tags."""
+TAKEN = -1
+"""The section of lines that another hit shows."""
+GAP = "…"
+"""Stands for lines between a lead-in and the lines around a match."""
+
+
+class Page(NamedTuple):
+    """Consecutive lines of a record around a match."""
+
+    number: int
+    """The number of its first line; 0 where lines have no numbers."""
+    lines: list[str]
+    sections: list[int]
+
+
+def distinct_passages(
+    hits: Iterable[Hit], limit: int, situated: Callable[[Hit, Lines], Hit]
+) -> list[Hit]:
+    """The first `limit` hits, each as `situated` shows it beside the lines that are shown already.
+
+    A hit that a better one shows is not listed again: it is in the other's `also`.
+    """
+    shown: list[Hit] = []
+    places: dict[str, list[int]] = {}
+    for hit in hits:
+        listed = places.setdefault(hit.record.ref, [])
+        covering = next((n for n in listed if _covers(shown[n], hit)), -1)
+        if covering >= 0:
+            better = shown[covering]
+            shown[covering] = better._replace(also=(*better.also, hit))
+        elif len(shown) < limit:
+            lines = [_lines(shown[n]) for n in listed]
+            listed.append(len(shown))
+            shown.append(situated(hit, lines))
+    return shown
+
+
+def _covers(better: Hit, hit: Hit) -> bool:
+    """Does the passage of a better hit show all of this one's match?
+
+    Frontmatter that says little is covered by any passage of its file.
+    """
+    if better.passage is None or not hit.chunk.start_line:
+        return False
+    if not is_numbered(hit.chunk):
+        return estimate(hit.chunk.text) <= LITTLE
+    lines = _lines(better)
+    inside = hit.chunk.start_line in lines and hit.chunk.end_line in lines
+    return inside and hit.chunk.text in better.passage.text
+
+
+def _lines(hit: Hit) -> range:
+    """The numbers of the lines that a hit shows."""
+    return range(hit.shown.start_line, hit.shown.end_line + 1)
+
+
+def with_passage(
+    reader: Reader, hit: Hit, asked: Sequence[str], context: int = 0, taken: Lines = ()
+) -> Hit:
+    """A hit with its passage, the line that says most of what was asked, and `context` chunks.
+
+    The passage does not grow into lines that are `taken`.
+    """
+    own = hit.chunk
+    reach = REACH + context
+    around = reader.between(own.ref, own.n - reach, own.n + reach)
+    chunk, line = passage_of(own, around, asked, taken=taken)
+    before = [one for one in around if one.n < own.n and not _within(one, chunk)]
+    after = [one for one in around if one.n > own.n and not _within(one, chunk)]
+    return hit._replace(
+        passage=chunk,
+        line=line,
+        before=tuple(before[-context:] if context else ()),
+        after=tuple(after[:context]),
+    )
+
+
+def _within(chunk: Chunk, passage_: Chunk) -> bool:
+    if not chunk.start_line or not passage_.start_line:
+        return False
+    return passage_.start_line <= chunk.start_line and chunk.end_line <= passage_.end_line
+
+
+def passage_of(
+    own: Chunk,
+    around: Sequence[Chunk],
+    asked: Sequence[str],
+    limit: int = LIMIT,
+    taken: Lines = (),
+) -> tuple[Chunk, int]:
+    """The passage around a chunk, as a wider chunk, and the number of its best line (0: none).
+
+    `around` has the chunk and its neighbours in order; lines that are `taken` bound the passage.
+    """
+    if own.start_line and not is_numbered(own):
+        return _frontmatter_passage(own, around, limit), own.start_line
+    page = page_of(own, around, taken)
+    offset = own.start_line - page.number if page.number else 0
+    best = offset + best_line(own.text, asked)
+    last = offset + own.text.count("\n")
+    ranges = passage(page.lines, page.sections, offset, last, limit, best)
+    texts = ["\n".join(page.lines[stretch.start : stretch.stop]) for stretch in ranges]
+    text = f"\n{GAP}\n".join(texts)
+    if not page.number:
+        return own._replace(text=text), 0
+    start_line = page.number + ranges[0].start
+    end_line = page.number + ranges[-1].stop - 1
+    return own._replace(text=text, start_line=start_line, end_line=end_line), page.number + best
+
+
+def _frontmatter_passage(own: Chunk, around: Sequence[Chunk], limit: int) -> Chunk:
+    """What the frontmatter says of a file, and how the file begins if that leaves room."""
+    following = next((one for one in around if one.n > own.n and is_numbered(one)), None)
+    room = limit // SHORT - estimate(own.text)
+    if following is None or room < limit // (3 * SHORT):
+        return own
+    beginning, _ = passage_of(following, around, (), room)
+    if estimate(beginning.text) > room:
+        return own
+    known = {line.strip("# ") for line in beginning.text.split("\n")}
+    lines = [line for line in own.text.split("\n") if line.strip("# ") not in known]
+    text = "\n".join([*lines, beginning.text])
+    return own._replace(text=text, end_line=beginning.end_line)
+
+
+def is_numbered(chunk: Chunk) -> bool:
+    """Are the lines of a chunk those of its file? What frontmatter says is put in other words."""
+    return bool(chunk.start_line) and chunk.text.count("\n") == chunk.end_line - chunk.start_line
+
+
+def page_of(own: Chunk, around: Sequence[Chunk], taken: Lines = ()) -> Page:
+    """The lines around a chunk, as far as they are known, with the section of each.
+
+    Lines that are `taken` and not the chunk's own are a section apart.
+    """
+    if not own.start_line:
+        lines = own.text.split("\n")
+        return Page(0, lines, [0] * len(lines))
+    texts = dict(enumerate(own.text.split("\n"), own.start_line))
+    section_of: dict[int, int] = {}
+    section = own_section = 0
+    heading: str | None = None
+    for chunk in around:
+        if not is_numbered(chunk):
+            continue
+        lines = chunk.text.split("\n")
+        if chunk.heading != heading or is_heading(lines[0]):
+            section += 1
+        heading = chunk.heading
+        if chunk.n == own.n:
+            own_section = section
+        for number, text in enumerate(lines, chunk.start_line):
+            texts.setdefault(number, text)
+            section_of.setdefault(number, section)
+    for number in section_of:
+        if any(number in lines for lines in taken):
+            section_of[number] = TAKEN
+    for number in range(own.start_line, own.end_line + 1):
+        section_of[number] = own_section
+    return _filled(texts, section_of)
+
+
+def _filled(texts: dict[int, str], section_of: dict[int, int]) -> Page:
+    """The known lines as a page; lines between chunks are blank and belong to what is above."""
+    number = min(texts)
+    lines: list[str] = []
+    sections: list[int] = []
+    section = section_of.get(number, 0)
+    for at in range(number, max(texts) + 1):
+        section = section_of.get(at, section)
+        lines.append(texts.get(at, ""))
+        sections.append(section)
+    return Page(number, lines, sections)
+
+
+def best_line(text: str, asked: Sequence[str]) -> int:
+    """The offset of the line that says most of what was asked, the first of equals."""
+    wanted = {word[:5] for word in asked}
+    best = 0
+    most = -1
+    for at, line in enumerate(text.split("\n")):
+        if not line.strip():
+            continue
+        score = len({word.lower()[:5] for word in words(line)} & wanted)
+        if score > most:
+            best = at
+            most = score
+    return best
