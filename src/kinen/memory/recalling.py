@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinen.entries import Digest, Item, Passage, Recall
-    from kinen.model import Hit, Record
+    from kinen.model import Hit
     from kinen.recall.candidates import Candidate
     from kinen.recall.prompts import Related
 
@@ -43,10 +43,6 @@ SUMMARIES = 4
 """Summaries that are looked at where a question asks what sessions came to."""
 LONGEST = 6_000
 """Characters of a record that are looked through for what answers."""
-ASKED = 16
-"""Words of a prompt that are looked for: each costs time, and most come up again."""
-TOLD_HITS, TOLD_LENGTH = 3, 220
-"""How much of that an agent is told: so many things, of so many characters each."""
 LEAST = 40
 """Tokens below which no digest is worth its heading."""
 LATELY = ("summary", "checkpoint", "commit", "round", "memory")
@@ -156,30 +152,9 @@ class Recalling(Tracing):
 
         Refs in `known` are in its context already.
         """
-        from kinen.brief import related
-        from kinen.journal.ledger import cites
-        from kinen.recall import prompts
+        from kinen.memory.prompting import related
 
-        asked = prompts.subject_words(prompt, ASKED)
-        if not prompts.asks_something(prompt):
-            return prompts.Related()
-        found = self.search(Query(" ".join(asked), limit=4 * TOLD_HITS, mode="fulltext"))
-        counts = self._reader.document_counts(asked)
-        weights = prompts.weigh(asked, counts, self._reader.chunk_count())
-        candidates = [
-            prompts.Candidate(
-                ref=hit.record.ref,
-                text=prompts.best_part(hit.chunk.text, weights, TOLD_LENGTH),
-                relevant=_tells(hit.record) and prompts.is_relevant(hit.chunk.text, weights),
-            )
-            for hit in found
-            if hit.record.session != session
-        ]
-        chosen, dropped = prompts.choose(candidates, known, TOLD_HITS)
-        text = related([(hit.ref, hit.text) for hit in chosen], budget)
-        entries = tuple(hit.ref for hit in chosen if cites(text, hit.ref))
-        dropped += [(hit.ref, "budget") for hit in chosen if hit.ref not in entries]
-        return prompts.Related(text, entries, tuple(dropped))
+        return related(self.search, self._reader, prompt, session, budget, known)
 
     def _recalled(self, asked: Query, budget: int, least: int) -> Found:
         """The plan, pins and hits for a question; with `least` so many hits as a digest reads."""
@@ -411,11 +386,3 @@ def _segment(hit: Hit) -> str:
     lines += [one.text for one in hit.after[:AFTER]]
     told = [cut(line.strip(), TOLD if line == hit.chunk.text else ASIDE) for line in lines]
     return "\n".join(told)
-
-
-def _tells(record: Record) -> bool:
-    """Whether a record says something by itself: no tool output, and nothing that was asked."""
-    if record.kind not in ("observation", "capsule"):
-        return True
-    about = record.metadata or {}
-    return about.get("event") == "message" and about.get("role") == "assistant"

@@ -40,7 +40,7 @@ def ollama(
         f"{endpoint.rstrip('/').removesuffix('/api')}/api/chat",
         {"model": model, "stream": bool(on_text), "messages": said, "options": options},
         seconds,
-        stream=_Pieces(on_text) if on_text else None,
+        on_block=_Pieces(on_text) if on_text else None,
     )
     text = spoken(_content(body))
     read = count(body.get("prompt_eval_count"))
@@ -58,14 +58,11 @@ class _Pieces:
         self._shown = 0
         self.last: dict[str, Any] = {}
 
-    def __call__(self, block: bytes) -> None:
+    def __call__(self, block: bytes) -> dict[str, Any]:
+        """Take a block; the answer so far, as one that was not streamed would be."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         for line in lines:
             self._take(line)
-
-    def body(self) -> dict[str, Any]:
-        """The whole answer, as one that was not streamed would be."""
-        self._take(self._rest)
         return {**self.last, "message": {"content": self._text}}
 
     def _take(self, line: bytes) -> None:

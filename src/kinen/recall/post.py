@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kinen.endpoints import is_local
 from kinen.recall.process import MOST, Failed
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-class Stream(Protocol):
-    """Takes an answer in pieces while it arrives."""
-
-    def __call__(self, block: bytes) -> None: ...
-
-    def body(self) -> dict[str, Any]:
-        """The whole answer, as one that was not streamed would be."""
+    from collections.abc import Callable, Mapping
 
 
 def post(
@@ -28,11 +19,11 @@ def post(
     payload: dict[str, Any],
     seconds: float,
     headers: Mapping[str, str] | None = None,
-    stream: Stream | None = None,
+    on_block: Callable[[bytes], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The JSON object that a service answers with; raises Failed with the reason otherwise.
 
-    An answer that is streamed is given to `stream` while it arrives.
+    `on_block` is given a streamed answer while it arrives; what it returns last is the whole.
     """
     import httpx
 
@@ -45,18 +36,20 @@ def post(
             ) as response,
         ):
             data = b""
+            body: dict[str, Any] | None = None
             for block in response.iter_bytes():
                 data += block
-                if stream and response.is_success:
-                    stream(block)
+                if on_block and response.is_success:
+                    on_block(block)
                 if time.monotonic() > end or len(data) > MOST:
                     raise Failed(f"no end of its answer within {seconds:g} s and {MOST:,} bytes")
+            if on_block and response.is_success:
+                body = on_block(b"\n")  # the last line may lack its end
     except httpx.TimeoutException:
         raise Failed(f"no answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Failed(f"cannot be reached: {excerpt(str(error), 80)}") from None
-    body = stream.body() if stream and response.is_success else parsed(data)
-    return _read(body, response.status_code, success=response.is_success)
+    return _read(body or parsed(data), response.status_code, success=response.is_success)
 
 
 def parsed(data: bytes) -> dict[str, Any] | None:
