@@ -246,6 +246,43 @@ def test_a_pdf_that_unpacks_to_a_quarter_of_a_gigabyte_ends_within_its_memory(
     assert "whole.pdf" in found
 
 
+def test_a_message_that_was_cut_is_shown_until_its_commit_is_gone(
+    space: Path, kinen: Callable[..., Ran]
+) -> None:
+    def git(*words: str, text: str = "") -> str:
+        run = ["git", "-C", str(space), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(run, input=text, capture_output=True, text=True, check=True).stdout
+
+    def cuts() -> dict[str, str]:
+        assert kinen("index").code == 0
+        rows = json.loads(kinen("index", "status", "--json").out)["skipped"]
+        return {row["path"]: row["reason"] for row in rows if row["partly"]}
+
+    git("init", "-q")
+    (space / "a.md").write_text("1\n")
+    git("add", "a.md")
+    git("commit", "-q", "-F", "-", text="long\n\n" + "word " * 50_000)
+    long = git("rev-parse", "HEAD").strip()
+    git(
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-F",
+        "-",
+        text="tags\n\nTags: " + ", ".join(f"t{n}" for n in range(1_500)),
+    )
+    tagged = git("rev-parse", "HEAD").strip()
+    assert cuts() == {
+        long: "only the first 200,000 of 250,005 characters of its message were read",
+        tagged: "only the first 1,000 of 1,500 tags of its message were read",
+    }
+    assert f"cut {long}: only the first" in kinen("index", "status").out
+    git("commit", "-q", "--allow-empty", "-m", "one more")
+    assert set(cuts()) == {long, tagged}
+    git("reset", "-q", "--hard", long)
+    assert set(cuts()) == {long}
+
+
 def test_a_pdf_that_takes_too_long_is_given_up(space: Path, kinen: Callable[..., Ran]) -> None:
     slow = b"BT /F1 12 Tf 10 10 Td\n" + b"(needle) Tj 0 2 Td\n" * 3_000_000 + b"ET"
     put(space, "slow.pdf", pdf(SHOWN, slow))
