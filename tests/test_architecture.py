@@ -23,6 +23,8 @@ BASE = {
         "secret_shapes",
         "secret_names",
         "secret_values",
+        "secret_marks",
+        "secret_blocks",
         "injected",
         "lineage",
         "answers",

@@ -208,6 +208,20 @@ def test_the_votes_of_every_file_add_up(memory: Memory) -> None:
             assert 0 < hit.score <= 1
 
 
+def test_files_are_found_with_quoted_and_excluded_words(memory: Memory, repo: Repository) -> None:
+    repo.commit("brew green tea slowly", {"pots/kettle.py": "1"})
+    repo.commit("brew black tea", {"pots/samovar.py": "1"})
+
+    def paths(text: str, kinds: tuple[str, ...] = ("file",)) -> list[str]:
+        hits = memory.search(Query(text, kinds=kinds, limit=99))
+        return [hit.record.path for hit in hits if hit.record.kind == "file"]
+
+    assert paths('brew "green tea"') == ["pots/kettle.py"]
+    assert paths('"samovar.py"') == ["pots/samovar.py"]
+    assert "pots/kettle.py" not in paths("brew tea -green")
+    assert paths('brew "green tea"', ("file", "commit")) == ["pots/kettle.py"]
+
+
 def test_a_recall_without_a_question_tells_what_happened_last(memory: Memory) -> None:
     given = memory.recall()
     assert any("call it cookies" in item.text for item in given.items)

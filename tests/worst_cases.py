@@ -115,3 +115,15 @@ def growth(
         if ratio <= GROWTH:
             break
     return ratio
+
+
+def times_dearer(
+    work: Callable[[str], object], text: str, yardstick: Callable[[str], object], limit: float
+) -> float:
+    """What some work on a text costs, in times of other work on it; the least of some runs."""
+    ratio = float("inf")
+    for _ in range(12):  # as above
+        ratio = min(ratio, cost(work, text, 1) / max(cost(yardstick, text, 1), 1e-9))
+        if ratio <= limit:
+            break
+    return ratio

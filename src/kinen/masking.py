@@ -7,6 +7,7 @@ come with, and for such a text not even `re` is imported: a hook starts a proces
 from __future__ import annotations
 
 from kinen import secret_names as names
+from kinen.secret_marks import CHARACTERS, fold, mark_of, spelled, unfold
 from kinen.secret_names import class_of, is_placeholder
 from kinen.secret_shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, compiled
 from kinen.secret_values import named_values
@@ -16,37 +17,74 @@ if TYPE_CHECKING:
     import re
 
     Found = dict[str, int]
+    Rows = list[tuple[str, tuple[str, ...], str]]
 
-CLASSES = tuple(
-    sorted(
-        {
-            *(row[0] for row in (*TOKENS, *PHRASES)),
-            *("private_key", "private", "password", "secret", "url_password"),
-        }
-    )
-)
-VERSION = 3
+VERSION = 4
 """Raised with every change of a rule: what older rules masked is masked again on import."""
 PASSES = 3
 """How often the rules are applied at most: a mask may uncover a secret beside it."""
-LONGEST_KEY = 32_768
-"""Characters between the first and the last line of a private key."""
+NEIGHBOURHOOD = 4_000
+"""Characters before and after a mark that are looked at again."""
+LONGEST_CONTINUED = 250_000
+"""Characters of continued lines that are joined and looked at again."""
 
 
 def mask(text: str) -> tuple[str, Found]:
     """The text without secrets, and how many of each class were masked."""
     found: Found = {}
-    for number in range(PASSES):
-        masked = _mask_blocks_and_shapes(text, found)
-        changed = masked != text
-        if not changed and number:
-            break  # the rules for names saw this text already
-        text = _mask_named_values(masked, found)
-        if "\\\n" in text:
-            text = _mask_continued(text, found)
+    text = fold(text)
+    rows = _token_rows(text)
+    masked = _mask_shapes(_mask_blocks(text, found), rows, found)
+    changed = masked != text
+    text = _mask_named_values(masked, found)
+    joined = _mask_continued(text, found)
+    if joined != text:
+        text = joined
+        rows = _token_rows(text)
+    if changed:
+        text = _mask_uncovered(text, rows, found)
+    return unfold(text), found
+
+
+def _mask_uncovered(text: str, rows: Rows, found: Found) -> str:
+    """Applies the rules again around marks, as long as that finds anything."""
+    for _ in range(PASSES - 1):
+        changed = False
+        pieces: list[str] = []
+        end = 0
+        text = _mask_blocks(text, found)
+        for start, stop in _surroundings(text):
+            piece = text[start:stop]
+            masked = _mask_shapes(piece, rows, found)
+            if masked != piece:
+                changed = True
+                masked = _mask_named_values(masked, found)
+                masked = _mask_continued(masked, found)
+            pieces.append(text[end:start])
+            pieces.append(masked)
+            end = stop
+        text = "".join(pieces) + text[end:]
         if not changed:
             break
-    return text, found
+    return text
+
+
+def _surroundings(text: str) -> list[tuple[int, int]]:
+    """Beginnings and ends of the parts of a text that are near a mark, cut at white space."""
+    if len(text) <= 4 * NEIGHBOURHOOD:
+        return [(0, len(text))]
+    space = compiled(EXPRESSIONS["space"])
+    spans: list[tuple[int, int]] = []
+    place = 0
+    while match := compiled(EXPRESSIONS["mark"]).search(text, place):
+        start = max(0, match.start() - NEIGHBOURHOOD)
+        start = 1 + max(text.rfind(" ", 0, start), text.rfind("\n", 0, start))
+        after = space.search(text, min(len(text), match.end() + NEIGHBOURHOOD))
+        place = after.end() if after else len(text)
+        if spans and start <= spans[-1][1]:
+            start = spans.pop()[0]
+        spans.append((start, place))
+    return spans
 
 
 def evidence(found: Found) -> dict[str, object]:
@@ -81,37 +119,45 @@ def lower(text: str) -> str:
     return text.lower() if text.isascii() else text.replace("\u0130", "I").lower()
 
 
-def _mask_blocks_and_shapes(text: str, found: Found) -> str:
+def _mask_blocks(text: str, found: Found) -> str:
     low = lower(text)
     if "private" in low and "<" in low:
-        text = _mask_private(text, found)
+        from kinen.secret_blocks import mask_private
+
+        text = mask_private(text, found)
     if "-----BEGIN" in text and "PRIVATE KEY" in text:
-        text = _mask_keys(text, found)
-    return _mask_shapes(text, found)
+        from kinen.secret_blocks import mask_keys
+
+        text = mask_keys(text, found)
+    return text
 
 
-def _mask_shapes(text: str, found: Found) -> str:
+def _mask_shapes(text: str, rows: Rows, found: Found) -> str:
     """Masks what looks like a secret, or stands where one stands."""
-    text = _mask_tokens(text, found)
+    text = _mask_tokens(text, rows, found)
     if "://" in text and "@" in text:
         text = _mask_url_logins(text, found)
     text = _mask_commands(text, found)
     low = lower(text)
     for name, word, expression in PHRASES:
         if word in low:
-            text = _mask_phrase(text, low, name, word, expression, found)
-            low = lower(text)
+            masked = _mask_phrase(text, low, name, word, expression, found)
+            if masked != text:
+                text = masked
+                low = lower(text)
     return text
 
 
-def _count(found: Found, name: str) -> str:
-    """Counts one more of a class; returns the mark that stands for it."""
-    found[name] = found.get(name, 0) + 1
-    return f"[masked:{name}]"
+def _token_rows(text: str) -> Rows:
+    """The tokens that may be in a text. Masking adds none, so that this is found out once."""
+    if not text.isascii():
+        # All their words are ASCII, and this is searched twice as fast.
+        text = text.encode("ascii", "replace").decode()
+    return [row for row in TOKENS if any(word in text for word in row[1])]
 
 
-def _mask_tokens(text: str, found: Found) -> str:
-    for name, words, expression in TOKENS:
+def _mask_tokens(text: str, rows: Rows, found: Found) -> str:
+    for name, words, expression in rows:
         if any(word in text for word in words):
 
             def replace(match: re.Match[str], name: str = name) -> str:
@@ -119,7 +165,7 @@ def _mask_tokens(text: str, found: Found) -> str:
                     return match[0]
                 start = match.start(1) - match.start()
                 end = match.end(1) - match.start()
-                return f"{match[0][:start]}{_count(found, name)}{match[0][end:]}"
+                return f"{match[0][:start]}{mark_of(found, name)}{match[0][end:]}"
 
             text = compiled(expression).sub(replace, text)
     return text
@@ -140,20 +186,27 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, fou
         prose = name == "bearer" and not any(c.isdigit() or c == "=" for c in secret)
         if not prose and not is_placeholder(secret):
             pieces.append(text[end : match.start(1)])
-            pieces.append(_count(found, name))
+            pieces.append(mark_of(found, name))
             end = match.end(1)
         place = low.find(word, match.end())
     return "".join(pieces) + text[end:]
 
 
 def _mask_url_logins(text: str, found: Found) -> str:
+    ends: dict[str, int] = {}
+
     def replace(match: re.Match[str]) -> str:
         rest = match[1]
-        end = _password_end(rest)
-        if end <= 0 or is_placeholder(rest[:end]):
+        end = ends.get(rest)
+        if end is None:
+            end = _password_end(rest)
+            if end > 0 and is_placeholder(rest[:end]):
+                end = 0
+            ends[rest] = end
+        if end <= 0:
             return match[0]
         start = match.start(1) - match.start()
-        return f"{match[0][:start]}{_count(found, 'url_password')}{rest[end:]}"
+        return f"{match[0][:start]}{mark_of(found, 'url_password')}{rest[end:]}"
 
     return compiled(EXPRESSIONS["url_login"]).sub(replace, text)
 
@@ -182,77 +235,97 @@ def _password_end(rest: str) -> int:
 
 def _mask_commands(text: str, found: Found) -> str:
     for command, expression in COMMANDS:
-        place = text.find(command)
-        if place < 0:
-            continue
-        line = compiled(EXPRESSIONS["arguments"])
-        arguments = compiled(expression)
-        placeholders: dict[str, bool] = {}
-        pieces: list[str] = []
-        end = 0
-        while place >= 0:
-            match = line.match(text, place)
-            stop = match.end() if match else place + len(command)
-            for match in arguments.finditer(text, place, stop):
-                start, secret = _last_word(match)
-                known = placeholders.get(secret)
-                if known is None:
-                    known = not secret or is_placeholder(secret)
-                    placeholders[secret] = known
-                if not known:
-                    pieces.append(text[end:start])
-                    pieces.append(_count(found, "password"))
-                    end = start + len(secret)
-            place = text.find(command, max(stop, place + 1))
-        text = "".join(pieces) + text[end:]
+        if command in text:
+            text = _mask_arguments(text, command, compiled(expression), found)
     return text
 
 
-def _last_word(match: re.Match[str]) -> tuple[int, str]:
-    """The last word of a command's arguments without its quotes, and where it begins."""
-    word = match[1]
-    start = match.start(1)
-    if " " in word or "\t" in word:
-        last = word.split()[-1]
-        start += word.rindex(last)
-        word = last
-    if word.isalnum():
-        return start, word
+def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], found: Found) -> str:
+    """Masks the passwords among the arguments of a command, wherever it is called."""
+    line = compiled(EXPRESSIONS["arguments"])
+    secrets: dict[str, tuple[int, int]] = {}
+    pieces: list[str] = []
+    end = 0
+    place = text.find(command)
+    while place >= 0:
+        call = line.match(text, place + len(command))
+        stop = call.end() if call else place + len(command)
+        for match in pattern.finditer(text, place, stop):
+            words = match[1]
+            span = secrets.get(words)
+            if span is None:
+                span = _password_span(words, len(secrets) < names.JUDGED)
+                secrets[words] = span
+            if span[1]:
+                start = match.start(1)
+                pieces.append(text[end : start + span[0]])
+                end = start + span[1]
+        place = text.find(command, stop)
+    if not pieces:
+        return text
+    found["password"] = found.get("password", 0) + len(pieces)
+    return CHARACTERS["password"].join([*pieces, text[end:]])
+
+
+def _password_span(words: str, judged: bool) -> tuple[int, int]:
+    """Where the last word of a command's arguments begins and ends without its quotes.
+
+    0 and 0 if it is no password. A word that is not `judged` is one.
+    """
+    word = words.rsplit(maxsplit=1)[-1]
+    start = len(words.rstrip()) - len(word)
     bare = word.lstrip("\"'")
-    return start + len(word) - len(bare), bare.rstrip("\"'")
+    start += len(word) - len(bare)
+    bare = bare.rstrip("\"'")
+    if judged:
+        secret = not is_placeholder(bare)
+    else:
+        secret = bare.isascii() or not compiled(EXPRESSIONS["mark"]).search(bare)
+    return (start, start + len(bare)) if bare and secret else (0, 0)
 
 
 def _mask_continued(text: str, found: Found) -> str:
     """Masks secrets that a backslash at the end of a line cuts in two."""
-    lines = text.split("\n")
-    result: list[str] = []
-    start = 0
-    while start < len(lines):
-        end = start
-        while end + 1 < len(lines) and lines[end].endswith("\\"):
-            end += 1
-        block = lines[start : end + 1]
-        if end > start and any(map(_is_tight, block, block[1:])):
-            block = _mask_joined(block, found)
-        result += block
-        start = end + 1
-    return "\n".join(result)
-
-
-def _is_tight(line: str, following: str) -> bool:
-    """Whether a word goes on over the end of a line."""
-    return len(line) > 1 and not line[-2].isspace() and following[:1].strip() != ""
-
-
-def _mask_joined(lines: list[str], found: Found) -> list[str]:
-    joined = "".join([*(line[:-1] for line in lines[:-1]), lines[-1]])
+    if "\\\n" not in text:
+        return text
+    blocks = _continued(text)
     more: Found = {}
-    masked = _mask_named_values(_mask_shapes(joined, more), more)
-    if masked == joined:
-        return lines
+    joined = [text[start:stop].replace("\\\n", "") for start, stop in blocks]
+    whole = _BETWEEN_BLOCKS.join(joined)
+    whole = _mask_shapes(whole, _token_rows(whole), more)
+    masked = _mask_named_values(whole, more).split(_BETWEEN_BLOCKS)
+    if not more or len(masked) != len(blocks):
+        return text
     for name, count in more.items():
         found[name] = found.get(name, 0) + count
-    return [masked]
+    pieces: list[str] = []
+    end = 0
+    for (start, stop), before, after in zip(blocks, joined, masked, strict=True):
+        if before != after:
+            pieces.append(text[end:start])
+            pieces.append(after)
+            end = stop
+    return "".join(pieces) + text[end:]
+
+
+_BETWEEN_BLOCKS = "\n\0}\0\n"
+"""Between texts that are masked together: no rule looks across this."""
+
+
+def _continued(text: str) -> list[tuple[int, int]]:
+    """Beginning and end of lines that go on in the next one in the middle of a word."""
+    spans: list[tuple[int, int]] = []
+    left = LONGEST_CONTINUED
+    place = 0
+    while left > 0 and (match := compiled(EXPRESSIONS["cut_word"]).search(text, place)):
+        start = text.rfind("\n", 0, match.start()) + 1
+        while start > 1 and text[start - 2] == "\\":
+            start = text.rfind("\n", 0, start - 1) + 1
+        end = compiled(EXPRESSIONS["continued"]).match(text, match.end())
+        place = end.end() if end else match.end()
+        left -= place - start
+        spans.append((start, place))
+    return spans
 
 
 def _mask_named(key: str, value: str) -> tuple[str, Found]:
@@ -266,8 +339,8 @@ def _mask_named(key: str, value: str) -> tuple[str, Found]:
         if names.is_harmless(word, rest) or value.lower() == low:
             continue
         if names.is_quoted_secret(word, value):
-            found: Found = {}
-            return _count(found, class_of(word)), found
+            name = class_of(word)
+            return spelled(name), {name: 1}
     return value, {}
 
 
@@ -279,57 +352,16 @@ def _mask_named_values(text: str, found: Found) -> str:
     spans = named_values(text, low)
     if not spans:
         return text
+    spans.sort()
     pieces: list[str] = []
+    classes: list[str] = []
     end = 0
-    for start, stop, name in sorted(spans):
+    for start, stop, name in spans:
         if start >= end:
             pieces.append(text[end:start])
-            pieces.append(_count(found, name))
+            pieces.append(CHARACTERS[name])
+            classes.append(name)
             end = stop
-    return "".join(pieces) + text[end:]
-
-
-def _mask_private(text: str, found: Found) -> str:
-    """Masks what stands between `<private>` and its end, or the end of the text.
-
-    A tag in backticks is one that somebody talks about.
-    """
-    pieces: list[str] = []
-    depth = 0
-    end = 0
-    for tag in compiled(EXPRESSIONS["private_tag"]).finditer(text):
-        quoted = text[tag.start() - 1 : tag.start()] == "`" == text[tag.end() : tag.end() + 1]
-        if quoted or tag[0].endswith("/>"):
-            continue
-        if not tag[1]:
-            if not depth:
-                pieces.append(text[end : tag.start()] + "[private]")
-                found["private"] = found.get("private", 0) + 1
-            depth += 1
-        elif depth:
-            depth -= 1
-            end = tag.end()
-    return "".join(pieces) + ("" if depth else text[end:])
-
-
-def _mask_keys(text: str, found: Found) -> str:
-    """Masks private keys from their first line to their last, or as far as key text goes."""
-    begins = [match.span() for match in compiled(EXPRESSIONS["key_begin"]).finditer(text)]
-    ends = [match.end() for match in compiled(EXPRESSIONS["key_end"]).finditer(text)]
-    pieces: list[str] = []
-    end = 0
-    last = 0
-    for number, (start, body) in enumerate(begins):
-        if start < end:
-            continue
-        while last < len(ends) and ends[last] <= body:
-            last += 1
-        following = begins[number + 1][0] if number + 1 < len(begins) else len(text)
-        stop = ends[last] if last < len(ends) else len(text) + 1
-        if stop > min(following, body + LONGEST_KEY):
-            run = compiled(EXPRESSIONS["key_text"]).match(text, body, following)
-            stop = run.end() if run else body
-        pieces.append(text[end:start])
-        pieces.append(_count(found, "private_key"))
-        end = stop
+    for name in set(classes):
+        found[name] = found.get(name, 0) + classes.count(name)
     return "".join(pieces) + text[end:]

@@ -48,6 +48,8 @@ class Past(Protocol):
     """Names what decides how commits are read; another value means to read them again."""
     notes: dict[str, str]
     """What could not be read, and why; it is tried again."""
+    cuts: dict[str, str]
+    """Commits of whose message only a part was read, and why."""
     remarks: list[str]
     """What else there is to say."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.secret_shapes import compiled
+from kinen.secret_shapes import MARKS, compiled
 
 STEMS = (
     *("passw", "passp", "pwd", "secret", "token", "key", "credential", "kennwort", "de passe"),
@@ -17,46 +17,66 @@ _OTHER = (
     r"secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|encryption[_-]?key"
     r"|signing[_-]?key|master[_-]?key|client[_-]?key[_-]?data|credential"
 )
-NAME = rf"(?P<word>(?P<password>{_PASSWORD})|{_OTHER})(?P<rest>[\w-]{{0,40}}+)"
+_WORD = rf"(?P<word>(?P<password>{_PASSWORD})|{_OTHER})"
+_REST = r"(?P<rest>[\w-]{0,40}+)"
+NAME = _WORD + _REST
 """A name with a word for a secret in it, from that word on. Matched in lower case."""
 
-_ENDS = r"\s\"'`\\<>,;&(){}\[\]"
+# Spelled out, because `re` looks a character up in a table only if a set has no class in it.
+_SPACES = r" \t\n\r\f\v"
+_ENDS = rf"{_SPACES}\"'`\\<>,;&(){{}}\[\]{MARKS}"
 _QUOTE = r"[bruf]?\\?[\"'`]"
-# Rejects in C what cannot be a secret, so that few places of any text are looked at in Python:
-# a quoted value of four characters, or a bare one of six, with a digit unless it is a password.
-_WORTH = (
-    rf"(?={_QUOTE}(?!\[masked:)\S{{4}}"
-    rf"|(?(password)|(?=[^{_ENDS}\d]{{0,64}}+\d))(?![$%])[^{_ENDS}]{{6}})"
-)
+
+
+def _quoted(name: str, quote: str) -> str:
+    plain = rf"[^{quote}\\\r\n]*+"
+    return rf"[bruf]?{quote}(?![{MARKS}])(?=\S{{4}})(?P<{name}>{plain}(?:\\[^\r\n]{plain})*+)"
+
+
+_QUOTED = "|".join((_quoted("double", '"'), _quoted("single", "'"), _quoted("backtick", "`")))
+_ESCAPED = rf"\\[\"'`](?![{MARKS}])(?=\S{{4}})(?P<escaped>[^\"'`\\\r\n]*+)"
+_BARE = f"[^{_ENDS}]"
+# Only after `=` alone does a value end at `&`, as in a query.
+_LOOSE = _BARE.replace("&", "")
+BARE = _BARE + "{6,}+"
+LOOSE = _LOOSE + "{6,}+"
+_BARE_START = f"(?P<bare>{_BARE}{{6,64}}+)"
+_LOOSE_START = f"(?P<loose>{_LOOSE}{{6,64}}+)"
+
+
+def _value(bare: str) -> str:
+    """An expression that sees a value from before it: there may be names in it.
+
+    `re` decides here what cannot be a secret, so that few places of any text are looked at in
+    Python: a quoted value has four characters, a bare one six, with a digit unless the name is
+    one of a password.
+    """
+    digit = rf"(?(password)|(?=[^{_ENDS}0-9]{{0,64}}+[0-9]))"
+    return rf"(?={_QUOTED}|{_ESCAPED}|{digit}(?![$%])(?={_BARE}{{6}}){bare})"
+
+
 _ANNOTATION = r"(?::\s{0,4}[a-z][\w.\[\]|? ]{0,40}?\s{0,4}(?==[^=]))?"
-ASSIGNED = (
-    rf"{NAME}\\?[\"'\]]{{0,3}}+"
-    rf"(?P<sign>\s{{0,8}}+{_ANNOTATION}"
-    rf"(?:={{2,3}}+\s{{0,8}}+(?={_QUOTE})|(?::=|=>|=|[:：])\s{{0,8}}+)){_WORTH}"
+_SIGN = (
+    rf"(?P<sign>(?>(?P<tight>=)(?!\s|={{1,2}}+\s{{0,8}}+{_QUOTE})|\s{{0,8}}+{_ANNOTATION}"
+    rf"(?:={{2,3}}+\s{{0,8}}+(?={_QUOTE})|(?::=|=>|=|[:：])\s{{0,8}}+)))"
 )
-FLAG = rf"--(?<!\w--)(?<!\S---)[\w-]{{0,40}}?{NAME}(?P<sign>[ \t]{{1,4}}+){_WORTH}"
+_ASSIGNED = rf"\\?[\"'\]]{{0,3}}+{_SIGN}" + _value(f"(?(tight){_BARE_START}|{_LOOSE_START})")
 _WHOSE = (
     r"(?:\s{1,4}(?:for|of|on|für|von|vom|zum|zur|der|des|pour|du|de|del|para|do|da)"
     r"(?:\s{1,4}[^\s\"'`=:.,;]{1,30}+){1,3}?)?"
 )
 _IS = r"(?:is|was|to|lautet|ist|war|auf|est|sera|es|era|será|é|foi|è)"
-ANNOUNCED = (
-    rf"(?:(?P<password>{_PASSWORD}){_WHOSE}|(?P<other>{_OTHER}))\s{{1,4}}{_IS}\s{{1,4}}"
-    r"(?P<sign>«\s?|[\"'`„“]?)"
-    r"(?=[^\s\"'`\d]*+\d)(?=[^\s\"'`a-z]*+[a-z])[^\s\"'`<>(){}\[\]]{6}"
+_ANNOUNCED = (
+    rf"(?=\s)(?(password){_WHOSE})\s{{1,4}}{_IS}\s{{1,4}}(?:«\s?|[\"'`„“]?)"
+    rf"(?=[^{_SPACES}\"'`0-9]*+[0-9])(?=[^{_SPACES}\"'`a-z]*+[a-z])"
+    rf"(?=(?P<spoken>[^{_SPACES}\"'`«»„“”<>(){{}}\[\]{MARKS}]{{6,}}+))"
 )
-
-BARE = rf"[^{_ENDS}]{{6,}}+"
-BARE_START = rf"[^{_ENDS}]{{6,64}}+"
-LOOSE = BARE.replace("&", "")
-LOOSE_START = BARE_START.replace("&", "")
-SPOKEN = r"[^\s\"'`«»„“”<>(){}\[\]]{6,}+"
-QUOTED = {
-    '"': r"[^\"\\\r\n]*+(?:\\[^\r\n][^\"\\\r\n]*+)*+",
-    "'": r"[^'\\\r\n]*+(?:\\[^\r\n][^'\\\r\n]*+)*+",
-    "`": r"[^`\\\r\n]*+(?:\\[^\r\n][^`\\\r\n]*+)*+",
-}
-ESCAPED = r"[^\"'`\\\r\n]*+"
+NAMED = f"{_WORD}(?:{_REST}{_ASSIGNED}|{_ANNOUNCED})"
+"""A name and where its value stands: `password = …`, `the password is …`."""
+FLAG = rf"--(?<!\w--)(?<!\S---)[\w-]{{0,40}}?{NAME}(?P<sign>[ \t]{{1,4}}+){_value(_LOOSE_START)}"
+"""The same for an option: `--token …`."""
+QUOTED = frozenset({"double", "single", "backtick", "escaped"})
+"""Groups of `NAMED` and `FLAG` for a value in quotes."""
 INTERPOLATED = r"\{[A-Za-z_][\w.:!]{0,60}\}|\$\{|%\(\w{1,40}\)s|#\{|\{\{"
 PLACEHOLDER = (
     r"(?i)[$%<]|\{[\w.]*+\}|\{\{|\[masked|\[private|your|my_|env\.|secrets\."
@@ -66,6 +86,7 @@ PLACEHOLDER = (
     r"|bytes|text|varchar|number|object|any|self|value|unknown|default|disabled|enabled"
     r"|[0-9]{1,5})\Z"
 )
+OMITTED = f"[…{MARKS}]"
 # A dotted name, a YAML tag, alias or SQL parameter, a path.
 CODE = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)++:?\Z|[!*:@&][A-Za-z_][\w.]*+\Z|(?:\.{0,2}|~)/"
 NAMES_OF_CODE = (
@@ -74,8 +95,8 @@ NAMES_OF_CODE = (
 )
 LAST_HUMP = r"[A-Z]?[a-z0-9]*+\Z"
 EXPRESSIONS = (
-    *(NAME, ASSIGNED, FLAG, ANNOUNCED, BARE, BARE_START, LOOSE, LOOSE_START, SPOKEN, ESCAPED),
-    *(*QUOTED.values(), INTERPOLATED, PLACEHOLDER, CODE, NAMES_OF_CODE, LAST_HUMP),
+    *(NAME, NAMED, FLAG, BARE, LOOSE, INTERPOLATED, PLACEHOLDER, OMITTED, CODE, NAMES_OF_CODE),
+    LAST_HUMP,
 )
 """All that is compiled of this module."""
 
@@ -96,6 +117,11 @@ _ALGORITHMS = (
 )
 
 
+JUDGED = 10_000
+"""How many different values of one kind are judged in a text. All others in it are masked: to look
+at each takes time, and a text that is so full of them is no prose and no code."""
+
+
 def class_of(word: str) -> str:
     """The class under which a secret with this name is counted."""
     return "password" if word.lower().startswith(_PASSWORDS) else "secret"
@@ -106,10 +132,12 @@ def is_placeholder(value: str) -> bool:
     start = value[:200]
     if compiled(PLACEHOLDER).match(start):
         return True
-    if "..." in start or "[masked:" in start or "…" in start:
+    if "..." in start or "[masked:" in start:
         return True
-    # A word of eight characters that are all different is the usual case, and told quickly.
-    return len(set(start)) <= 6 and len(set(start.lower().strip("\"'"))) <= 2
+    if not start.isascii() and compiled(OMITTED).search(start):
+        return True
+    # Most values have many different characters at their beginning, which is checked quickly.
+    return len(set(start[:12])) <= 6 and len(set(start.lower().strip("\"'"))) <= 2
 
 
 def is_harmless(word: str, rest: str) -> bool:

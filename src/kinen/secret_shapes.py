@@ -11,6 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
+FIRST_MARK = "\ud900"
+MARKS = f"{FIRST_MARK}-\ud97f"
+"""Characters that stand for marks while rules are applied, for a set in an expression."""
+
 _patterns: dict[str, re.Pattern[str]] = {}
 
 
@@ -173,15 +177,19 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
 )
 """Class, the word in lower case with which the expression begins, expression."""
 
+_WORD = rf"[\"']?([^\s\"'{MARKS}]{{1,200}}+)"
+_VALUE = rf"[\"']?([^\s\"'{MARKS}-][^\s\"'{MARKS}]{{0,200}}+)"
+_MYSQL = rf"-p(?<=\s-p)([^\s\"'={MARKS}-][^\s{MARKS}]{{0,100}}+)"
+_CURL = rf"-(?<=\s-)(?:u|-user)[ =][\"']?[^\s:\"']{{1,200}}+:([^\s\"'{MARKS}]{{1,200}}+)"
 COMMANDS: tuple[tuple[str, str], ...] = (
-    ("mysql", r"(?<=\s)-p(?!\[masked:)([^\s\"'=-]\S{0,100}+)"),
-    ("mariadb", r"(?<=\s)-p(?!\[masked:)([^\s\"'=-]\S{0,100}+)"),
-    ("curl", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:(?!\[masked:)([^\s\"']{1,200}+)"),
-    ("wget", r"(?<=\s)-(?:u|-user)[ =][\"']?[^\s:\"']{1,200}+:(?!\[masked:)([^\s\"']{1,200}+)"),
-    ("sshpass", r"(?<=\s)-p\s{0,4}[\"']?(?!\[masked:)([^\s\"']{1,200}+)"),
-    ("redis-cli", r"(?<=\s)-a\s{1,4}[\"']?(?!\[masked:)([^\s\"'-][^\s\"']{0,200}+)"),
-    ("docker login", r"(?<=\s)-p\s{1,4}[\"']?(?!\[masked:)([^\s\"'-][^\s\"']{0,200}+)"),
-    ("htpasswd", r"(?<=\s)-[A-Za-z]{0,6}b[A-Za-z]{0,6}((?:[ \t]++[^\s>&]++){2,}+)"),
+    ("mysql", _MYSQL),
+    ("mariadb", _MYSQL),
+    ("curl", _CURL),
+    ("wget", _CURL),
+    ("sshpass", rf"-p(?<=\s-p)\s{{0,4}}{_WORD}"),
+    ("redis-cli", rf"-a(?<=\s-a)\s{{1,4}}{_VALUE}"),
+    ("docker login", rf"-p(?<=\s-p)\s{{1,4}}{_VALUE}"),
+    ("htpasswd", r"-(?<=\s-)(?=[A-Za-z]{0,6}b)[A-Za-z]{1,13}+((?:[ \t]++[^\s>&]++){2,}+)"),
 )
 """Name of a command, expression for its arguments; the last word of its group is a password."""
 
@@ -190,7 +198,11 @@ EXPRESSIONS: dict[str, str] = {
     "key_begin": r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
     "key_end": r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
     "key_text": r"(?:[\sA-Za-z0-9+/=:,-]++|\\[nr])*+",
-    "url_login": r"://[^\s:/?#@\"'<>`]{0,100}+:((?:[^\s\"'<>`:]|:(?!//))++)",
-    "arguments": r"(?:[^\n|;\\]|\\[\s\S])*+",
+    "url_login": r"://[^\s:/?#@\"'<>`]{0,100}+:((?:[^\s\"'<>`:]++|:(?!//))++)",
+    "arguments": r"(?:[^\n|;\\]++|\\[\s\S])*+",
+    "continued": r"(?:[^\n]*+(?<=\\)\n)*+[^\n]*+",
+    "cut_word": r"(?<=\S)\\\n(?=\S)",
+    "mark": f"[{MARKS}]",
+    "space": r"\s",
 }
 """Everything else that masking compiles, by name."""

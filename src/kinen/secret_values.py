@@ -15,42 +15,31 @@ if TYPE_CHECKING:
 
 def named_values(text: str, low: str) -> list[Span]:
     """Beginning, end and class of every value; `low` is the text in lower case."""
-    return [*_assigned(text, low), *_announced(text, low)]
-
-
-def _assigned(text: str, low: str) -> list[Span]:
-    """Where values of names begin and end, with their class."""
     spans: list[Span] = []
     verdicts: dict[str, str] = {}
-    marks = "[masked:" in low
-    quoted = {quote: compiled(names.QUOTED[quote]) for quote in names.QUOTED}
-    bare = compiled(names.BARE_START)
-    loose = compiled(names.LOOSE_START)
-    for expression in (names.ASSIGNED, names.FLAG):
+    for expression in (names.NAMED, names.FLAG):
         end = 0
         for match in compiled(expression).finditer(low):
             place = match.start()
             if place < end:
                 continue
-            start, quote = _opening(text, match.end())
-            if quote:
-                value = (quoted.get(quote) or compiled(names.ESCAPED)).match(text, start)
-            else:
-                value = (bare if match["sign"] == "=" else loose).match(text, start)
-            if value is None:
-                continue
-            stop = value.end()
+            start, stop = match.span(match.lastindex or 0)
+            kind = match.lastgroup
+            if kind == "spoken":
+                stop = start + len(text[start:stop].rstrip(".,:;!?"))
             key = text[place : stop + 1] if stop < place + _REMEMBERED else ""
             name = verdicts.get(key) if key else None
             if name is None:
-                name = _verdict(text, match, quote, value[0])
+                name = _verdict(text, match, text[start:stop], len(verdicts) < names.JUDGED)
                 verdicts[key] = name
-            if not name or (marks and _is_mark(low, match.start("word"))):
+            if not name:
                 continue
-            if low.endswith(low[start:stop], 0, match.end("rest")):
-                continue  # `api_key=API_KEY`
-            if not quote and stop - start == _LONGEST_START:
-                stop = _whole_end(text, start, match["sign"])
+            if kind != "spoken":
+                rest = match.end("rest")
+                if low[stop - 1] == low[rest - 1] and low.endswith(low[start:stop], 0, rest):
+                    continue  # `api_key=API_KEY`
+            if stop - start == _LONGEST_START and kind in ("bare", "loose"):
+                stop = _whole_end(text, start, kind)
             spans.append((start, stop, name))
             end = stop
     return spans
@@ -62,16 +51,21 @@ _LONGEST_START = 64
 """How much of a bare value is judged."""
 
 
-def _whole_end(text: str, start: int, sign: str) -> int:
+def _whole_end(text: str, start: int, kind: str) -> int:
     """Where a long bare value ends."""
-    match = compiled(names.BARE if sign == "=" else names.LOOSE).match(text, start)
+    match = compiled(names.BARE if kind == "bare" else names.LOOSE).match(text, start)
     return match.end() if match else start
 
 
-def _verdict(text: str, match: re.Match[str], quote: str, value: str) -> str:
-    """The class of a value that follows a name; empty if it is no secret."""
+def _verdict(text: str, match: re.Match[str], value: str, judged: bool) -> str:
+    """The class of a value that follows a name; empty if it is no secret.
+
+    Only the name decides about a value that is not `judged`.
+    """
     word_start, word_end = match.span("word")
     word = text[word_start:word_end]
+    if match.lastgroup == "spoken":
+        return class_of(word) if not judged or names.is_announced_secret(value) else ""
     rest = text[word_end : match.end("rest")]
     while names.is_harmless(word, rest):
         # In `token_id_password` the last name counts.
@@ -80,43 +74,11 @@ def _verdict(text: str, match: re.Match[str], quote: str, value: str) -> str:
             return ""
         word = rest[further.start("word") : further.end("word")]
         rest = rest[further.start("rest") : further.end("rest")]
-    if quote:
+    if not judged:
+        secret = True
+    elif match.lastgroup in names.QUOTED:
         secret = names.is_quoted_secret(word, value)
     else:
         after = match.end() + len(value)
         secret = names.is_bare_secret(word, rest, match["sign"], value, text[after : after + 1])
     return class_of(word) if secret else ""
-
-
-def _opening(text: str, start: int) -> tuple[int, str]:
-    """Where a value begins after its quote, and the quote: empty for a bare value."""
-    quote = text[start : start + 1]
-    if quote in names.QUOTED:
-        return start + 1, quote
-    if quote in _STRING_PREFIXES and text[start + 1 : start + 2] in names.QUOTED:
-        return start + 2, text[start + 1]
-    if quote == "\\" and text[start + 1 : start + 2] in names.QUOTED:
-        return start + 2, text[start : start + 2]
-    return start, ""
-
-
-_STRING_PREFIXES = frozenset("bBrRuUfF")
-
-
-def _announced(text: str, low: str) -> list[Span]:
-    """Where secrets stand that a sentence announces: "the password is …"."""
-    spans = []
-    for match in compiled(names.ANNOUNCED).finditer(low):
-        value = compiled(names.SPOKEN).match(text, match.end("sign"))
-        secret = value[0].rstrip(".,:;!?") if value else ""
-        if names.is_announced_secret(secret) and not _is_mark(low, match.start()):
-            start = match.end("sign")
-            name = class_of(match["password"] or match["other"])
-            spans.append((start, start + len(secret), name))
-    return spans
-
-
-def _is_mark(low: str, place: int) -> bool:
-    """Whether a name is that of a mark that masking left: `[masked:password]`."""
-    start = low.rfind("[masked:", max(0, place - 40), place)
-    return start >= 0 and "]" not in low[start:place]

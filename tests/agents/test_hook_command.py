@@ -496,6 +496,7 @@ LIGHT = {
         "secret_shapes",
         "secret_names",
         "secret_values",
+        "secret_marks",
         "vocabulary",
         "injected",
         "entrance",

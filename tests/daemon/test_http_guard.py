@@ -347,10 +347,8 @@ def test_a_body_that_dribbles_is_refused_and_keeps_nobody_waiting(
         assert fault(slow.hear()) == (408, "too_slow")
 
 
-def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(guard, "ANSWER", 0.3)
+def late_observations(served: Served, monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[str]:
+    """What is kept of two observations that got no answer in time, because the lane was taken."""
     hold, held = threading.Event(), threading.Event()
 
     def busy(_memory: Memory) -> None:
@@ -362,19 +360,33 @@ def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
     )
     holding.start()
     held.wait(HANGING)
+    monkeypatch.setattr(guard, "ANSWER", seconds)
     with client(served.path) as over:
-        got = over.post("/v1/observations", json={"content": "late, not lost"})
-        assert (got.status_code, got.json()["error"]["code"]) == (504, "too_long")
-        dropped = over.post("/v1/observations", json={"content": "had no turn"})
-        assert dropped.status_code == 504
+        for content in ("late, not lost", "had no turn"):
+            got = over.post("/v1/observations", json={"content": content})
+            assert (got.status_code, got.json()["error"]["code"]) == (504, "too_long")
         hold.set()
         holding.join(HANGING)
-        monkeypatch.setattr(guard, "ANSWER", 30.0)
-        found: list[Any] = []
-        deadline = time.monotonic() + HANGING
-        while not found and time.monotonic() < deadline:
+        monkeypatch.setattr(guard, "ANSWER", HANGING)
+        assert over.post("/v1/observations", json={"content": "in time"}).status_code == 200
+        kept: list[str] = []
+        deadline = time.monotonic() + 10 * seconds
+        while "late, not lost" not in kept and time.monotonic() < deadline:
             found = over.post("/v1/observations/list", json={}).json()["observations"]
-    assert [one["content"] for one in found] == ["late, not lost"]
+            kept = [observation["content"] for observation in found]
+    return [content for content in kept if content != "in time"]
+
+
+def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine the time can be over before the request reaches its lane: try with more.
+    seconds = 0.3
+    kept = late_observations(served, monkeypatch, seconds)
+    while not kept and seconds < 60:
+        seconds *= 3
+        kept = late_observations(served, monkeypatch, seconds)
+    assert set(kept) == {"late, not lost"}
 
 
 def test_two_hundred_at_once_are_all_answered(served: Served) -> None:

@@ -11,6 +11,7 @@ from kinen.errors import GitError
 from kinen.index import settle
 from kinen.index.grow import grow, retag
 from kinen.index.history import BATCH, SOURCE, History
+from kinen.index.schema import CUT
 from kinen.model import Report
 from kinen.text import digest
 
@@ -63,12 +64,13 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     head = past.head()
     refs = sorted(ref for ref in settings.hidden if ref.startswith(("commit:", "file:")))
     mark = Mark(head, past.rules, settings.rules, str(len(settings.hands)), digest(str(refs)))
-    broken = [key for key, state in states.items() if state.reason]
+    broken = [key for key, state in states.items() if state.reason and state.stamp != CUT]
+    cuts = {key: state.reason for key, state in states.items() if state.stamp == CUT}
     if mark == before and not broken:
         return Report()
     if not head:
         history.void()
-        _remember(writer, Mark(), {})
+        _remember(writer, Mark(), {}, {})
         return Report()
     gaps = bool(broken)
     if before.hidden and mark.hidden != before.hidden:
@@ -79,20 +81,25 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     now = all(hand.head == head for hand in tagged) and before == mark._replace(hands=before.hands)
     now = now and not gaps
     grew = bool(before.head) and before == mark._replace(head=before.head) and not gaps
-    added = _step(history, past, before, mark, done) if grew else -1
+    added = _step(history, past, before, mark, cuts, done) if grew else -1
     if added < 0 and now and retag(history, tagged):
         added = 0
-        _remember(writer, mark, {})
+        _remember(writer, mark, {}, cuts)
     elif added < 0:
         added = _read(history, past, "" if gaps else before.head, done) if not now else 0
         _settle(history, head, before.head, lambda: past.tree(head), anew=not grew)
-        _remember(writer, mark, past.notes)
+        _remember(writer, mark, past.notes, cuts | past.cuts)
     notes = (*past.remarks, *(f"{what}: {why}" for what, why in past.notes.items()))
     return Report(added=added, skipped=len(past.notes), notes=notes)
 
 
 def _step(
-    history: History, past: Past, before: Mark, mark: Mark, done: Callable[[int], None]
+    history: History,
+    past: Past,
+    before: Mark,
+    mark: Mark,
+    cuts: dict[str, str],
+    done: Callable[[int], None],
 ) -> int:
     """Take in the few commits that came after the last one, in one transaction; -1 if they are
     many, or git no longer knows that one.
@@ -107,7 +114,7 @@ def _step(
         history.loading.begin()
         added = history.add(found, inside=past.inside, done=done)
         _settle(history, mark.head, before.head, lambda: past.tree(mark.head), anew=False)
-        _remember(history.writer, mark, past.notes)
+        _remember(history.writer, mark, past.notes, cuts | past.cuts)
     return added
 
 
@@ -152,11 +159,18 @@ def _mark(states: dict[str, State]) -> Mark:
     return Mark(states[HEAD].stamp, states[HEAD].digest, *facts)
 
 
-def _remember(writer: Writer, mark: Mark, notes: dict[str, str]) -> None:
+def _remember(writer: Writer, mark: Mark, notes: dict[str, str], cuts: dict[str, str]) -> None:
+    """Write down what was read up to, what could not be read, and of which commits only a part."""
+    known = "SELECT 1 FROM commits WHERE sha = ?"
     rows = [(HEAD, mark.head, mark.rules, "")] if mark.head else []
     rows += [(key, getattr(mark, key), "", "") for key in _FACTS]
     rows += [(what, "", "", why) for what, why in notes.items()]
     with translated(writer.path), writing(writer.db):
+        rows += [
+            (sha, CUT, "", why)
+            for sha, why in cuts.items()
+            if sha not in notes and writer.db.execute(known, (sha,)).fetchone()
+        ]
         writer.count_chunks()
         writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))
         writer.db.executemany(f"INSERT INTO states VALUES ('{SOURCE}', ?, ?, ?, ?)", rows)

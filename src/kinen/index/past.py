@@ -232,8 +232,12 @@ def named(db: sqlite3.Connection, asked: Sequence[str]) -> dict[int, float]:
 
 
 def records(reader: Reader, files: Sequence[int], query: Query) -> dict[int, Record]:
-    """The files that are there and pass a query's filters, as records."""
-    where, values = conditions(query._replace(kinds=(), since="", until="", user="", session=""))
+    """The files that are there and pass a query's filters, as records.
+
+    Files have no chunks, so the words of the query are not looked for in them.
+    """
+    of_commits = query._replace(kinds=(), since="", until="", user="", session="")
+    where, values = conditions(of_commits._replace(required=(), excluded=()))
     marks = ", ".join("?" * len(files))
     rows = reader.db.execute(
         f"SELECT f.id, {RECORD} FROM files f JOIN records r ON r.id = f.record"

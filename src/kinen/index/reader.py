@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.database import integrity, translated
 from kinen.index.filters import conditions, expression
-from kinen.index.schema import SCHEMA, TABLES, TOKENIZE, open_database
+from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
 from kinen.model import Chunk, Counts, Record
 from kinen.text import contains, words
 
@@ -219,6 +219,8 @@ class Reader:
         rows = self.db.execute(
             "SELECT s.key FROM states s JOIN records r ON r.source = s.source AND r.key = s.key"
             " WHERE s.reason != '' AND s.key != ''"
+            " UNION SELECT key FROM states WHERE reason != '' AND stamp = ?",
+            (CUT,),
         )
         return {key for (key,) in rows}
 

@@ -16,6 +16,8 @@ from kinen.storage.sqlite import sqlite3
 SCHEMA = 5
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
+CUT = "cut"
+"""The stamp of a commit of which only a part was read."""
 DAMAGED = 1
 """The application id of a database that was put in place of a damaged one."""
 LATE = {

@@ -323,7 +323,7 @@ def complaint(tool: type[Tool], error: ValidationError) -> str:
 
 def spoken(text: str) -> str:
     """An error's words with tools and parameters in place of commands and options."""
-    text = re.sub(r"`kinen (\w+)[^`]*`", lambda found: _COMMANDS.get(found[1], found[0]), text)
+    text = re.sub(r"`kinen (\w++)[^`]*+`", lambda found: _COMMANDS.get(found[1], found[0]), text)
     return re.sub(
         r"--([a-z]+)-?([a-z]*)", lambda found: "_".join(filter(None, found.groups())), text
     )

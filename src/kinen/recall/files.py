@@ -113,7 +113,21 @@ def search_files(
     said = past.told(db, [one.id for one in best])
     best.sort(key=lambda one: (-one.score, said[one.id]))
     spoken = [(said[one.id], touched.get(one.id, ())) for one in best]
+    votes = [vote for vote in votes if vote.id in commits or _worded(reader, vote.id, query)]
     return Hits(_hits(reader, query, votes, spoken), query, query.mode, notes)
+
+
+def _worded(reader: Reader, file: int, query: Query) -> bool:
+    """Whether a file's path has the quoted phrases of a question, and none of its excluded words.
+
+    For files that no commit speaks of: commits were found by these already.
+    """
+    if not query.required and not query.excluded:
+        return True
+    path = past.path_of(reader.db, file).lower()
+    if not all(phrase.lower() in path for phrase in query.required):
+        return False
+    return not any(word.lower() in path for word in query.excluded)
 
 
 def _shares(scores: Mapping[int, float]) -> dict[int, float]:

@@ -43,11 +43,17 @@ class Message(NamedTuple):
     trailers: tuple[tuple[str, str], ...] = ()
     cites: tuple[tuple[str, str], ...] = ()
     """Commits that it reverts, fixes or refers to, as (what, sha or its beginning)."""
+    cut: str = ""
+    """Why not all of it was read."""
 
 
 def read_message(text: str) -> Message:
     """Take a message apart; whatever is in it is text, never syntax of ours."""
-    text = (text.replace("\r\n", "\n") if "\r" in text else text).strip("\n")[:MESSAGE]
+    text = (text.replace("\r\n", "\n") if "\r" in text else text).strip("\n")
+    cut = ""
+    if len(text) > MESSAGE:
+        cut = f"only the first {MESSAGE:,} of {len(text):,} characters of its message were read"
+        text = text[:MESSAGE]
     subject, _, body = text.partition("\n")
     subject, body = subject.strip(), body.strip("\n")
     if len(subject) > SUBJECT:
@@ -57,12 +63,15 @@ def read_message(text: str) -> Message:
     scope = _tag(head["scope"] or "") if head else ""
     breaking = bool(head and head["bang"])
     if not body:
-        return Message(subject, "", kind, scope, breaking)
+        return Message(subject, "", kind, scope, breaking, cut=cut)
     trailers = tuple(_trailers(body))
-    ops = tuple(_operations(body))[: budget.TAGS] if "ags:" in body or "AGS:" in body else ()
+    ops = tuple(_operations(body)) if "ags:" in body or "AGS:" in body else ()
+    if len(ops) > budget.TAGS:
+        cut = cut or f"only the first {budget.TAGS:,} of {len(ops):,} tags of its message were read"
+        ops = ops[: budget.TAGS]
     breaking = breaking or ("BREAKING" in body and bool(_BREAKING.search(body)))
     cites = tuple(dict.fromkeys(_cites(body, trailers)))
-    return Message(subject, body, kind, scope, breaking, ops, trailers, cites)
+    return Message(subject, body, kind, scope, breaking, ops, trailers, cites, cut)
 
 
 def _trailers(body: str) -> Iterator[tuple[str, str]]:

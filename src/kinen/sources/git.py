@@ -77,6 +77,7 @@ class Log:
         inside = os.path.relpath(os.path.realpath(root), top).replace(os.sep, "/")
         self.prefix = "" if inside == "." else f"{inside}/"
         self.notes: dict[str, str] = {}
+        self.cuts: dict[str, str] = {}
         self.remarks: list[str] = []
         partial = any(key.endswith((".promisor", ".partialclonefilter")) for key in git.settings)
         self._how = SAME if partial else RENAMES
@@ -274,6 +275,8 @@ class Log:
     def _commit(self, raw: Raw) -> Commit:
         sha, parents, author, email, seconds, message, touches = raw
         told = read_message(message)
+        if told.cut:
+            self.cuts[sha] = told.cut
         subject, body = told.subject, told.body
         above = tuple(parents.split(" ")) if parents else ()
         if touches:

@@ -46,6 +46,7 @@ class MaskedPast:
         self._past = past
         self.rules = f"{past.rules}:masked {VERSION}"
         self.notes = past.notes
+        self.cuts = past.cuts
         self.remarks = past.remarks
 
     @property

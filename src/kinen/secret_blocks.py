@@ -1,0 +1,58 @@
+"""Masks blocks of text: `<private>…</private>` and private keys."""
+
+from __future__ import annotations
+
+from kinen.secret_marks import mark_of
+from kinen.secret_shapes import EXPRESSIONS, compiled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Found = dict[str, int]
+
+LONGEST_KEY = 32_768
+"""Characters between the first and the last line of a private key."""
+
+
+def mask_private(text: str, found: Found) -> str:
+    """Masks what stands between `<private>` and its end, or the end of the text.
+
+    A tag in backticks is one that somebody talks about.
+    """
+    pieces: list[str] = []
+    depth = 0
+    end = 0
+    for tag in compiled(EXPRESSIONS["private_tag"]).finditer(text):
+        quoted = text[tag.start() - 1 : tag.start()] == "`" == text[tag.end() : tag.end() + 1]
+        if quoted or tag[0].endswith("/>"):
+            continue
+        if not tag[1]:
+            if not depth:
+                pieces.append(text[end : tag.start()] + mark_of(found, "private"))
+            depth += 1
+        elif depth:
+            depth -= 1
+            end = tag.end()
+    return "".join(pieces) + ("" if depth else text[end:])
+
+
+def mask_keys(text: str, found: Found) -> str:
+    """Masks private keys from their first line to their last, or as far as key text goes."""
+    begins = [match.span() for match in compiled(EXPRESSIONS["key_begin"]).finditer(text)]
+    ends = [match.end() for match in compiled(EXPRESSIONS["key_end"]).finditer(text)]
+    pieces: list[str] = []
+    end = 0
+    last = 0
+    for number, (start, body) in enumerate(begins):
+        if start < end:
+            continue
+        while last < len(ends) and ends[last] <= body:
+            last += 1
+        following = begins[number + 1][0] if number + 1 < len(begins) else len(text)
+        stop = ends[last] if last < len(ends) else len(text) + 1
+        if stop > min(following, body + LONGEST_KEY):
+            run = compiled(EXPRESSIONS["key_text"]).match(text, body, following)
+            stop = run.end() if run else body
+        pieces.append(text[end:start])
+        pieces.append(mark_of(found, "private_key"))
+        end = stop
+    return "".join(pieces) + text[end:]

@@ -1,0 +1,175 @@
+"""Every regular expression of the package takes time in proportion to its text.
+
+They are found, not listed, so that a new one cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+import kinen
+from worst_cases import cost, pumps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE = Path(kinen.__file__).parent
+AT_ONE_PLACE = {"match", "fullmatch"}
+METHODS = {*AT_ONE_PLACE, "compile", "search", "findall", "finditer", "split", "sub", "subn"}
+BOUNDED = {
+    "kinen.extract.html._CHARSET": "sees the first 4,096 bytes of a file",
+    "kinen.sources.sessions._MACHINE": "sees messages of at most 10,000 characters",
+}
+"""Expressions that are slow for long texts, and why none reaches them."""
+COMPOSED = {
+    ("mcp/tool.py", "re.split"): "one of two separators, below",
+    ("recall/relevance.py", "re.compile"): "an escaped name between two looks around it",
+    ("render/__init__.py", "re.sub"): "escaped words of a question, as alternatives",
+    ("secret_shapes.py", "re.compile"): "tests/test_linear_time.py has all that it is given",
+    ("sources/chunks.py", "re.finditer"): "a run of a fixed length",
+    ("sources/frontmatter.py", "re.split"): "a comma, or a comma and white space",
+    ("sources/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
+    ("sources/globs.py", "re.compile"): "a glob: tests/sources/test_ignore.py has its worst cases",
+    ("sources/ignore.py", "re.compile"): "globs, as alternatives",
+    ("sources/yamltext.py", "re.sub"): "an indent of a fixed length",
+    ("text.py", "re.findall"): "one set of characters",
+}
+"""Calls whose expression is put together when they run, and why it is harmless."""
+GROWTH = 2.6
+"""What twice the text may cost at most, in times: measurements of milliseconds vary."""
+MEASURABLE = 0.005
+"""Seconds of CPU from which a ratio means something."""
+LONGEST = 1 << 12
+"""A quadratic expression takes several times as long for a text of this length."""
+
+
+class Expression(NamedTuple):
+    name: str
+    pattern: re.Pattern[Any]
+    at_one_place: bool
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for module in pkgutil.walk_packages(kinen.__path__, "kinen."):
+        if not module.name.endswith("__main__"):
+            path = SOURCE.joinpath(*module.name.split(".")[1:])
+            yield module.name, path / "__init__.py" if module.ispkg else path.with_suffix(".py")
+
+
+def patterns(value: object, depth: int = 3) -> Iterator[re.Pattern[Any]]:
+    """Compiled expressions in a value, also within collections."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif depth and isinstance(value, dict):
+        for item in (*value.keys(), *value.values()):
+            yield from patterns(item, depth - 1)
+    elif depth and isinstance(value, (tuple, list, set, frozenset)):
+        for item in value:
+            yield from patterns(item, depth - 1)
+
+
+def compiled_expressions() -> Iterator[Expression]:
+    """Expressions in the globals of all modules."""
+    uses: dict[str, set[str]] = {}
+    for _, path in modules():
+        for name, method in re.findall(r"\b(\w++)\.(\w++)", path.read_text(encoding="utf-8")):
+            uses.setdefault(name, set()).add(method)
+    for module_name, _ in modules():
+        for name, value in vars(importlib.import_module(module_name)).items():
+            for pattern in patterns(value):
+                methods = uses.get(name, set())
+                alone = isinstance(value, re.Pattern) and bool(methods)
+                alone = alone and methods <= AT_ONE_PLACE
+                yield Expression(f"{module_name}.{name}", pattern, alone)
+
+
+def calls(path: Path) -> Iterator[tuple[ast.Call, str]]:
+    """Calls of the functions of `re` inside functions of a module, with the function's name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        for call in ast.walk(node):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            owner = call.func.value
+            if isinstance(owner, ast.Name) and owner.id == "re" and call.func.attr in METHODS:
+                yield call, call.func.attr
+
+
+def literal_expressions() -> Iterator[Expression]:
+    """Expressions that are written where they are used."""
+    for module_name, path in modules():
+        for call, method in calls(path):
+            if isinstance(call.args[0], ast.Constant):
+                pattern = re.compile(call.args[0].value)
+                yield Expression(f"{module_name}:re.{method}", pattern, method in AT_ONE_PLACE)
+
+
+def every_expression() -> list[Expression]:
+    known = {}
+    for expression in (*compiled_expressions(), *literal_expressions()):
+        key = (expression.pattern.pattern, expression.pattern.flags)
+        other = known.get(key)
+        if other is None or (other.at_one_place and not expression.at_one_place):
+            known[key] = expression
+    return sorted(known.values(), key=lambda expression: expression.name)
+
+
+EXPRESSIONS = every_expression()
+
+
+def growth(expression: Expression, pump: Any) -> float:
+    """What twice the text costs, in times; 0 if the longest costs next to nothing."""
+    pattern = expression.pattern
+
+    def work(text: str) -> None:
+        whole = text.encode() if isinstance(pattern.pattern, bytes) else text
+        if expression.at_one_place:
+            pattern.match(whole)
+            pattern.fullmatch(whole)
+        else:
+            for _ in pattern.finditer(whole):
+                pass
+
+    size = 256
+    while size < LONGEST and cost(work, pump(size), 1) < MEASURABLE:
+        size *= 2
+    if cost(work, pump(size), 1) < MEASURABLE:
+        return 0.0
+    ratio = float("inf")
+    for _ in range(8):  # other processes disturb some measurements, and hardly all
+        ratio = min(ratio, cost(work, pump(2 * size), 2) / max(cost(work, pump(size), 2), 1e-9))
+        if ratio <= GROWTH:
+            break
+    return ratio
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS, ids=lambda expression: expression.name)
+def test_an_expression_is_linear_in_its_own_worst_cases(expression: Expression) -> None:
+    if expression.name in BOUNDED:
+        pytest.skip(BOUNDED[expression.name])
+    source = expression.pattern.pattern
+    text = source.decode("latin-1") if isinstance(source, bytes) else source
+    for pump in pumps(text, expression.pattern.flags & ~re.UNICODE):
+        assert growth(expression, pump) <= GROWTH, repr(pump(80))
+
+
+def test_an_expression_that_is_put_together_at_run_time_is_accounted_for() -> None:
+    composed = {
+        (str(path.relative_to(SOURCE).as_posix()), f"re.{method}")
+        for _, path in modules()
+        for call, method in calls(path)
+        if not isinstance(call.args[0], ast.Constant)
+    }
+    assert composed == set(COMPOSED)
+
+
+def test_what_bounds_slow_expressions_is_about_expressions_that_exist() -> None:
+    assert {expression.name for expression in EXPRESSIONS} >= set(BOUNDED)
