@@ -25,7 +25,6 @@ AT_ONE_PLACE = {"match", "fullmatch"}
 METHODS = {*AT_ONE_PLACE, "compile", "search", "findall", "finditer", "split", "sub", "subn"}
 BOUNDED = {
     "kinen.extract.html._CHARSET": "sees the first 4,096 bytes of a file",
-    "kinen.sources.sessions._MACHINE": "sees messages of at most 10,000 characters",
 }
 """Expressions that are slow for long texts, and why none reaches them."""
 COMPOSED = {
@@ -75,16 +74,23 @@ def patterns(value: object, depth: int = 3) -> Iterator[re.Pattern[Any]]:
             yield from patterns(item, depth - 1)
 
 
+def methods_by_name(text: str) -> dict[str, set[str]]:
+    """The attributes of each name that a program uses: `_WORD.match` gives `match` for `_WORD`."""
+    methods: dict[str, set[str]] = {}
+    for name, method in re.findall(r"\b(\w++)\.(\w++)", text):
+        methods.setdefault(name, set()).add(method)
+    return methods
+
+
 def compiled_expressions() -> Iterator[Expression]:
     """Expressions in the globals of all modules."""
-    uses: dict[str, set[str]] = {}
-    for _, path in modules():
-        for name, method in re.findall(r"\b(\w++)\.(\w++)", path.read_text(encoding="utf-8")):
-            uses.setdefault(name, set()).add(method)
-    for module_name, _ in modules():
+    texts = {name: path.read_text(encoding="utf-8") for name, path in modules()}
+    everywhere = methods_by_name("\n".join(texts.values()))
+    for module_name, text in texts.items():
+        here = methods_by_name(text)
         for name, value in vars(importlib.import_module(module_name)).items():
             for pattern in patterns(value):
-                methods = uses.get(name, set())
+                methods = (here if name.startswith("_") else everywhere).get(name, set())
                 alone = isinstance(value, re.Pattern) and bool(methods)
                 alone = alone and methods <= AT_ONE_PLACE
                 yield Expression(f"{module_name}.{name}", pattern, alone)
