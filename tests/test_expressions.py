@@ -28,6 +28,7 @@ BOUNDED = {
 }
 """Expressions that are slow for long texts, and why none reaches them."""
 COMPOSED = {
+    ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("mcp/tool.py", "re.split"): "one of two separators, below",
     ("recall/relevance.py", "re.compile"): "an escaped name between two looks around it",
     ("render/__init__.py", "re.sub"): "escaped words of a question, as alternatives",

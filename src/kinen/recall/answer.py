@@ -21,8 +21,8 @@ SHARED = 0.5
 NEAR = 0.5
 """The likeness in meaning from which on it may, whatever its words."""
 _REF = re.compile(
-    r"[ \t]*\[((?:observation|summary|memory|capsule|pin|note|round|artifact|checkpoint|plan"
-    r"|resource|file|commit):[^\[\]\n]{1,400})\]"
+    r"(?<![ \t])[ \t]*+\[((?:observation|summary|memory|capsule|pin|note|round|artifact|checkpoint"
+    r"|plan|resource|file|commit):[^\[\]\n]{1,400})\]"
 )
 
 
