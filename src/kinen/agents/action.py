@@ -70,7 +70,7 @@ def tell(injection: ledger.Injection, context: Context, known: Tip, name: str) -
     from kinen.text import estimate
 
     ref, text = known
-    if ref in context.refs or any(text in told for told in context.texts):
+    if context.has(ref, text):
         return
     injection.subject = name[:200]
     source, _, id_ = ref.partition(":")

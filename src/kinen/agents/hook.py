@@ -141,7 +141,7 @@ def _start(session: Session) -> str:
     plan = _news(context, plan)
     pins = [pin for pin in pins if pin[0] not in context.refs]
     last = last if last and last[0] not in context.refs else None
-    memories = [memory for memory in memories if memory[0] not in context.refs][:MEMORIES]
+    memories = [memory for memory in memories if not context.has(memory[0], memory[1])][:MEMORIES]
     text = brief(plan, pins, last, memories, session.budget, known)
     entries = [*pins, *([last] if last else []), *memories]
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])

@@ -44,6 +44,10 @@ class Context:
             return
         self.refs, self.texts = found
 
+    def has(self, ref: str, text: str) -> bool:
+        """Whether the session was told an entry, by itself or in the words of another."""
+        return ref in self.refs or any(text in told for told in self.texts)
+
     def forget(self) -> None:
         """Note that the context is lost, as by a compaction."""
         if self.database is None or not self._session.id:

@@ -37,6 +37,7 @@ SPAN = re.compile(r"\d[\d,]* observations?(?:, \d{4}-|$)")
 LABEL = re.compile(
     r"\*\*(Intent|Outcome|Next|State|Earlier|Decided|Learned|Unresolved|Files|Commands)\*\*:? ?"
 )
+_BULLET = re.compile(r"^\s*(?:(?:[-*+•]|\d{1,2}[.)])\s+)?")
 _MORE = 9
 """Tokens of `and 100,000 more`."""
 
@@ -148,7 +149,8 @@ def _results(account: Account) -> Section:
     each = RESULTS // max(1, min(len(turns), EARLIER))
     for turn in turns:
         quote = turn.closings[0]
-        result = " ".join(condensed(quote.text, each).split())
+        parts = condensed(quote.text, each).splitlines()
+        result = "; ".join(_BULLET.sub("", part, count=1).rstrip(":") for part in parts)
         if _is_new(result, told):
             lines.append(Line(result, (quote.source,)))
             told |= set(terms(result))
