@@ -55,7 +55,7 @@ OPTIONS = (
 )
 PLAIN = (
     *("types", "agent", "author", "repo", "session", "tags", "paths", "since", "until"),
-    *("limit", "context", "min_score", "exact"),
+    *("limit", "context", "min_score"),
 )
 """Options that are the query's own."""
 
@@ -116,7 +116,8 @@ def asked(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | No
     looks = {name: bool(options[name]) for name in ("files", "explain")} | {
         "colour": coloured(sys.stdout)
     }
-    words |= {"query": text, "mode": mode_of(options)} | ({} if options["as_json"] else looks)
+    words |= {"query": text, "mode": mode_of(options), "exact": bool(options["exact"])}
+    words |= {} if options["as_json"] else looks
     space = options["spaces"][0] if options["spaces"] else ""
     return answered("POST /v1/search", words, space, as_json=options["as_json"])
 
@@ -161,6 +162,7 @@ def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
         kinds=options["events"],
         near=[memory.current_name(path) for path in options["near"]],
         **{name: options[name] for name in PLAIN},
+        exact=bool(options["exact"]),
     )
 
 
