@@ -313,3 +313,30 @@ def test_nothing_of_what_was_redacted_or_forgotten_is_told(
     assert SECRET not in evidence
     kept = [one for one in mixed if not (one.redacted or one.forgotten_at)]
     assert (text, evidence) == summarize(CAPSULE, kept)
+
+
+def test_tests_are_told_by_what_runs_them_and_how_they_ended() -> None:
+    told = summary(
+        ran(
+            "export PATH=/opt/bin:$PATH && cargo test",
+            0,
+            "running 9 tests\ntest result: ok. 9 passed",
+        ),
+        ran('gh pr create --body "all cargo test runs pass"', 0, "https://example.org/pull/1"),
+    )
+    assert "tests ✓ `cargo test`: test result: ok. 9 passed" in told
+
+
+def test_what_came_of_each_request_is_told_those_with_changes_first() -> None:
+    told = summary(
+        said("user", "add a cache"),
+        edited("src/cache.py"),
+        said("assistant", "Added:\n- a cache of 100 entries in `src/cache.py`\n- its tests"),
+        said("user", "what is a ring buffer?"),
+        said("assistant", "A ring buffer overwrites its oldest entry when it is full."),
+        said("user", "rename it"),
+        said("assistant", "The cache is called `Recent` now."),
+    )
+    earlier = told.partition("**Earlier**\n")[2].splitlines()
+    assert earlier[0] == "- Added: a cache of 100 entries in `src/cache.py`; its tests"
+    assert earlier[1] == "- A ring buffer overwrites its oldest entry when it is full."

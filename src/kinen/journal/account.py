@@ -279,7 +279,8 @@ def _take_run(account: Account, event: Observation, source: Source) -> None:
     if key in account.runs or len(account.runs) < TRACKED:
         account.runs[key] = run
     if events.is_test(event):
-        account.tests = replace(run, result=events.test_result(event))
+        name = excerpt(events.test_command(event), LONGEST)
+        account.tests = replace(run, command=name, result=events.test_result(event))
     names = events.programs(line)
     if not failed and "git commit" in names:
         account.commits.append(Quote(commit_subject(event, line), source))

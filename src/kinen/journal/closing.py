@@ -43,7 +43,7 @@ _OPEN = re.compile(
     r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
     r"|left to do|to-?do\b|follow[- ]?ups?|pending|outstanding|deferred|out of scope"
     r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you|waiting (?:for|on)"
-    r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:review|you))"
+    r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b)"
     rf"|{_OFFER}",
     re.IGNORECASE,
 )

@@ -102,6 +102,13 @@ def is_test(event: Observation) -> bool:
     return bool(_TESTS.search(line))
 
 
+def test_command(event: Observation) -> str:
+    """The part of a command line that runs tests, without what prepares it."""
+    line = command(event)
+    parts = (part.strip() for part in _CHAIN.split(line[:2000]))
+    return next((part for part in parts if _TESTS.search(part)), line)
+
+
 def looks_around(event: Observation) -> bool:
     """Is it a command that only reads, or a use of a tool that was merely refused?"""
     line = command(event)

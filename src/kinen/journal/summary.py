@@ -149,12 +149,20 @@ def _results(account: Account) -> Section:
     each = RESULTS // max(1, min(len(turns), EARLIER))
     for turn in turns:
         quote = turn.closings[0]
-        parts = condensed(quote.text, each).splitlines()
-        result = "; ".join(_BULLET.sub("", part, count=1).rstrip(":") for part in parts)
+        result = _on_one_line(condensed(quote.text, each))
         if _is_new(result, told):
             lines.append(Line(result, (quote.source,)))
             told |= set(terms(result))
     return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
+
+
+def _on_one_line(text: str) -> str:
+    """The lines of a message behind each other, without their bullets."""
+    joined = ""
+    for line in text.splitlines():
+        between = " " if joined.endswith((":", ".", "!")) else "; "
+        joined += (between if joined else "") + _BULLET.sub("", line, count=1)
+    return joined.rstrip(":")
 
 
 def _is_new(text: str, told: set[str]) -> bool:
