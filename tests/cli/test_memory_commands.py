@@ -572,3 +572,15 @@ def test_mistakes_are_one_line(ask: Ask, tmp_path: Path) -> None:
     for words in (("checkpoint", "x"), ("recall", "--distill", "x"), ("context",), ("standup",)):
         assert refused(ask(*words, cwd=bare)), words
     assert not list(bare.iterdir())
+
+
+def test_a_question_about_something_else_is_not_answered(space: Path, ask: Ask) -> None:
+    for n in range(120):
+        text = (
+            f"# Note {n}\n\nThe parcel service number {n} prints labels and sorts them by weight.\n"
+        )
+        (space / f"note{n}.md").write_text(text)
+    assert "by weight" in ask("recall", "how are parcel labels sorted").out
+    other = ask("recall", "which opera number did Mozart compose")
+    assert "## Related" not in other.out
+    assert "nothing is known about this: no entry has" in other.out + other.err

@@ -14,8 +14,9 @@ from kinen.memory.tracing import Tracing
 from kinen.model import Hits, Query
 from kinen.question import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
+from kinen.recall.floor import UNKNOWN, is_known, unknown_note
 from kinen.route import inside
-from kinen.text import iso, now
+from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +51,6 @@ LATELY = ("summary", "checkpoint", "commit", "round", "memory")
 EDITED = ("note", "artifact", "resource")
 """Kinds of files that are shown then if they were edited since the last session."""
 MOST_EDITED = 3
-UNKNOWN = "nothing is known about this"
 
 
 class Found(NamedTuple):
@@ -80,7 +80,7 @@ class Recalling(Tracing):
         room = budget - given.tokens
         if not distiller:
             items, omitted = self._items(asked, found.hits, room, full=full)
-            if asked.text.strip() and not found.hits:
+            if asked.text.strip() and not found.hits and UNKNOWN not in " ".join(notes):
                 notes = (*notes, UNKNOWN)
             return tiers.tiers(asked.text, budget, found.always, items, notes, omitted)
         room = min(self.config.distill.budget, room - LEAST // 4)
@@ -186,13 +186,22 @@ class Recalling(Tracing):
         """What a search finds, with the summaries that it left out where an outcome is asked."""
         from kinen.recall.candidates import asks_outcome
 
-        hits = self.search(query)
-        if query.kinds or not asks_outcome(query.text):
+        hits = self._above_floor(self.search(query))
+        if query.kinds or not hits or not asks_outcome(query.text):
             return hits
         known = {hit.record.ref for hit in hits}
         summaries = self.search(query._replace(kinds=("summary",), limit=SUMMARIES))
         more = tuple(hit for hit in summaries if hit.record.ref not in known)
         return Hits((*hits, *more), query, hits.mode, hits.notes)
+
+    def _above_floor(self, hits: Hits) -> Hits:
+        """The hits, or none and a remark where they have nothing to do with the question."""
+        if not hits or any(note.startswith("corrected") for note in hits.notes):
+            return hits
+        counts = self._reader.document_counts(terms(hits.query.text))
+        if is_known(counts, hits, self._reader.chunk_count()):
+            return hits
+        return Hits((), hits.query, hits.mode, (*hits.notes, unknown_note(counts)))
 
     def _is_shown(self, hit: Hit, *, drawn: bool) -> bool:
         """Whether a hit may stand in a recall: pins have their own place."""

@@ -1,0 +1,46 @@
+"""Whether anything is known about a question."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen.model import Chunk, Hit, Record, Vote
+from kinen.recall.floor import LEAST_CHUNKS, is_known, unknown_note
+
+COUNTS = st.dictionaries(st.text(min_size=1), st.integers(0, 3), max_size=8)
+
+
+def near(cosine: float) -> list[Hit]:
+    record = Record("note:a.md", "note", "a")
+    return [Hit(record, Chunk("note:a.md", 0, "text"), 0.5, (Vote("semantic", 1, cosine, 0.5),))]
+
+
+@pytest.mark.parametrize(
+    ("counts", "hits", "known"),
+    [
+        ({"capital": 0, "france": 0}, near(0.18), False),
+        ({"decide": 4, "kafka": 0, "consumer": 2, "groups": 1}, near(0.15), False),
+        ({"stickers": 0, "nothing": 0}, near(0.41), True),  # by meaning
+        ({"gqc-7": 3, "state": 9}, near(0.12), True),  # every word is there
+        ({"capital": 0, "france": 0, "train": 1}, [], False),  # without vectors
+        ({"capital": 0, "server": 7}, [], True),
+    ],
+)
+def test_what_is_known(counts: dict[str, int], hits: list[Hit], known: bool) -> None:
+    assert is_known(counts, hits, LEAST_CHUNKS) is known
+
+
+@given(COUNTS, st.integers(0, LEAST_CHUNKS - 1))
+def test_in_a_small_space_whatever_there_is_may_be_meant(
+    counts: dict[str, int], chunks: int
+) -> None:
+    assert is_known(counts, near(0.0), chunks)
+
+
+@given(COUNTS)
+def test_the_remark_names_words_that_are_nowhere(counts: dict[str, int]) -> None:
+    note = unknown_note(counts)
+    assert note.startswith("nothing is known about this")
+    assert ("no entry has" in note) is any(not count for count in counts.values())
