@@ -16,7 +16,7 @@ import pytest
 from served import TOKEN, Raw, application, client, serving, tcp_door, unix_door
 
 from kinen import wire
-from kinen.daemon.events import Hub
+from kinen.daemon.events import LISTENERS, Hub
 from kinen.httpserver import Limits
 
 if TYPE_CHECKING:
@@ -110,6 +110,17 @@ def test_the_port_answers_while_the_socket_is_flooded(space: Path, home: Path) -
             assert served.over_socket() == 200
 
 
+def is_listening(raw: socket.socket) -> bool:
+    """Whether a listener is served; others are refused, or end because somebody was quicker."""
+    answer = b""
+    while b"listening" not in answer and b" 503 " not in answer:
+        piece = raw.recv(4096)
+        if not piece:
+            break
+        answer += piece
+    return b"listening" in answer
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
 def test_listeners_are_limited_and_lock_nobody_out(space: Path, home: Path) -> None:
     with serve(space, home, 1024) as served:
@@ -120,9 +131,8 @@ def test_listeners_are_limited_and_lock_nobody_out(space: Path, home: Path) -> N
             return raw.say(asked, SHOWN % served.token, b"\r\n").socket
 
         with flood(listen, 200) as listeners:
-            first = [one.recv(4096)[9:12] for one in listeners]
-            assert b"503" in first
-            assert 0 < first.count(b"200") < 100
+            listening = [is_listening(one) for one in listeners]
+            assert 0 < sum(listening) <= LISTENERS
             assert served.over_tcp() == b"200"
             assert served.over_socket() == 200
 

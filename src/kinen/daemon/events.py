@@ -71,9 +71,9 @@ class Hub:
     async def subscribe(self, after: int = -1, heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
         """Events from now on, or after one that was read before, as they go over the wire."""
         own = (asyncio.get_running_loop(), asyncio.Event())
-        if self.full:  # others were accepted since it was asked
-            return
         with self._lock:
+            if len(self._bells) >= self._most:  # others were accepted since it was asked
+                return
             last = after if 0 <= after <= self._last else self._last
             self._bells.add(own)
         try:

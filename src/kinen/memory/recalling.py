@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kinen.recall.candidates import Candidate
     from kinen.recall.prompts import Related
 
-__all__ = ["Recalling", "compact", "cut", "recall_spaces", "whole_size"]
+__all__ = ["UNKNOWN", "Recalling", "compact", "cut", "recall_spaces", "whole_size"]
 
 TOLD, ASIDE = 160, 40
 """Tokens of what was said and what stands around it, as a digest reads them."""

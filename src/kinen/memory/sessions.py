@@ -56,7 +56,7 @@ class Sessions(Around):
         if not agent:
             folders = ((folder.started, folder) for folder in self.sessions())
             found += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
-        found.sort(key=lambda entry: entry[0], reverse=True)
+        found.sort(key=_newest_last, reverse=True)
         overviews: list[SessionOverview] = []
         for _, entry in found:
             if limit and len(overviews) == limit:
@@ -117,7 +117,7 @@ class Sessions(Around):
             (iso(capsule.opened_at / 1000), capsule) for capsule in self._session_capsules()
         ]
         candidates += [(folder.started, folder) for folder in self.sessions()]
-        candidates.sort(key=lambda entry: entry[0], reverse=True)
+        candidates.sort(key=_newest_last, reverse=True)
         for _, entry in candidates:
             if self._overview(entry) is not None:
                 return entry
@@ -252,3 +252,9 @@ def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
         if line:
             return excerpt(line, TITLE)
     return excerpt(headline(capsule.intent), TITLE)
+
+
+def _newest_last(entry: tuple[str, Capsule | Session]) -> tuple[str, str]:
+    """By time; those of one second by their names."""
+    at, session = entry
+    return at, session.id if isinstance(session, Capsule) else session.path
