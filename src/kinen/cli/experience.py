@@ -85,6 +85,7 @@ def how(
     elif invocations:
         print(invocations_text(invocations, colours()))
     else:
-        other = "without --failed" if failed else "with --failed, those that did not work"
-        note(f"{NOT_USED}; try it {other}")
+        other = "worked" if failed else "did not work"
+        option = "without --failed" if failed else "with --failed"
+        note(f"{NOT_USED}; {option} it lists invocations that {other}")
     return FOUND if invocations else NOTHING

@@ -6,7 +6,7 @@ import click
 
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours
+from kinen.cli.run import FOUND, NOTHING, colours, note
 from kinen.vocabulary import MEMORY_TYPES
 
 DISTILLERS = ("configured", "auto", "claude", "gemini", "ollama", "openai", "extract")
@@ -34,6 +34,8 @@ def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) 
         print(render.to_json({"memories": listed}))
     else:
         print("\n".join(learned_text(one, colours()) for one in found), end="\n" if found else "")
+        if not (found or type_ or forgotten):
+            note("no memories yet: `kinen consolidate` draws them from sessions and decisions")
     return FOUND if found else NOTHING
 
 
