@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen import Memory
 from kinen.agents import action
 from kinen.errors import KinenError
-from kinen.injected import own_words
 from kinen.journal import ledger
+from kinen.privacy.injected import own_words
 from kinen.recall.prompts import asks_something
 from record import save
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinen.brief import brief
-from kinen.injected import asks_kinen, marked, own_words, without_blocks, without_injected
+from kinen.privacy.injected import asks_kinen, marked, own_words, without_blocks, without_injected
 from kinen.sources.deeds import Use, deed
 
 

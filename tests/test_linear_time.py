@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kinen import secret_names, secret_shapes
 from kinen.agents import hooks
 from kinen.consolidation import compactions, conversations, decisions, findings, kinds, wording
-from kinen.injected import asks_kinen, marked, own_words, without_reminders
-from kinen.masking import mask
+from kinen.privacy import names, shapes
+from kinen.privacy.injected import asks_kinen, marked, own_words, without_reminders
+from kinen.privacy.masking import mask
 from kinen.recall import relevance
 from kinen.sources import goldfish
 from worst_cases import GROWTH, growth, pumps, times_dearer
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXPRESSIONS = {
-    *(row[2] for row in (*secret_shapes.TOKENS, *secret_shapes.PHRASES)),
-    *(row[1] for row in secret_shapes.COMMANDS),
-    *secret_shapes.EXPRESSIONS.values(),
-    *secret_names.EXPRESSIONS,
+    *(row[2] for row in (*shapes.TOKENS, *shapes.PHRASES)),
+    *(row[1] for row in shapes.COMMANDS),
+    *shapes.EXPRESSIONS.values(),
+    *names.EXPRESSIONS,
 }
 SEARCHED = EXPRESSIONS - {
     # These are matched at one place each, or only see short values.
-    secret_shapes.EXPRESSIONS["key_text"],
-    secret_shapes.EXPRESSIONS["arguments"],
-    secret_shapes.EXPRESSIONS["continued"],
-    *(secret_names.BARE, secret_names.LOOSE),
-    *(secret_names.PLACEHOLDER, secret_names.CODE, secret_names.NAMES_OF_CODE),
-    secret_names.LAST_HUMP,
+    shapes.EXPRESSIONS["key_text"],
+    shapes.EXPRESSIONS["arguments"],
+    shapes.EXPRESSIONS["continued"],
+    *(names.BARE, names.LOOSE),
+    *(names.PLACEHOLDER, names.CODE, names.NAMES_OF_CODE),
+    names.LAST_HUMP,
 }
 NAMES = ("password", "pwd", "token", "api_key", "contraseña", "mot de passe")
 USES = (
@@ -187,7 +187,7 @@ def test_every_expression_that_masking_compiles_is_in_a_table() -> None:
             mask(repeated(use.format(name, name, name))(2_000))
     for text in TEXTS:
         mask(repeated(text)(2_000))
-    assert set(secret_shapes._patterns) <= EXPRESSIONS
+    assert set(shapes._patterns) <= EXPRESSIONS
 
 
 @pytest.mark.parametrize("use", USES)
@@ -201,7 +201,7 @@ def test_masking_is_linear_in_what_its_scanners_look_for(text: str) -> None:
     assert growth(mask, repeated(text)) <= GROWTH
 
 
-@pytest.mark.parametrize("row", secret_shapes.TOKENS, ids=lambda row: row[1][0])
+@pytest.mark.parametrize("row", shapes.TOKENS, ids=lambda row: row[1][0])
 def test_masking_is_linear_in_the_words_of_tokens(row: tuple[str, tuple[str, ...], str]) -> None:
     for text in (row[1][0], f"{row[1][0]} ", f"!{row[1][0]}" + "a1B2c3D4" * 4):
         assert growth(mask, repeated(text)) <= GROWTH, text

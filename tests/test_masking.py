@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import secrets_corpus as corpus
-from kinen.masking import evidence, lower, mask, mask_values
+from kinen.privacy.masking import evidence, lower, mask, mask_values
 from secrets_corpus import BASE64, HEX, SETTINGS, UPPER, Secret
 from secrets_corpus import token as made
 
@@ -180,7 +180,7 @@ def test_text_without_a_secret_loads_nothing() -> None:
     source = Path(__file__).parents[1] / "src"
     program = (
         f"import sys; sys.path.insert(0, {str(source)!r})\n"
-        "from kinen.masking import mask\n"
+        "from kinen.privacy.masking import mask\n"
         "mask('$ pytest -q\\n12 passed in 0.3 s: see docs/api.md and src/app.py')\n"
         "print([name for name in ('re', 'typing', 'json', 'enum') if name in sys.modules])\n"
     )

@@ -156,7 +156,7 @@ def test_an_event_that_cannot_be_read_is_kept_as_its_texts(
 def test_what_cannot_be_masked_is_kept_as_a_remark_only(
     space: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kinen import entrance
+    from kinen.privacy import entrance
 
     def broken(text: str) -> Any:
         raise RecursionError(text)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 
 from kinen import route
-from kinen.entrance import plain
 from kinen.errors import Excluded, QueryError
 from kinen.journal import append
+from kinen.privacy.entrance import plain
 from kinen.vocabulary import EVENTS
 
 TYPE_CHECKING = False

@@ -155,7 +155,7 @@ def _stored(name: str) -> str:
     """A name as the journal has it, where those that look like secrets are masked."""
     if not name:
         return ""
-    from kinen import entrance  # most searches filter by no name
+    from kinen.privacy import entrance  # most searches filter by no name
 
     return entrance.name(name)
 

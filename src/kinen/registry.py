@@ -195,7 +195,7 @@ def named(book: Table, name: str) -> str:
 
 def unique_name(book: Table, wanted: str, key: str) -> str:
     """The wanted name as one that can be typed, with a number where it is taken already."""
-    from kinen import entrance
+    from kinen.privacy import entrance
 
     wanted = entrance.name(wanted)
     signs = ("-" if sign in '/\\,"' or not sign.isprintable() else sign for sign in wanted)

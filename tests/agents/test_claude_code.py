@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kinen import brief as briefs
 from kinen.agents.claude_code import MAKERS, Event, Sieve, event, summary
-from kinen.injected import asks_kinen
+from kinen.privacy.injected import asks_kinen
 from kinen.text import estimate
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 

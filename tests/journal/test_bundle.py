@@ -13,7 +13,7 @@ from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.bundle import Filter, export, load
-from kinen.masking import VERSION
+from kinen.privacy.masking import VERSION
 from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ import mcp_types as types
 import pytest
 
 import kinen.cli
-from kinen.injected import without_injected
 from kinen.mcp.run import by_folder
 from kinen.mcp.server import ASK, DATA, TELL, TOOLS, create_server
 from kinen.memory import Memory
+from kinen.privacy.injected import without_injected
 from kinen.text import estimate
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 from mcp import Client

@@ -19,7 +19,7 @@ from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.bundle import Filter, export, load
-from kinen.masking import mask
+from kinen.privacy.masking import mask
 from kinen.vocabulary import CAPSULE_TYPES, EVENTS, REDACTED
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from kinen.consolidation.conversations import from_session
 from kinen.consolidation.failures import from_events
 from kinen.consolidation.findings import from_checkpoint, from_commit
 from kinen.entries import Checkpoint, Finding, Observation, Summary
-from kinen.injected import without_injected
+from kinen.privacy.injected import without_injected
 from kinen.sources.rounds import from_round
 from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 

@@ -5,8 +5,8 @@ Kinds, content and provenance are Kindling's; an edit is kept with what it chang
 
 from __future__ import annotations
 
-from kinen.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
-from kinen.masking import mask
+from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
+from kinen.privacy.masking import mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Light on purpose: `json` itself would cost a hook as much as all the rest.
 
 from __future__ import annotations
 
-from kinen.entrance import plain, plain_values, suspicious
+from kinen.privacy.entrance import plain, plain_values, suspicious
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

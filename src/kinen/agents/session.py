@@ -9,7 +9,7 @@ from kinen import route
 from kinen.agents import claude_code
 from kinen.agents.claude_code import Sieve, text_of
 from kinen.agents.payload import CUT
-from kinen.entrance import name
+from kinen.privacy.entrance import name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from kinen.consolidation.kinds import classify
 from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound, standalone
 from kinen.entries import Finding
-from kinen.injected import own_words, without_reminders
 from kinen.journal import events
+from kinen.privacy.injected import own_words, without_reminders
 from kinen.recall.claims import claim, overlap
 from kinen.text import excerpt, iso, terms
 

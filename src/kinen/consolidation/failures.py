@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.entries import Finding
-from kinen.injected import asks_kinen, is_kinen_tool
 from kinen.journal import events
 from kinen.markdown.sentences import told
+from kinen.privacy.injected import asks_kinen, is_kinen_tool
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:

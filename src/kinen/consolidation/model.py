@@ -12,12 +12,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kinen import entrance
 from kinen.consolidation.conversations import from_session, read_messages, speaking_roles
 from kinen.consolidation.kinds import classify
 from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound
 from kinen.entries import Finding
+from kinen.privacy import entrance
 from kinen.recall.claims import claim, stem
 from kinen.recall.models import MODELS, ask
 from kinen.recall.process import Failed

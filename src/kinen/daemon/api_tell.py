@@ -15,9 +15,9 @@ from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, mill
 from kinen.daemon.guard import Refused
 from kinen.entries import Scope
 from kinen.errors import Busy, QueryError, StoreError
-from kinen.injected import without_injected
 from kinen.memory import Memory
 from kinen.memory.spaces import JOURNAL
+from kinen.privacy.injected import without_injected
 from kinen.render.entries import entry_json, loaded_json
 
 router = Routes()

@@ -9,7 +9,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from kinen import __version__, entrance
+from kinen import __version__
+from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.text import iso
 

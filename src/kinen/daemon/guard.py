@@ -11,7 +11,8 @@ import hmac
 import logging
 from typing import TYPE_CHECKING, Any
 
-from kinen import entrance, render
+from kinen import render
+from kinen.privacy import entrance
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping

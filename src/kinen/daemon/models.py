@@ -13,8 +13,8 @@ from pydantic import (
     model_validator,
 )
 
-from kinen.entrance import plain_values
 from kinen.model import MODES
+from kinen.privacy.entrance import plain_values
 from kinen.vocabulary import CAPSULE_TYPES, EVENTS
 
 LATEST = 253_402_300_800_000

@@ -15,7 +15,7 @@ import time
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
-from kinen import __version__, config, entrance, loopback, wire
+from kinen import __version__, config, loopback, wire
 from kinen import space as spaces
 from kinen.characters import visible, visible_line
 from kinen.daemon.control import outdated
@@ -23,6 +23,7 @@ from kinen.daemon.diary import Diary
 from kinen.daemon.guard import by_socket, failure
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.memory import Memory
+from kinen.privacy import entrance
 from kinen.storage import private
 
 if TYPE_CHECKING:

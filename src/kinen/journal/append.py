@@ -71,7 +71,7 @@ def row(
 
     `names` are the other columns. `found` counts what was masked in the content before.
     """
-    from kinen import entrance
+    from kinen.privacy import entrance
 
     text, counts = entrance.masked(content)
     about, more = entrance.masked_values(provenance or {})

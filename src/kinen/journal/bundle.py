@@ -14,7 +14,7 @@ from kinen.journal import stream
 from kinen.journal.intake import TARGETS, Intake, Loaded, place
 from kinen.journal.rows import SCOPE, encode, let_go
 from kinen.journal.sections import REQUIRED, SECTIONS, Section
-from kinen.masking import VERSION as MASKING
+from kinen.privacy.masking import VERSION as MASKING
 
 if TYPE_CHECKING:
     import sqlite3

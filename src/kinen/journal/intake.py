@@ -10,10 +10,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.database import translated, writing
-from kinen.entrance import identifier, plain
 from kinen.errors import StoreError
 from kinen.journal.rows import LONGEST_ID, SCOPE, encode, let_go
 from kinen.journal.sections import REQUIRED, SECTIONS, Field, Section
+from kinen.privacy.entrance import identifier, plain
 from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:

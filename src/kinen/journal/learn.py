@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import writing
-from kinen.entrance import name, names
 from kinen.entries import Clock, Learned
 from kinen.journal import reading
+from kinen.privacy.entrance import name, names
 
 if TYPE_CHECKING:
     import sqlite3

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 
-from kinen import entrance
 from kinen.journal import append
+from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 

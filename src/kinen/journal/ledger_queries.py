@@ -8,11 +8,11 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen import entrance
 from kinen.characters import storable
 from kinen.database import scrub, translated, writing
 from kinen.errors import NotFound, StoreError
 from kinen.journal import ledger
+from kinen.privacy import entrance
 from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:

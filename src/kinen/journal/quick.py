@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from kinen.entrance import name, named
+from kinen.privacy.entrance import name, named
 from kinen.vocabulary import REDACTED
 
 __all__ = [

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.characters import storable
-from kinen.entrance import name, names
 from kinen.entries import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.errors import NotFound, QueryError
+from kinen.privacy.entrance import name, names
 
 if TYPE_CHECKING:
     import sqlite3

@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.entrance import identifier, masked, masked_values, name
-from kinen.masking import evidence
+from kinen.privacy.entrance import identifier, masked, masked_values, name
+from kinen.privacy.masking import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -8,13 +8,13 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from kinen import entrance
 from kinen.database import integrity, translated, writing
 from kinen.entries import Capsule, Pin, Scope, Summary
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.journal import append, reading
 from kinen.journal.quick import IDLE, STALE_MS
 from kinen.journal.summary import summarize
+from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.text import iso
 

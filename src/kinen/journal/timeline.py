@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from kinen.injected import own_words
 from kinen.journal import events
 from kinen.journal.statements import has_substance
 from kinen.markdown.sentences import plain, sentences
+from kinen.privacy.injected import own_words
 from kinen.text import excerpt
 
 if TYPE_CHECKING:

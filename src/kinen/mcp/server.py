@@ -23,7 +23,6 @@ from pydantic import ValidationError
 from kinen import __version__
 from kinen.characters import visible, visible_line
 from kinen.errors import KinenError
-from kinen.injected import marked
 from kinen.mcp.asking import (
     Context,
     IndexRebuild,
@@ -43,6 +42,7 @@ from kinen.mcp.tracing import (
     ListTags,
 )
 from kinen.memory.spaces import JOURNAL, Spaces
+from kinen.privacy.injected import marked
 from kinen.render.style import readable
 
 if TYPE_CHECKING:

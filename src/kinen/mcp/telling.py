@@ -7,11 +7,11 @@ from pydantic import AliasChoices, Field
 
 from kinen import entries
 from kinen.errors import NotFound, QueryError
-from kinen.injected import marked, without_injected
 from kinen.mcp import models
 from kinen.mcp.tool import Answer, Names, Texts, Tool, place
 from kinen.memory import Memory
 from kinen.memory.spaces import JOURNAL
+from kinen.privacy.injected import marked, without_injected
 from kinen.render.entries import checkpoint_json, entry_json, plan_json
 from kinen.text import estimate, now, parse_time
 from kinen.vocabulary import EVENTS

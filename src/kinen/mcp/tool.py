@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from kinen import question
-from kinen.entrance import plain_values
 from kinen.mcp.models import Value
 from kinen.memory import Memory
 from kinen.memory.spaces import ASK
 from kinen.model import KINDS
+from kinen.privacy.entrance import plain_values
 
 
 class Answer(NamedTuple):

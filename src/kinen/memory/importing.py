@@ -120,7 +120,7 @@ class Importing(Answering):
         self, past: Past, events: Iterable[Event], there: set[str], count: _Count
     ) -> Iterator[Item]:
         """What is not there yet, as a bundle has it."""
-        from kinen.masking import evidence
+        from kinen.privacy.masking import evidence
 
         roots, hidden = self._roots(past.cwd), self.config.privacy.exclude
         for event in events:

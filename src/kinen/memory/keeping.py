@@ -6,9 +6,9 @@ import contextlib
 import os
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from kinen import entrance
 from kinen.errors import NotFound, QueryError
 from kinen.memory.asking import Asking
+from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.text import now
 

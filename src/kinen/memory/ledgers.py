@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from kinen import entrance
 from kinen.journal import events, ledger, reading
 from kinen.journal.ledger_queries import Filter, Reader
+from kinen.privacy import entrance
 from kinen.recall.usefulness import Trial, estimate_use
 from kinen.text import estimate, iso, now
 

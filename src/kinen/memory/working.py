@@ -7,8 +7,8 @@ import os
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import StoreError
-from kinen.injected import without_injected
 from kinen.memory.recalling import Recalling
+from kinen.privacy.injected import without_injected
 from kinen.text import now
 
 if TYPE_CHECKING:

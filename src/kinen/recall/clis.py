@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.masking import mask
+from kinen.privacy.masking import mask
 from kinen.recall.process import Failed, run
 from kinen.text import estimate, excerpt
 

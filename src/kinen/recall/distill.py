@@ -6,9 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from kinen import entrance
 from kinen.entries import Digest
 from kinen.errors import QueryError, StoreError
+from kinen.privacy import entrance
 from kinen.recall.models import MODELS, ask
 from kinen.recall.process import Failed
 from kinen.text import digest, estimate

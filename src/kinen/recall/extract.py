@@ -7,9 +7,9 @@ from itertools import islice
 from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen import entrance
 from kinen.entries import Digest
 from kinen.errors import EmbedError, QueryError
+from kinen.privacy import entrance
 from kinen.recall.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.recall.sentences import LARGEST, blocks, stems
 from kinen.text import QUARTERS, estimate, excerpt, weight

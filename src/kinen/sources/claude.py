@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from kinen.injected import own_words
+from kinen.privacy.injected import own_words
 from kinen.sources.deeds import Use, deed, message, report
 from kinen.sources.past import (
     Event,

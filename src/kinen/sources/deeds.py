@@ -7,8 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
-from kinen.masking import mask
+from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
+from kinen.privacy.masking import mask
 from kinen.sources.past import Event, elements, fields, text
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinen import budget, entrance
+from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import decode, extractor_for, plain
 from kinen.extract.child import Reader
-from kinen.masking import VERSION as MASKING
 from kinen.model import Change, Chunk, Delta, Document, Extract, Part, Record, State
+from kinen.privacy import entrance
+from kinen.privacy.masking import VERSION as MASKING
 from kinen.sources.chunks import chunk_markdown, chunk_parts
 from kinen.sources.ignore import Ignore
 from kinen.sources.layout import (

@@ -6,8 +6,8 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen import entrance
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
+from kinen.privacy import entrance
 from kinen.sources.frontmatter import read_frontmatter, text_of
 from kinen.sources.memories import slug_of
 from kinen.storage import inside

@@ -7,8 +7,8 @@ import os
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen import entrance
 from kinen.errors import ConfigError, UnsafeFile
+from kinen.privacy import entrance
 from kinen.sources.frontmatter import load_yaml
 from kinen.sources.layout import MANIFEST
 from kinen.storage import inside, regular

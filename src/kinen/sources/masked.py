@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from kinen import entrance
-from kinen.masking import VERSION
+from kinen.privacy import entrance
+from kinen.privacy.masking import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.entrance import name, plain
 from kinen.journal.append import LATEST
-from kinen.masking import mask
+from kinen.privacy.entrance import name, plain
+from kinen.privacy.masking import mask
 from kinen.text import excerpt
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen import entrance, gitcommand
+from kinen import gitcommand
 from kinen.errors import GitError
+from kinen.privacy import entrance
 from kinen.text import iso
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.secret_shapes import MARKS, compiled
+from kinen.privacy.shapes import MARKS, compiled
 
 STEMS = (
     *("passw", "passp", "pwd", "secret", "token", "key", "credential", "kennwort", "de passe"),

@@ -6,11 +6,11 @@ come with, and for such a text not even `re` is imported: a hook starts a proces
 
 from __future__ import annotations
 
-from kinen import secret_names as names
-from kinen.secret_marks import CHARACTERS, fold, mark_of, spelled, unfold
-from kinen.secret_names import class_of, is_placeholder
-from kinen.secret_shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, compiled
-from kinen.secret_values import named_values
+from kinen.privacy import names
+from kinen.privacy.marks import CHARACTERS, fold, mark_of, spelled, unfold
+from kinen.privacy.names import class_of, is_placeholder
+from kinen.privacy.shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, compiled
+from kinen.privacy.values import named_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,11 +122,11 @@ def lower(text: str) -> str:
 def _mask_blocks(text: str, found: Found) -> str:
     low = lower(text)
     if "private" in low and "<" in low:
-        from kinen.secret_blocks import mask_private
+        from kinen.privacy.blocks import mask_private
 
         text = mask_private(text, found)
     if "-----BEGIN" in text and "PRIVATE KEY" in text:
-        from kinen.secret_blocks import mask_keys
+        from kinen.privacy.blocks import mask_keys
 
         text = mask_keys(text, found)
     return text

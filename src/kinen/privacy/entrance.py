@@ -7,7 +7,7 @@ it imports nothing but `characters` and `masking`.
 from __future__ import annotations
 
 from kinen.characters import storable
-from kinen.masking import mask, mask_values
+from kinen.privacy.masking import mask, mask_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ for planes that have no characters: they stand in no valid text, and cannot be s
 from __future__ import annotations
 
 from kinen.characters import storable
-from kinen.secret_shapes import EXPRESSIONS, FIRST_MARK, PHRASES, TOKENS, compiled
+from kinen.privacy.shapes import EXPRESSIONS, FIRST_MARK, PHRASES, TOKENS, compiled
 
 CLASSES = tuple(
     sorted(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kinen.secret_marks import mark_of
-from kinen.secret_shapes import EXPRESSIONS, compiled
+from kinen.privacy.marks import mark_of
+from kinen.privacy.shapes import EXPRESSIONS, compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kinen import secret_names as names
-from kinen.secret_names import class_of
-from kinen.secret_shapes import compiled
+from kinen.privacy import names
+from kinen.privacy.names import class_of
+from kinen.privacy.shapes import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

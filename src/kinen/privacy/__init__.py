@@ -1,0 +1,1 @@
+"""What kinen keeps out of its files: secrets, private blocks, injected text."""
