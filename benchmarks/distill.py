@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import Memory, Query
-from kinen.entries import Passage
+from kinen.model.journal import Passage
 from kinen.recall.extract import extract
 from kinen.recall.sentences import sentences
 from kinen.recall.tiers import item
@@ -45,7 +45,7 @@ from record import save
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kinen.model import Hit
+    from kinen.model.records import Hit
 
     Method = Callable[[str, list[Passage], int], str]
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from journal import NO_LIMIT, Bench, alternated, p95, shown
 from kinen import Memory
-from kinen.entries import Learned
 from kinen.journal import learn
+from kinen.model.journal import Learned
 from record import save
 from speed import KINEN, Row, process, prose
 

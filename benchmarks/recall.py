@@ -35,7 +35,7 @@ from speed import KINEN, process
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kinen.model import Hit
+    from kinen.model.records import Hit
 
 QUESTIONS = Path(__file__).parent / "distill_questions.json"
 DEPTH = 5

@@ -47,7 +47,7 @@ from record import save
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kinen.model import Hit
+    from kinen.model.records import Hit
 
 WEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.3)
 HALF_LIVES = (7, 14, 30, 90)

@@ -23,8 +23,8 @@ from kinen.characters import STYLES, visible, visible_line
 from kinen.cli.root import root as commands
 from kinen.errors import KinenError
 from kinen.mcp.server import TOOLS, create_server
-from kinen.model import KINDS, MODES, Query
-from kinen.vocabulary import EVENTS
+from kinen.model.kinds import EVENTS
+from kinen.model.records import KINDS, MODES, Query
 from mcp import Client
 
 if TYPE_CHECKING:

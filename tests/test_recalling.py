@@ -21,7 +21,7 @@ from sources.repositories import Repository
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kinen.entries import Recall
+    from kinen.model.journal import Recall
 
 DAY = 86_400
 

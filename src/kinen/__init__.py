@@ -15,10 +15,10 @@ from __future__ import annotations
 # As typing.TYPE_CHECKING, without its 4 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from kinen.entries import Capsule, Observation, Pin, Recall, Scope, Summary
     from kinen.errors import KinenError
     from kinen.memory import Memory
-    from kinen.model import (
+    from kinen.model.journal import Capsule, Observation, Pin, Recall, Scope, Summary
+    from kinen.model.records import (
         Chunk,
         Companion,
         Edge,

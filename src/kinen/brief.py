@@ -6,10 +6,10 @@ Marked as data, so that nobody takes it for an order, and that it is never kept 
 from __future__ import annotations
 
 from kinen.characters import visible, visible_line
+from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy import injected
 from kinen.storage import inside
 from kinen.text import estimate, excerpt, iso
-from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

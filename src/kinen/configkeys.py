@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kinen.model import MODES
+from kinen.model.records import MODES
 
 
 class SpaceSection(NamedTuple):

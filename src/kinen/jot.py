@@ -10,8 +10,8 @@ import os
 from kinen import route
 from kinen.errors import Excluded, QueryError
 from kinen.journal import append
+from kinen.model.kinds import EVENTS
 from kinen.privacy.entrance import plain
-from kinen.vocabulary import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

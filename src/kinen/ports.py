@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kinen.model import Commit, Delta, Extract, State
+    from kinen.model.records import Commit, Delta, Extract, State
 
 
 class Extractor(Protocol):

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import QueryError
-from kinen.model import KINDS, Query
+from kinen.model.kinds import EVENTS
+from kinen.model.records import KINDS, Query
 from kinen.text import now, parse_time, spelled
-from kinen.vocabulary import EVENTS
 
 if TYPE_CHECKING:
     from kinen.configkeys import SearchSection

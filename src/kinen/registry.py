@@ -1,6 +1,6 @@
 """The JSON tables in kinen's home: written so that nothing is lost; spaces by id, name and root."""
 
-# Annotations are evaluated, as in `kinen.model`: named tuples would compile each of them.
+# Annotations are evaluated, as in `kinen.model.records`: named tuples would compile each of them.
 import json
 import os
 import time

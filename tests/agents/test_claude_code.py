@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kinen import brief as briefs
 from kinen.agents.claude_code import MAKERS, Event, Sieve, event, summary
+from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import asks_kinen
 from kinen.text import estimate
-from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1rZXktdjEAAAAA\n" * 400
 KEY += "-----END OPENSSH PRIVATE KEY-----\n"

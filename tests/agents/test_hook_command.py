@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory
-from kinen.vocabulary import MEMORY_OPEN
+from kinen.model.kinds import MEMORY_OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen import Memory
-from kinen.entries import Learned, Observation
 from kinen.journal import learn, ledger
+from kinen.model.journal import Learned, Observation
 from kinen.recall.prompts import Candidate, asks_something, choose
 from kinen.recall.remedies import remedies
 from kinen.recall.usefulness import Trial, estimate_use, names_in

@@ -10,8 +10,8 @@ import pytest
 
 from kinen.consolidation.compactions import from_compaction
 from kinen.consolidation.conversations import from_session
-from kinen.entries import Observation, Summary
 from kinen.journal.mentions import files_in, symbols_in
+from kinen.model.journal import Observation, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from kinen.consolidation.model import (
     prompt,
     statements_of_session,
 )
-from kinen.entries import Observation, Passage
+from kinen.model.journal import Observation, Passage
 from kinen.recall.distill import distill
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from kinen.daemon.events import Hub
 from kinen.errors import Busy, StoreError
 from kinen.memory import Memory
 from kinen.memory.spaces import Spaces
-from kinen.model import Query
+from kinen.model.records import Query
 from kinen.render.entries import recall_json, recall_text
 
 if TYPE_CHECKING:

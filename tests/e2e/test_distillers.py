@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.configkeys import DistillSection
-from kinen.entries import Digest, Passage
+from kinen.model.journal import Digest, Passage
 from kinen.recall.distill import distill
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.bundle import Filter, export, load
+from kinen.model.kinds import REDACTED
 from kinen.privacy.masking import VERSION
-from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory, Query
-from kinen.entries import Scope
 from kinen.errors import Busy, NotFound
 from kinen.journal import append, reading, spool
 from kinen.journal.erase import erase
 from kinen.journal.reading import Wanted
 from kinen.journal.store import Journal
-from kinen.vocabulary import REDACTED
+from kinen.model.journal import Scope
+from kinen.model.kinds import REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal.bundle import load
 from kinen.journal.kindling import is_kindling, load_database
-from kinen.vocabulary import REDACTED
+from kinen.model.kinds import REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

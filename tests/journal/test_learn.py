@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory, Query
-from kinen.entries import Clock, Finding, Learned, Scope
 from kinen.journal import reading
 from kinen.journal.bundle import export, load
 from kinen.journal.erase import erase, suppress, unsuppress
 from kinen.journal.learn import Counts, clock, keep_clock, learn, memories
 from kinen.journal.store import Journal
+from kinen.model.journal import Clock, Finding, Learned, Scope
+from kinen.model.kinds import REDACTED
 from kinen.recall.consolidate import fold
-from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,10 +14,10 @@ import pytest
 
 from kinen import Memory, Query
 from kinen.database import statements
-from kinen.entries import Scope
 from kinen.errors import StoreError
 from kinen.journal import append, migrate
 from kinen.journal.store import Journal
+from kinen.model.journal import Scope
 
 FIRST = (Path(__file__).parent / "first.sql").read_text(encoding="utf-8")
 TABLES = ("observations", "capsules", "summaries", "pins", "memories")

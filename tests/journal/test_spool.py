@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory, Query
-from kinen.entries import Scope
 from kinen.errors import StoreError
 from kinen.journal import append, spool
 from kinen.journal.store import BRIEFLY_MS, Journal
+from kinen.model.journal import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

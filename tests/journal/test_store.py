@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinen import Memory
-from kinen.entries import Capsule, Observation, Pin, Scope
 from kinen.errors import NotFound, QueryError
 from kinen.journal import append, reading
 from kinen.journal.reading import Wanted
 from kinen.journal.store import STALE_MS, Journal
+from kinen.model.journal import Capsule, Observation, Pin, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinen.entries import Capsule, Observation
 from kinen.journal.summary import LIMIT, summarize
+from kinen.model.journal import Capsule, Observation
+from kinen.model.kinds import EVENTS, REDACTED
 from kinen.text import estimate
-from kinen.vocabulary import EVENTS, REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,9 +20,9 @@ import kinen.cli
 from kinen.mcp.run import by_folder
 from kinen.mcp.server import ASK, DATA, TELL, TOOLS, create_server
 from kinen.memory import Memory
+from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import without_injected
 from kinen.text import estimate
-from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
 from mcp import Client
 
 if TYPE_CHECKING:

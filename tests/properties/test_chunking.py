@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinen.model import Chunk, Part
+from kinen.model.records import Chunk, Part
 from kinen.sources.chunks import chunk_markdown, chunk_parts
 from kinen.sources.markdown import parse, split_lines
 from kinen.text import estimate

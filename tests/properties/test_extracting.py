@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kinen.entries import Digest, Passage
+from kinen.model.journal import Digest, Passage
 from kinen.recall.extract import extract
 from kinen.recall.sentences import blocks, sentences
 from kinen.text import estimate, excerpt

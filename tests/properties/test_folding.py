@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinen.entries import Clock, Finding, Learned
+from kinen.model.journal import Clock, Finding, Learned
 from kinen.recall.consolidate import fold, tick
 
 if TYPE_CHECKING:

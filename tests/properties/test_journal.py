@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kinen import Memory, Query
-from kinen.vocabulary import EVENTS
+from kinen.model.kinds import EVENTS
 from properties.test_rebuild import contents
 
 LONG = bool(os.environ.get("KINEN_STRESS"))

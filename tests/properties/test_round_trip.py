@@ -19,8 +19,8 @@ from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.bundle import Filter, export, load
+from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 from kinen.privacy.masking import mask
-from kinen.vocabulary import CAPSULE_TYPES, EVENTS, REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

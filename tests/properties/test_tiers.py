@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kinen.entries import Item, Recall
 from kinen.errors import QueryError
+from kinen.model.journal import Item, Recall
 from kinen.recall.tiers import item, shown, tiers
 from kinen.text import estimate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinen.model import Chunk, Hit, Record, Vote
+from kinen.model.records import Chunk, Hit, Record, Vote
 from kinen.recall.candidates import Candidate, asks_outcome, folded, in_order, without_passing
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kinen.embed import load
-from kinen.entries import Clock, Finding, Learned
 from kinen.journal.rows import ID
+from kinen.model.journal import Clock, Finding, Learned
 from kinen.recall.claims import claim, opposed, share
 from kinen.recall.consolidate import fold, memory_id, nearness, tick
 

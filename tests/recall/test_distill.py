@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.configkeys import DistillSection
-from kinen.entries import Digest, Passage
 from kinen.errors import QueryError, StoreError
 from kinen.index.cache import Cache
+from kinen.model.journal import Digest, Passage
 from kinen.recall import process
 from kinen.recall.distill import AUTO, MOST_READ, distill, expire, prompt
 from kinen.text import estimate

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.entries import Observation, Scope
 from kinen.journal import events
+from kinen.model.journal import Observation, Scope
 from kinen.recall import errors
 from kinen.recall.invocations import fold, runs
 

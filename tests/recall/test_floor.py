@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.model import Chunk, Hit, Record, Vote
+from kinen.model.records import Chunk, Hit, Record, Vote
 from kinen.recall.floor import LEAST_CHUNKS, is_known, unknown_note
 
 COUNTS = st.dictionaries(st.text(min_size=1), st.integers(0, 3), max_size=8)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.entries import Checkpoint, Plan
 from kinen.errors import Unreadable
+from kinen.model.journal import Checkpoint, Plan
 from kinen.sources.checkpoints import (
     checkpoint_id,
     file_name,

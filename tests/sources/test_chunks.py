@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from kinen.model import Chunk, Part
+from kinen.model.records import Chunk, Part
 from kinen.sources.chunks import chunk_markdown, chunk_parts
 from kinen.sources.markdown import parse
 from kinen.text import estimate

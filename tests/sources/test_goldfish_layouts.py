@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinen.entries import Checkpoint
+from kinen.model.journal import Checkpoint
 from kinen.sources.checkpoints import checkpoint_id, read_checkpoint, written
 from kinen.sources.goldfish import is_goldfish, older
 from kinen.sources.memories import Memories

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kinen.model import Link
+from kinen.model.records import Link
 from kinen.sources.frontmatter import MAX_SIZE
 from kinen.sources.markdown import Parsed, parse
 

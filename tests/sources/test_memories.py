@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinen.entries import Checkpoint, Plan
 from kinen.errors import NotFound, QueryError, SpaceError, StoreError, Unreadable
+from kinen.model.journal import Checkpoint, Plan
 from kinen.sources import memories as module
 from kinen.sources.memories import Memories, git_state
 

@@ -7,7 +7,7 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
-from kinen.vocabulary import CAPSULE_TYPES
+from kinen.model.kinds import CAPSULE_TYPES
 
 
 def command() -> click.Command:

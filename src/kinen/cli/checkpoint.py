@@ -12,7 +12,7 @@ from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours, piped
 
 if TYPE_CHECKING:
-    from kinen.entries import Plan
+    from kinen.model.journal import Plan
 
 
 class Texts(click.Command):

@@ -86,7 +86,7 @@ def _build(memory: Memory, style: Style) -> None:
 
 
 def _ask(memory: Memory, scene: Scene, style: Style) -> None:
-    from kinen.model import Query
+    from kinen.model.records import Query
 
     flag = " --fulltext" if scene.mode == "fulltext" else ""
     print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
@@ -114,7 +114,7 @@ DEEDS = (
 
 def _session(memory: Memory, style: Style) -> None:
     """What an agent does is kept, its secrets masked, summed up and given back."""
-    from kinen.model import Query
+    from kinen.model.records import Query
     from kinen.render.entries import recall_text
 
     scope = {"session": "demo", "agent": "claude"}
@@ -156,7 +156,7 @@ tags: printing""",
 
 def _history(memory: Memory, root: str, style: Style) -> None:
     """Commits of a repository are memory, too."""
-    from kinen.model import Query
+    from kinen.model.records import Query
     from kinen.render.history import companions_text, revisions_text
 
     folder = os.path.join(root, ".git")

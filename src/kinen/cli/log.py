@@ -6,7 +6,7 @@ import os
 import sys
 
 from kinen.cli.options import Option
-from kinen.vocabulary import EVENTS
+from kinen.model.kinds import EVENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

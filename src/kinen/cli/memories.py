@@ -7,7 +7,7 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours, note
-from kinen.vocabulary import MEMORY_TYPES
+from kinen.model.kinds import MEMORY_TYPES
 
 DISTILLERS = ("configured", "auto", "claude", "gemini", "ollama", "openai", "extract")
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import click
 
-    from kinen.entries import Recall
-    from kinen.model import Query
+    from kinen.model.journal import Recall
+    from kinen.model.records import Query
 
 DISTILLERS = ("auto", "claude", "gemini", "ollama", "openai", "extract", "none")
 OPTIONS = (

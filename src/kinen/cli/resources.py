@@ -69,7 +69,7 @@ def list_(space: str | None, as_json: bool) -> int:
 def search(query: tuple[str, ...], limit: int, space: str | None, as_json: bool) -> int:
     """Search the resources alone; `kinen search --type resources` has every option."""
     from kinen.memory import Memory
-    from kinen.model import Query
+    from kinen.model.records import Query
 
     with Memory.open(space=space) as memory:
         hits = memory.search(Query(" ".join(query), limit=limit, kinds=("resource",)))

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     import click
 
-    from kinen.model import Hits, Query
+    from kinen.model.records import Hits, Query
 
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
-"""As `kinen.model` has them."""
+"""As `kinen.model.records` has them."""
 OPTIONS = (
     Option(("--semantic",), "semantic", "by meaning only", bool),
     Option(("--fulltext",), "fulltext", "by word only", bool),

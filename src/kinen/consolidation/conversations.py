@@ -15,8 +15,8 @@ from kinen.consolidation.failures import from_repeated, is_ours
 from kinen.consolidation.kinds import classify
 from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound, standalone
-from kinen.entries import Finding
 from kinen.journal import events
+from kinen.model.journal import Finding
 from kinen.privacy.injected import own_words, without_reminders
 from kinen.recall.claims import claim, overlap
 from kinen.text import excerpt, iso, terms
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kinen.consolidation.kinds import Verdict
     from kinen.consolidation.prose import Sentence
-    from kinen.entries import Observation, Summary
+    from kinen.model.journal import Observation, Summary
     from kinen.recall.claims import Claim
 
 LONGEST = {"user": 4_000, "assistant": 12_000}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.entries import Finding
 from kinen.journal import events
 from kinen.markdown.sentences import told
+from kinen.model.journal import Finding
 from kinen.privacy.injected import asks_kinen, is_kinen_tool
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kinen.entries import Observation
+    from kinen.model.journal import Observation
 
 OFTEN = 3
 """How many times something fails before it is more than bad luck."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kinen.entries import Finding
 from kinen.markdown.sentences import (
     LONGEST,
     REASONS,
@@ -19,6 +18,7 @@ from kinen.markdown.sentences import (
     told,
     weight,
 )
+from kinen.model.journal import Finding
 from kinen.recall.claims import claim
 from kinen.sources.commits import read_message, without_trailers
 from kinen.text import excerpt
@@ -26,7 +26,7 @@ from kinen.text import excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kinen.entries import Checkpoint
+    from kinen.model.journal import Checkpoint
     from kinen.sources.commits import Message
 
 EXPLICIT, TOLD = 0.85, 0.7

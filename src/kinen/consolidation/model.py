@@ -16,19 +16,19 @@ from kinen.consolidation.conversations import from_session, read_messages, speak
 from kinen.consolidation.kinds import classify
 from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound
-from kinen.entries import Finding
+from kinen.model.journal import Finding
+from kinen.model.kinds import MEMORY_TYPES
 from kinen.privacy import entrance
 from kinen.recall.claims import claim, stem
 from kinen.recall.models import MODELS, ask
 from kinen.recall.process import Failed
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
-from kinen.vocabulary import MEMORY_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kinen.configkeys import DistillSection
-    from kinen.entries import Observation, Summary
+    from kinen.model.journal import Observation, Summary
 
 MOST_STATEMENTS = 80
 """Statements that a model is given, the latest ones."""

@@ -21,7 +21,7 @@ from kinen import space as spaces
 from kinen.daemon.guard import JSON
 from kinen.errors import QueryError, SpaceError
 from kinen.memory.spaces import ASK, JOURNAL
-from kinen.model import KINDS
+from kinen.model.records import KINDS
 from kinen.text import iso, now, parse_time
 
 if TYPE_CHECKING:

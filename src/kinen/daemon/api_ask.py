@@ -13,7 +13,7 @@ from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, mome
 from kinen.daemon.guard import Refused
 from kinen.errors import QueryError
 from kinen.memory import Memory
-from kinen.model import GIT_KINDS, JOURNAL_KINDS
+from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.question import place, recall_query, search_query
 from kinen.render import history as shown
 from kinen.render.entries import recall_json, recall_text

@@ -13,10 +13,10 @@ from kinen.daemon import api_forms as forms
 from kinen.daemon import models
 from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, milliseconds
 from kinen.daemon.guard import Refused
-from kinen.entries import Scope
 from kinen.errors import Busy, QueryError, StoreError
 from kinen.memory import Memory
 from kinen.memory.spaces import JOURNAL
+from kinen.model.journal import Scope
 from kinen.privacy.injected import without_injected
 from kinen.render.entries import entry_json, loaded_json
 

@@ -13,9 +13,9 @@ from pydantic import (
     model_validator,
 )
 
-from kinen.model import MODES
+from kinen.model.kinds import CAPSULE_TYPES, EVENTS
+from kinen.model.records import MODES
 from kinen.privacy.entrance import plain_values
-from kinen.vocabulary import CAPSULE_TYPES, EVENTS
 
 LATEST = 253_402_300_800_000
 """The year 10000 in epoch milliseconds."""

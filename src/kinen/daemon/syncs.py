@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kinen.daemon.watch import Watch
     from kinen.memory import Memory
-    from kinen.model import Report
+    from kinen.model.records import Report
     from kinen.space import Space
 
 MOST = 30.0

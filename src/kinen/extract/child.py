@@ -18,7 +18,7 @@ from kinen import budget
 from kinen.errors import Unreadable
 
 if TYPE_CHECKING:
-    from kinen.model import Extract
+    from kinen.model.records import Extract
 
 SECONDS = 10
 MEMORY_MB = 400

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import Unreadable
 from kinen.extract import decode, suffix_of
-from kinen.model import Extract, Part
+from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

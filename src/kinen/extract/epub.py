@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import PAGES, decode, html, suffix_of
-from kinen.model import Extract, Part
+from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import decode
-from kinen.model import Extract, Part
+from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

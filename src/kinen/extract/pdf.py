@@ -11,7 +11,7 @@ import pypdfium2
 
 from kinen import budget
 from kinen.errors import Unreadable
-from kinen.model import Extract, Part
+from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import decode
-from kinen.model import Extract, Part
+from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from kinen.storage import private
 from kinen.text import iso, now
 
 if TYPE_CHECKING:
-    from kinen.model import Status
+    from kinen.model.records import Status
 
 
 def write_about(path: str, state: Status) -> None:

@@ -10,7 +10,7 @@ from kinen.text import words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.model import Query
+    from kinen.model.records import Query
 
 _TOUCHING = (
     "r.id IN (SELECT o.record FROM paths p JOIN touches t ON t.path = p.id"

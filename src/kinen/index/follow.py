@@ -12,7 +12,7 @@ from kinen.index import settle
 from kinen.index.grow import grow, retag
 from kinen.index.history import BATCH, SOURCE, History
 from kinen.index.schema import CUT
-from kinen.model import Report
+from kinen.model.records import Report
 from kinen.text import digest
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kinen.index.history import Settings
     from kinen.index.writer import Writer
-    from kinen.model import State
+    from kinen.model.records import State
     from kinen.ports import Past
 
 HEAD = ""

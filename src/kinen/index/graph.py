@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinen.database import translated, writing
 from kinen.index import past
-from kinen.model import Edge, Link
+from kinen.model.records import Edge, Link
 
 if TYPE_CHECKING:
     import sqlite3

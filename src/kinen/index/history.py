@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kinen.index.writer import Writer
-    from kinen.model import Commit
+    from kinen.model.records import Commit
 
 SOURCE = "git"
 BATCH = 2000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.index.filters import conditions, expression, literal
 from kinen.index.reader import RECORD, to_record
 from kinen.lineage import SILENT, WIDE, together
-from kinen.model import Edge, Revision
+from kinen.model.records import Edge, Revision
 
 if TYPE_CHECKING:
     import sqlite3
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kinen.index.reader import Reader
     from kinen.lineage import Pair
-    from kinen.model import Query, Record
+    from kinen.model.records import Query, Record
 
 _OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
 # What touched a file: by the paths that are its own, or told apart from who has them now.

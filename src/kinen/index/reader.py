@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from kinen.database import integrity, translated
 from kinen.index.filters import conditions, expression
 from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
-from kinen.model import Chunk, Counts, Record
+from kinen.model.records import Chunk, Counts, Record
 from kinen.text import contains, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.model import Query
+    from kinen.model.records import Query
 
 # title, heading, path, body, extra; chosen by measurement (docs/decisions/0004-ranking.md)
 WEIGHTS = (1.0, 0.5, 0.5, 1.0, 1.5)

@@ -8,7 +8,7 @@ from kinen.database import translated, writing
 from kinen.errors import EmbedError
 from kinen.index.dating import date_by_commits
 from kinen.index.graph import relink
-from kinen.model import Report
+from kinen.model.records import Report
 from kinen.text import digest, iso, now
 
 if TYPE_CHECKING:

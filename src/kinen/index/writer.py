@@ -16,7 +16,7 @@ from kinen.index.schema import (
     open_database,
 )
 from kinen.markdown.reading import reading
-from kinen.model import JOURNAL_KINDS, Report, State
+from kinen.model.records import JOURNAL_KINDS, Report, State
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 from kinen.text import digest, identifier_parts
@@ -24,7 +24,7 @@ from kinen.text import digest, identifier_parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kinen.model import Change, Chunk, Document, Link, Record
+    from kinen.model.records import Change, Chunk, Document, Link, Record
     from kinen.ports import Source
 
 MARKDOWN = (".md", ".markdown", ".mdx")

@@ -17,8 +17,8 @@ from kinen.text import digest, excerpt, terms
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinen.entries import Observation
     from kinen.journal.statements import Role, Statement
+    from kinen.model.journal import Observation
 
 TRACKED = 4096
 """Distinct files and commands that are told apart."""

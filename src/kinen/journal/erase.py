@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.errors import NotFound
 from kinen.journal import reading
 from kinen.journal.summary import summarize
+from kinen.model.kinds import REDACTED
 from kinen.text import spelled
-from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
     import sqlite3

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from kinen.text import digest, excerpt
 
 if TYPE_CHECKING:
-    from kinen.entries import Observation
     from kinen.journal.statements import Role
+    from kinen.model.journal import Observation
 
 ACTIONS = ("command", "tool_call", "file_diff")
 """Kinds that tell of something done, which may have failed or not."""

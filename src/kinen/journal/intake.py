@@ -13,8 +13,8 @@ from kinen.database import translated, writing
 from kinen.errors import StoreError
 from kinen.journal.rows import LONGEST_ID, SCOPE, encode, let_go
 from kinen.journal.sections import REQUIRED, SECTIONS, Field, Section
+from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import identifier, plain
-from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
     import sqlite3

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.database import writing
-from kinen.entries import Clock, Learned
 from kinen.journal import reading
+from kinen.model.journal import Clock, Learned
 from kinen.privacy.entrance import name, names
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from kinen.characters import storable
 from kinen.database import scrub, translated, writing
 from kinen.errors import NotFound, StoreError
 from kinen.journal import ledger
+from kinen.model.kinds import REDACTED
 from kinen.privacy import entrance
-from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

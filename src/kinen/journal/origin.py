@@ -11,7 +11,7 @@ from kinen.journal.mentions import MOST, files_in, symbols_in
 if TYPE_CHECKING:
     import sqlite3
 
-    from kinen.entries import Learned, Observation, Summary
+    from kinen.model.journal import Learned, Observation, Summary
 
 LOOKED_AT = 20
 """Sources of a memory that are looked at."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 
+from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import name, named
-from kinen.vocabulary import REDACTED
 
 __all__ = [
     "begin",

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.characters import storable
-from kinen.entries import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.errors import NotFound, QueryError
+from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.privacy.entrance import name, names
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from kinen.journal.rows import (
     Form,
     one_of,
 )
-from kinen.vocabulary import CAPSULE_TYPES, EVENTS, REDACTED
+from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 
 REQUIRED = object()
 

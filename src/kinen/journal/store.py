@@ -9,11 +9,11 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from kinen.database import integrity, translated, writing
-from kinen.entries import Capsule, Pin, Scope, Summary
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.journal import append, reading
 from kinen.journal.quick import IDLE, STALE_MS
 from kinen.journal.summary import summarize
+from kinen.model.journal import Capsule, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.text import iso
@@ -21,7 +21,7 @@ from kinen.text import iso
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kinen.entries import Observation
+    from kinen.model.journal import Observation
 
 PATIENCE_MS = 20_000
 """How long a write waits for its turn; an observation is spooled after that."""

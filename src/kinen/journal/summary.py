@@ -17,8 +17,8 @@ from kinen.text import estimate, excerpt, iso, terms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence, Sized
 
-    from kinen.entries import Capsule, Observation
     from kinen.journal.account import Account, Claim, Quote, Run, Source, Trouble
+    from kinen.model.journal import Capsule, Observation
 
 LIMIT = 700
 """Tokens of a summary, whatever happened."""

@@ -16,7 +16,7 @@ from kinen.text import excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kinen.entries import Learned, Observation
+    from kinen.model.journal import Learned, Observation
 
 Kind = Literal["prompt", "message", "edit", "command", "tool", "error", "round"]
 

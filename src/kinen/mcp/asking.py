@@ -24,7 +24,7 @@ from kinen.mcp.tool import (
 )
 from kinen.memory import Memory
 from kinen.memory.recalling import compact
-from kinen.model import MODES, Chunk, Hit, Hits
+from kinen.model.records import MODES, Chunk, Hit, Hits
 from kinen.question import listed, recall_query, search_query
 from kinen.render.entries import recall_json, recall_text
 from kinen.text import estimate

@@ -5,16 +5,16 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from kinen import entries
 from kinen.errors import NotFound, QueryError
 from kinen.mcp import models
 from kinen.mcp.tool import Answer, Names, Texts, Tool, place
 from kinen.memory import Memory
 from kinen.memory.spaces import JOURNAL
+from kinen.model import journal
+from kinen.model.kinds import EVENTS
 from kinen.privacy.injected import marked, without_injected
 from kinen.render.entries import checkpoint_json, entry_json, plan_json
 from kinen.text import estimate, now, parse_time
-from kinen.vocabulary import EVENTS
 
 TYPES = ("checkpoint", "decision", "incident", "learning")
 
@@ -93,7 +93,7 @@ class Plan(Tool):
         text = marked(value.text) if value.text else ""
         return Answer(models.Plans(plans=[value]), f"{plan.ref} {plan.status}\n{text}".strip())
 
-    def _done(self, memory: Memory) -> entries.Plan | None:
+    def _done(self, memory: Memory) -> journal.Plan | None:
         content = without_injected(self.content)
         if self.action == "save":
             return memory.save_plan(
@@ -115,7 +115,7 @@ class Plan(Tool):
         return memory.update_plan(plan.id, **changed)
 
 
-def told(plan: entries.Plan, *, whole: bool) -> models.Plan:
+def told(plan: journal.Plan, *, whole: bool) -> models.Plan:
     """A plan with its text, or with what that would cost."""
     shown = plan_json(plan)
     if not whole:

@@ -10,7 +10,7 @@ from kinen import question
 from kinen.mcp.models import Value
 from kinen.memory import Memory
 from kinen.memory.spaces import ASK
-from kinen.model import KINDS
+from kinen.model.records import KINDS
 from kinen.privacy.entrance import plain_values
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
 from kinen.memory.reports import Reports
-from kinen.model import Query
+from kinen.model.records import Query
 from kinen.question import storable_query
 from kinen.recall.clip import compact
 from kinen.text import excerpt
@@ -14,8 +14,8 @@ from kinen.text import excerpt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kinen.entries import Digest
-    from kinen.model import Record
+    from kinen.model.journal import Digest
+    from kinen.model.records import Record
     from kinen.recall.answer import Answer
     from kinen.recall.candidates import Candidate
 
@@ -101,7 +101,7 @@ class Answering(Reports):
         distiller: str,
         on_line: Callable[[str], None] | None,
     ) -> Digest:
-        from kinen.entries import Passage
+        from kinen.model.journal import Passage
 
         passages = [
             Passage(
@@ -133,7 +133,7 @@ def _title(record: Record) -> str:
 
 def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:
     """The lines of the candidates that answer, as a recall chooses them."""
-    from kinen.entries import Digest
+    from kinen.model.journal import Digest
     from kinen.recall.answer import quoted
     from kinen.recall.excerpts import excerpts
     from kinen.text import estimate

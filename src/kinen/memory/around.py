@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.memory.learning import Learning
-from kinen.model import Query
+from kinen.model.records import Query
 from kinen.recall.clip import compact, cut
 from kinen.route import inside
 from kinen.text import iso, spelled
@@ -17,8 +17,8 @@ from kinen.text import iso, spelled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.entries import Capsule, Item, Recall
-    from kinen.model import Record
+    from kinen.model.journal import Capsule, Item, Recall
+    from kinen.model.records import Record
 
 EACH = 8
 """Things of each kind that are looked at."""

@@ -10,14 +10,14 @@ from kinen.characters import hidden_again
 from kinen.errors import Busy, EmbedError, NotFound
 from kinen.memory.parts import FILES
 from kinen.memory.syncing import FIRST_SEARCH_SECONDS, Syncing
-from kinen.model import GIT_KINDS, JOURNAL_KINDS, Hits, Query
+from kinen.model.records import GIT_KINDS, JOURNAL_KINDS, Hits, Query
 from kinen.question import storable_query
 from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.model import Chunk, Edge, Record
+    from kinen.model.records import Chunk, Edge, Record
     from kinen.recall.search import Meaning
 
 

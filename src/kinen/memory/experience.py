@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
 from kinen.memory.importing import Importing
-from kinen.model import Query
+from kinen.model.records import Query
 from kinen.text import iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kinen.entries import Observation
+    from kinen.model.journal import Observation
     from kinen.recall.errors import Fix, Outcome
     from kinen.recall.invocations import Invocation
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
 
-    from kinen.entries import Capsule, Scope
     from kinen.journal.intake import Conflict, Loaded
+    from kinen.model.journal import Capsule, Scope
     from kinen.sources.past import Event, Past
 
     Item = dict[str, Any]
@@ -226,7 +226,7 @@ class _Count:
 
 def _capsule(past: Past, id_: str, scope: Scope, known: Capsule | None) -> Capsule:
     """The capsule of a session, as it is or was before it grew."""
-    from kinen.entries import Capsule
+    from kinen.model.journal import Capsule
 
     if known:
         first, last = min(known.opened_at, past.first), max(known.closed_at, past.last)

@@ -15,9 +15,9 @@ from kinen.text import now
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kinen.entries import Capsule, JournalState, Observation, Pin, Scope, Summary
     from kinen.journal.bundle import Loaded
     from kinen.journal.erase import Erased
+    from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]
@@ -81,7 +81,7 @@ class Keeping(Asking):
 
     def _scope(self, scope: Scope | Mapping[str, str] | None) -> Scope:
         """A scope as given, in this repository unless it says another."""
-        from kinen.entries import Scope
+        from kinen.model.journal import Scope
 
         given = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
         return given if given.repo else given._replace(repo=self.space.origin or self.space.name)
@@ -98,7 +98,7 @@ class Keeping(Asking):
         """Begin a capsule. One left open for the same session is closed as abandoned first, or,
         with `resume`, goes on. The same `id` is begun once.
         """
-        from kinen.vocabulary import CAPSULE_TYPES
+        from kinen.model.kinds import CAPSULE_TYPES
 
         if type not in CAPSULE_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
@@ -187,7 +187,7 @@ class Keeping(Asking):
 
     def journal_state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""
-        from kinen.entries import JournalState
+        from kinen.model.journal import JournalState
 
         journal = self._journal
         if not journal.exists:
@@ -219,8 +219,8 @@ class Keeping(Asking):
         scope: Scope | Mapping[str, str] | None = None,
     ) -> Pin:
         """Have every recall in a scope begin with something, for `ttl` seconds or for good."""
-        from kinen.entries import Scope
         from kinen.journal import append
+        from kinen.model.journal import Scope
 
         if not 0 <= ttl < append.LATEST / 1000:
             raise QueryError(f"no such time: {ttl} seconds", "give a time to come, or 0 for good")

@@ -8,20 +8,20 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError, NotFound, QueryError, StoreError, UnsafeFile
 from kinen.memory.working import Working
+from kinen.model.kinds import MEMORY_TYPES
 from kinen.storage import inside
 from kinen.text import iso, now
-from kinen.vocabulary import MEMORY_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kinen.consolidation.model import Drawer
-    from kinen.entries import Capsule, Checkpoint, Clock, Finding, Learned, Summary
     from kinen.journal.bundle import Loaded
     from kinen.journal.erase import Erased
     from kinen.journal.origin import Origin
     from kinen.memory.working import Path
-    from kinen.model import Status
+    from kinen.model.journal import Capsule, Checkpoint, Clock, Finding, Learned, Summary
+    from kinen.model.records import Status
     from kinen.sources.folders import Session
 
 EVENTS = 5000
@@ -194,8 +194,8 @@ class Learning(Working):
 
     def clock(self) -> Clock:
         """How much was met that is not known yet, and how often memories were drawn for it."""
-        from kinen.entries import Clock
         from kinen.journal import learn
+        from kinen.model.journal import Clock
 
         return learn.clock(self._journal.db) if self._journal.exists else Clock()
 

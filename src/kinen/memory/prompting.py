@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from kinen import brief
 from kinen.journal.ledger import cites
-from kinen.model import Query
+from kinen.model.records import Query
 from kinen.recall import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinen.index.reader import Reader
-    from kinen.model import Hits, Record
+    from kinen.model.records import Hits, Record
 
 WORDS = 16
 """Words of a prompt that are looked for: each costs time, and most come up again."""

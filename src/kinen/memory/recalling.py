@@ -11,7 +11,7 @@ from kinen import space as spaces
 from kinen.brief import for_the_next, outcome_only
 from kinen.errors import Busy
 from kinen.memory.tracing import Tracing
-from kinen.model import Hits, Query
+from kinen.model.records import Hits, Query
 from kinen.question import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
@@ -21,8 +21,8 @@ from kinen.text import iso, now, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kinen.entries import Digest, Item, Passage, Recall
-    from kinen.model import Hit
+    from kinen.model.journal import Digest, Item, Passage, Recall
+    from kinen.model.records import Hit
     from kinen.recall.candidates import Candidate
     from kinen.recall.prompts import Related
 
@@ -299,8 +299,8 @@ class Recalling(Tracing):
         """The pins that hold, each cut to its share of the tokens."""
         if not self._journal.exists:
             return []
-        from kinen.entries import Scope
         from kinen.journal import reading
+        from kinen.model.journal import Scope
         from kinen.recall.tiers import item
 
         scope = Scope(query.session, query.repo, query.agent, query.user)
@@ -312,8 +312,8 @@ class Recalling(Tracing):
 
     def recall_with_summary(self, query: Query) -> Recall:
         """A recall that also has the latest summary in scope, as Kindling gives it."""
-        from kinen.entries import Scope
         from kinen.journal import reading
+        from kinen.model.journal import Scope
         from kinen.recall.tiers import item
 
         budget = query.budget or self.config.recall.budget
@@ -336,7 +336,7 @@ class Recalling(Tracing):
 
     def _passages(self, hits: Hits) -> list[Passage]:
         """What a digest reads: each hit with what stands around it, a place once."""
-        from kinen.entries import Passage
+        from kinen.model.journal import Passage
 
         found: dict[str, Passage] = {}
         seen: set[str] = set()

@@ -24,7 +24,7 @@ from kinen.text import iso, terms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kinen.entries import Capsule, Checkpoint
+    from kinen.model.journal import Capsule, Checkpoint
     from kinen.sources.recent import Subject
 
 PLAN = 250

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from kinen.entries import Capsule
 from kinen.errors import NotFound, QueryError
 from kinen.journal.timeline import (
     SessionOverview,
@@ -17,13 +16,14 @@ from kinen.journal.timeline import (
     steps,
 )
 from kinen.memory.around import Around
+from kinen.model.journal import Capsule
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kinen.entries import Observation
+    from kinen.model.journal import Observation
     from kinen.sources.folders import Session
 
 LAST = "last"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import space as spaces
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.parts import Parts
-from kinen.model import Status
+from kinen.model.records import Status
 from kinen.text import now
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from kinen.index.history import Settings
-    from kinen.model import Report
+    from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
     from kinen.sources.git import Log
     from kinen.sources.gitstep import Steps

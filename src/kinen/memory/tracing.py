@@ -9,7 +9,7 @@ from kinen import route
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory.keeping import Keeping
-from kinen.model import Companion
+from kinen.model.records import Companion
 from kinen.storage import regular
 from kinen.text import now, spelled
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kinen.index.history import Settings
     from kinen.index.snapshots import Snapshot
-    from kinen.model import Record, Revision
+    from kinen.model.records import Record, Revision
     from kinen.sources.contents import Contents
     from kinen.sources.git import Log
 

@@ -11,7 +11,7 @@ from kinen import space as spaces
 from kinen.errors import KinenError, NotFound
 from kinen.memory.experience import Experience
 from kinen.memory.recalling import recall_spaces
-from kinen.model import Hits, Query
+from kinen.model.records import Hits, Query
 
 __all__ = ["Memory", "ask_spaces", "recall_spaces", "search_spaces"]
 

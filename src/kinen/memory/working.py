@@ -14,8 +14,8 @@ from kinen.text import now
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinen.entries import Checkpoint, Plan
     from kinen.journal.bundle import Loaded
+    from kinen.model.journal import Checkpoint, Plan
     from kinen.sources.folders import Session
     from kinen.sources.memories import Memories
 

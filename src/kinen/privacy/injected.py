@@ -7,7 +7,7 @@ and what follows it stays.
 
 from __future__ import annotations
 
-from kinen.vocabulary import MEMORY_CLOSE, MEMORY_OPEN
+from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 
 MEMORY = "kinen-memory"
 REMINDERS = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook")

@@ -11,8 +11,8 @@ from kinen.recall.sentences import stems
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kinen.entries import Item
-    from kinen.model import Hit
+    from kinen.model.journal import Item
+    from kinen.model.records import Hit
 
 NO_SOURCE = "not among the sources"
 TOO_FAR = "too far from the question"

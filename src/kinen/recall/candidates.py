@@ -10,13 +10,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.journal.statements import is_step, spoken
-from kinen.model import Vote
+from kinen.model.records import Vote
 from kinen.text import terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kinen.model import Hit
+    from kinen.model.records import Hit
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kinen.text import estimate, excerpt, terms
 
 if TYPE_CHECKING:
-    from kinen.entries import Plan
+    from kinen.model.journal import Plan
 
 REPEATED = 25
 """Characters from which on a line that comes again is left out."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.entries import Clock, Learned
+from kinen.model.journal import Clock, Learned
 from kinen.recall.claims import (
     HALF,
     MOST,
@@ -27,7 +27,7 @@ from kinen.text import digest, words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kinen.entries import Finding
+    from kinen.model.journal import Finding
 
     Embed = Callable[[Sequence[str]], Any]
     """Texts to unit vectors."""

@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from kinen.entries import Digest
 from kinen.errors import QueryError, StoreError
+from kinen.model.journal import Digest
 from kinen.privacy import entrance
 from kinen.recall.models import MODELS, ask
 from kinen.recall.process import Failed
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
     from kinen.configkeys import DistillSection
-    from kinen.entries import Passage
+    from kinen.model.journal import Passage
     from kinen.recall.clis import Answer
 
 AUTO = (*MODELS, "extract")

@@ -12,7 +12,7 @@ from kinen.text import excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinen.entries import Observation
+    from kinen.model.journal import Observation
 
 LONGEST_TEXT = 100_000
 """Characters of an error that are looked at: its beginning and its end."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.entries import Passage
 from kinen.journal.closing import first_lines
+from kinen.model.journal import Passage
 from kinen.recall.extract import choose
 from kinen.recall.tiers import cited, item
 from kinen.text import estimate, excerpt
@@ -13,7 +13,7 @@ from kinen.text import estimate, excerpt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.entries import Item
+    from kinen.model.journal import Item
     from kinen.recall.candidates import Candidate
 
 COMPACT = 100

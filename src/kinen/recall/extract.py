@@ -7,8 +7,8 @@ from itertools import islice
 from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.entries import Digest
 from kinen.errors import EmbedError, QueryError
+from kinen.model.journal import Digest
 from kinen.privacy import entrance
 from kinen.recall.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.recall.sentences import LARGEST, blocks, stems
@@ -17,7 +17,7 @@ from kinen.text import QUARTERS, estimate, excerpt, weight
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kinen.entries import Passage
+    from kinen.model.journal import Passage
     from kinen.recall.sentences import Block
 
     Embed = Callable[[list[str]], Any]

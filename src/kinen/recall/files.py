@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kinen.index import past
 from kinen.lineage import WIDE
-from kinen.model import Chunk, Hit, Hits, Vote
+from kinen.model.records import Chunk, Hit, Hits, Vote
 from kinen.recall import fuse
 from kinen.recall.fuse import Ranked
 from kinen.text import terms
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kinen.index.reader import Reader
-    from kinen.model import Query
+    from kinen.model.records import Query
 
 SPEAKING = 30
 """The best commits, which say what files a question is about."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kinen.model import Hit
+    from kinen.model.records import Hit
 
 UNKNOWN = "nothing is known about this"
 LEAST_CHUNKS = 100

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import log
 from typing import NamedTuple
 
-from kinen.model import Vote
+from kinen.model.records import Vote
 
 LEXICAL_WEIGHT = 0.5
 CODE_DISCOUNT = 0.75

@@ -9,7 +9,7 @@ from kinen.journal import events
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinen.entries import Observation
+    from kinen.model.journal import Observation
 
 
 class Invocation(NamedTuple):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kinen.index.reader import Reader
-    from kinen.model import Chunk, Hit
+    from kinen.model.records import Chunk, Hit
 
     Lines = Sequence[range]
 

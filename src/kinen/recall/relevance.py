@@ -16,7 +16,7 @@ from kinen.text import estimate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kinen.entries import Passage
+    from kinen.model.journal import Passage
     from kinen.recall.sentences import Block
 
 WEIGHTS = {

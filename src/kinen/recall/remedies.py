@@ -11,7 +11,7 @@ from kinen.text import excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinen.entries import Observation
+    from kinen.model.journal import Observation
 
 WITHIN = 6
 """Actions after a failure in which another way has to succeed, so that it is one."""

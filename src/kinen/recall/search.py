@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import QueryError
-from kinen.model import GIT_KINDS, MODES, Hit, Hits
+from kinen.model.records import GIT_KINDS, MODES, Hit, Hits
 from kinen.question import LONGEST
 from kinen.recall import fuse
 from kinen.recall.spelling import check
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
-    from kinen.model import Query
+    from kinen.model.records import Query
     from kinen.recall.fuse import Ranked
 
 WORDS, NEAREST = 200, 100

@@ -10,15 +10,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
-from kinen.entries import Dropped, Item, Recall
 from kinen.errors import QueryError
+from kinen.model.journal import Dropped, Item, Recall
 from kinen.text import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.entries import Digest
-    from kinen.model import Hit
+    from kinen.model.journal import Digest
+    from kinen.model.records import Hit
 
     Key = tuple[str, str]
 

@@ -14,7 +14,7 @@ from kinen.text import excerpt, terms, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.model import Chunk, Counts, Edge, Hit, Hits, Record, Report, Status, Vote
+    from kinen.model.records import Chunk, Counts, Edge, Hit, Hits, Record, Report, Status, Vote
 
 SHOWN = 3
 """Lines of a hit without a passage shown to people."""

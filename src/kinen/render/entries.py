@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
-from kinen.entries import Capsule, Observation, Pin, Scope, Summary
+from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.recall.tiers import shown
 from kinen.render import vote_json
 from kinen.render.style import PLAIN, readable
@@ -14,9 +14,9 @@ from kinen.text import excerpt, iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.entries import Checkpoint, Digest, Learned, Plan, Recall
     from kinen.journal.bundle import Loaded
     from kinen.journal.origin import Origin
+    from kinen.model.journal import Checkpoint, Digest, Learned, Plan, Recall
     from kinen.render.style import Style
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")

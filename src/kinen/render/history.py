@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinen.index.snapshots import Snapshot
-    from kinen.model import Companion, Record, Revision
+    from kinen.model.records import Companion, Record, Revision
 
 SHA = 10
 _DID = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}

@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
-from kinen.entries import Checkpoint, Plan
 from kinen.errors import Unreadable
 from kinen.extract import decode
+from kinen.model.journal import Checkpoint, Plan
 from kinen.sources.frontmatter import Frontmatter, read_frontmatter
 from kinen.sources.yamltext import dump
 from kinen.text import digest, iso

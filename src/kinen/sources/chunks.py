@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.markdown.passages import is_lead_in
-from kinen.model import Chunk
+from kinen.model.records import Chunk
 from kinen.sources.frontmatter import aliases_of, summary_of, tags_of, text_of
 from kinen.text import QUARTERS
 from kinen.text import weight as weigh
@@ -20,7 +20,7 @@ from kinen.text import weight as weigh
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
-    from kinen.model import Part
+    from kinen.model.records import Part
     from kinen.sources.markdown import Block, Parsed
 
 SIZE = 512

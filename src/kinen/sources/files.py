@@ -11,7 +11,7 @@ from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import decode, extractor_for, plain
 from kinen.extract.child import Reader
-from kinen.model import Change, Chunk, Delta, Document, Extract, Part, Record, State
+from kinen.model.records import Change, Chunk, Delta, Document, Extract, Part, Record, State
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION as MASKING
 from kinen.sources.chunks import chunk_markdown, chunk_parts

@@ -18,7 +18,7 @@ from kinen import gitcommand, route
 from kinen.errors import GitError, UnsafeFile
 from kinen.gitcommand import complaint
 from kinen.gitdir import git_above
-from kinen.model import Commit, Part
+from kinen.model.records import Commit, Part
 from kinen.sources.chunks import chunk_parts
 from kinen.sources.commits import read_message
 from kinen.sources.gitstep import Steps

@@ -12,9 +12,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from kinen.entries import Checkpoint
 from kinen.errors import Unreadable, UnsafeFile
 from kinen.extract import decode
+from kinen.model.journal import Checkpoint
 from kinen.sources.checkpoints import (
     checkpoint_id,
     items,

@@ -8,17 +8,17 @@ from kinen.journal import reading
 from kinen.journal.append import mark, snapshot
 from kinen.journal.origin import origin
 from kinen.journal.reading import Mark
-from kinen.model import Change, Chunk, Delta, Document, Part, Record, State
+from kinen.model.kinds import REDACTED
+from kinen.model.records import Change, Chunk, Delta, Document, Part, Record, State
 from kinen.sources.chunks import chunk_parts
 from kinen.sources.segments import MOST, THRESHOLD, Event, cut
 from kinen.text import iso
-from kinen.vocabulary import REDACTED
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping
 
-    from kinen.entries import Capsule, Learned, Observation, Pin, Scope, Summary
+    from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 
 MARK = ""
 """The key under which an index remembers how far it has followed."""

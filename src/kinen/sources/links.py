@@ -11,7 +11,7 @@ from unicodedata import normalize
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from kinen.model import Link
+    from kinen.model.records import Link
 
 ATTACHMENT = "*"
 """Where a link leads that ends at a file or folder which is no record, such as an image."""

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import image, link
 
 from kinen import budget
-from kinen.model import Link
+from kinen.model.records import Link
 from kinen.sources.frontmatter import (
     aliases_of,
     read_frontmatter,

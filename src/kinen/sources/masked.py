@@ -11,7 +11,7 @@ from kinen.privacy.masking import VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kinen.model import Commit, Extract
+    from kinen.model.records import Commit, Extract
     from kinen.ports import Past
 
 

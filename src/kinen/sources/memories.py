@@ -9,9 +9,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen import gitcommand
-from kinen.entries import Checkpoint
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.gitdir import git_above
+from kinen.model.journal import Checkpoint
 from kinen.route import head
 from kinen.sources import checkpoints as files
 from kinen.sources.plans import Plans, slug_of
@@ -22,8 +22,8 @@ from kinen.text import iso, spelled
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kinen.entries import Plan
     from kinen.gitdir import Git
+    from kinen.model.journal import Plan
 
 __all__ = ["Memories", "git_state", "slug_of"]
 

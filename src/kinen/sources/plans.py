@@ -7,9 +7,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from kinen.entries import Plan
 from kinen.errors import NotFound, QueryError, Unreadable
 from kinen.extract import decode
+from kinen.model.journal import Plan
 from kinen.sources import checkpoints as files
 from kinen.sources.writing import Folder, tidied
 from kinen.storage import inside

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 
-from kinen.entries import Finding
 from kinen.markdown.sentences import (
     REASONS,
     is_sure,
@@ -20,6 +19,7 @@ from kinen.markdown.sentences import (
     told,
     weight,
 )
+from kinen.model.journal import Finding
 from kinen.sources.frontmatter import read_frontmatter
 from kinen.sources.layout import date_in
 from kinen.sources.markdown import split_lines
