@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kinen.journal
-from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.bundle import Filter, export, load
 from kinen.model.kinds import REDACTED
 from kinen.privacy.masking import VERSION
+from kinen.storage.database import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kinen.journal
-from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal.bundle import load
 from kinen.journal.kindling import is_kindling, load_database
 from kinen.model.kinds import REDACTED
+from kinen.storage.database import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

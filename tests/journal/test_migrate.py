@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from kinen import Memory, Query
-from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal import append, migrate
 from kinen.journal.store import Journal
 from kinen.model.journal import Scope
+from kinen.storage.database import statements
 
 FIRST = (Path(__file__).parent / "first.sql").read_text(encoding="utf-8")
 TABLES = ("observations", "capsules", "summaries", "pins", "memories")

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinen.journal
-from kinen.database import statements
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.bundle import Filter, export, load
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 from kinen.privacy.masking import mask
+from kinen.storage.database import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

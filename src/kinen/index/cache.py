@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from kinen.database import integrity, scrub, translated, writing
 from kinen.index.schema import CACHE_TABLES, SCHEMA, open_database
+from kinen.storage.database import integrity, scrub, translated, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

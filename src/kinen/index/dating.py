@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.database import translated, writing
+from kinen.storage.database import translated, writing
 from kinen.text import digest
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import gc
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.database import translated, writing
 from kinen.errors import GitError
 from kinen.index import settle
 from kinen.index.grow import grow, retag
 from kinen.index.history import BATCH, SOURCE, History
 from kinen.index.schema import CUT
 from kinen.model.records import Report
+from kinen.storage.database import translated, writing
 from kinen.text import digest
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from kinen.database import translated, writing
 from kinen.index import past
 from kinen.model.records import Edge, Link
+from kinen.storage.database import translated, writing
 
 if TYPE_CHECKING:
     import sqlite3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.database import translated, writing
 from kinen.index.settle import alive_json, counted, insert, moved, said, set_apart
 from kinen.index.writer import encode
 from kinen.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
+from kinen.storage.database import translated, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from kinen.database import statements, translated, writing
 from kinen.index.schema import LATE, TRIGGERS
+from kinen.storage.database import statements, translated, writing
 
 if TYPE_CHECKING:
     from kinen.index.writer import Writer

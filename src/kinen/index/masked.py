@@ -6,8 +6,8 @@ import contextlib
 import os
 import shutil
 
-from kinen.database import remove_database
 from kinen.storage import private
+from kinen.storage.database import remove_database
 
 MARK = "index.masked"
 """The file that says that everything derived is masked."""

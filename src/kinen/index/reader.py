@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kinen.database import integrity, translated
 from kinen.index.filters import conditions, expression
 from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
 from kinen.model.records import Chunk, Counts, Record
+from kinen.storage.database import integrity, translated
 from kinen.text import contains, words
 
 if TYPE_CHECKING:

@@ -9,8 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 
-from kinen.database import BUSY_MS, integrity, remove_database, statements, translated, writing
 from kinen.storage import private
+from kinen.storage.database import (
+    BUSY_MS,
+    integrity,
+    remove_database,
+    statements,
+    translated,
+    writing,
+)
 from kinen.storage.sqlite import sqlite3
 
 SCHEMA = 5

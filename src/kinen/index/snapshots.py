@@ -10,10 +10,10 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.database import BUSY_MS, remove_database, translated
 from kinen.errors import NotFound, StoreError
 from kinen.index.schema import SCHEMA
 from kinen.storage import private
+from kinen.storage.database import BUSY_MS, remove_database, translated
 from kinen.text import iso
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.database import translated, writing
 from kinen.errors import EmbedError
 from kinen.index.dating import date_by_commits
 from kinen.index.graph import relink
 from kinen.model.records import Report
+from kinen.storage.database import translated, writing
 from kinen.text import digest, iso, now
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import contextlib
 import json
 from typing import TYPE_CHECKING
 
-from kinen.database import scrub, statements, translated, writing
 from kinen.errors import Busy
 from kinen.index.schema import (
     SCHEMA,
@@ -18,6 +17,7 @@ from kinen.index.schema import (
 from kinen.markdown.reading import reading
 from kinen.model.records import JOURNAL_KINDS, Report, State
 from kinen.storage import private
+from kinen.storage.database import scrub, statements, translated, writing
 from kinen.storage.sqlite import sqlite3
 from kinen.text import digest, identifier_parts
 

@@ -8,13 +8,13 @@ import re
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kinen.database import translated
 from kinen.errors import StoreError
 from kinen.journal import stream
 from kinen.journal.intake import TARGETS, Intake, Loaded, place
 from kinen.journal.rows import SCOPE, encode, let_go
 from kinen.journal.sections import REQUIRED, SECTIONS, Section
 from kinen.privacy.masking import VERSION as MASKING
+from kinen.storage.database import translated
 
 if TYPE_CHECKING:
     import sqlite3

@@ -9,12 +9,12 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kinen.database import translated, writing
 from kinen.errors import StoreError
 from kinen.journal.rows import LONGEST_ID, SCOPE, encode, let_go
 from kinen.journal.sections import REQUIRED, SECTIONS, Field, Section
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import identifier, plain
+from kinen.storage.database import translated, writing
 
 if TYPE_CHECKING:
     import sqlite3

@@ -9,9 +9,9 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinen.database import translated
 from kinen.errors import StoreError
 from kinen.journal.intake import BATCH, MEND, UNCHANGED, Intake, Loaded
+from kinen.storage.database import translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

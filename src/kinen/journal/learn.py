@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.database import writing
 from kinen.journal import reading
 from kinen.model.journal import Clock, Learned
 from kinen.privacy.entrance import name, names
+from kinen.storage.database import writing
 
 if TYPE_CHECKING:
     import sqlite3

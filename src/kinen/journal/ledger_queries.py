@@ -9,11 +9,11 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.characters import storable
-from kinen.database import scrub, translated, writing
 from kinen.errors import NotFound, StoreError
 from kinen.journal import ledger
 from kinen.model.kinds import REDACTED
 from kinen.privacy import entrance
+from kinen.storage.database import scrub, translated, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -6,8 +6,8 @@ import os
 import sqlite3
 import time
 
-from kinen.database import statements
 from kinen.journal.append import SCHEMA
+from kinen.storage.database import statements
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from kinen.database import integrity, translated, writing
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.journal import append, reading
 from kinen.journal.quick import IDLE, STALE_MS
@@ -16,6 +15,7 @@ from kinen.journal.summary import summarize
 from kinen.model.journal import Capsule, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
+from kinen.storage.database import integrity, translated, writing
 from kinen.text import iso
 
 if TYPE_CHECKING:

@@ -243,10 +243,10 @@ class Keeping(Asking):
         return self._erase(ref, forget=True)
 
     def _erase(self, ref: str, *, forget: bool) -> Erased:
-        from kinen.database import scrub
         from kinen.index.writer import sync_lock
         from kinen.journal import erase
         from kinen.journal.spool import discard
+        from kinen.storage.database import scrub
 
         journal, (target, ours) = self._journal, self._named(ref)
         at = _milliseconds()
