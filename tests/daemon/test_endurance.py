@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from kinen import wire
+from kinen.ipc import client
 
 if TYPE_CHECKING:
     from daemon.conftest import Running
@@ -58,7 +58,7 @@ def test_many_searches_leave_memory_and_descriptors_as_they_were(
     first = use(pid)
     for number in range(SEARCHES):
         words = f"{WORDS[number % len(WORDS)]} {WORDS[number * 7 % len(WORDS)]} {number}"
-        answer = wire.ask(
+        answer = client.ask(
             str(daemon.home),
             "POST /v1/search",
             {"query": words, "limit": 5},
@@ -82,7 +82,7 @@ def test_an_answer_counts_however_it_is_cut_into_pieces(cut: int) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX-Kinen-Code: 0\r\n\r\n"
     whole = b"HTTP/1.1 100 Continue\r\n\r\n" + head + b"tea\n"
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as door:
-        door.bind(f"{folder}/{wire.SOCKET}")
+        door.bind(f"{folder}/{client.SOCKET}")
         door.listen()
 
         def serve() -> None:
@@ -94,7 +94,7 @@ def test_an_answer_counts_however_it_is_cut_into_pieces(cut: int) -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        answer = wire.ask(folder, "POST /v1/search", {"query": "tea"}, sign=SIGN, wait=SIGN)
+        answer = client.ask(folder, "POST /v1/search", {"query": "tea"}, sign=SIGN, wait=SIGN)
         thread.join()
     assert answer is not None
     assert (answer.code, answer.body) == (200, b"tea\n")

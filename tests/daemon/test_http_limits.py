@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import TOKEN, Raw, application, client, serving, tcp_door, unix_door
 
-from kinen import wire
 from kinen.daemon.events import LISTENERS, Hub
 from kinen.httpserver import Limits
+from kinen.ipc import client as wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from daemon.conftest import HANGING
-from kinen import wire
 from kinen.daemon import control, diary, units
 from kinen.errors import KinenError
+from kinen.ipc import client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +32,8 @@ def left_over(home: Path) -> list[str]:
     found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
     lines = [line for line in found.stdout.splitlines() if "kinen daemon run" in line]
     ours = [line for line in lines if _home_of(line.split()[0]) == str(home)]
-    names = [name for name in (wire.SOCKET, wire.PORT) if (home / name).exists()]
-    return [*ours, *names, *(["lock"] if home.exists() and wire.running(str(home)) else [])]
+    names = [name for name in (client.SOCKET, client.PORT) if (home / name).exists()]
+    return [*ours, *names, *(["lock"] if home.exists() and client.running(str(home)) else [])]
 
 
 def until(holds: Callable[[], Any]) -> None:
@@ -89,7 +89,7 @@ def test_one_that_was_killed_leaves_nothing_in_the_way(daemon: Running) -> None:
     first = daemon.start()
     daemon.kill()
     assert (daemon.home / "daemon.sock").exists()
-    assert wire.ask(str(daemon.home), "GET /v1/health") is None
+    assert client.ask(str(daemon.home), "GET /v1/health") is None
     assert daemon.start() != first
     assert f"pid {first}" in daemon.state()["happened"][-1]["what"]
 
@@ -121,7 +121,7 @@ def test_a_search_starts_it_and_idleness_ends_it(space: Path, home: Path, kinen:
     until(lambda: answered(data) or not kinen("search", "kettle", **on).out.startswith("tea.md:3"))
     assert answered(data)
     assert control.stop(data)
-    (home / "kinen" / wire.STARTED).unlink(missing_ok=True)  # or the next start has to wait
+    (home / "kinen" / client.STARTED).unlink(missing_ok=True)  # or the next start has to wait
     assert kinen("search", "kettle", **on, KINEN_DAEMON_IDLE_SHUTDOWN_MINUTES="0.05").code == 0
     until(lambda: "nobody asked" in str(diary.read(data).get("why")))
     until(lambda: not control.look(data).held)
@@ -185,17 +185,17 @@ def test_where_a_path_is_too_long_for_a_socket_a_port_and_a_token_serve(
     assert alone.code == 0
     try:
         assert kinen("daemon", "start", **env).code == 0
-        assert stat.S_IMODE((deep / wire.PORT).stat().st_mode) == 0o600
-        assert not (deep / wire.SOCKET).exists()
+        assert stat.S_IMODE((deep / client.PORT).stat().st_mode) == 0o600
+        assert not (deep / client.SOCKET).exists()
         until(lambda: answered(str(deep)) or kinen("search", "kettle", **env).out != alone.out)
         state = control.look(str(deep)).state
         assert state["answered"] and state["port"]
-        port, token = (deep / wire.PORT).read_text().split()
-        (deep / wire.PORT).write_text(f"{port} {token[:-1]}x")
-        refused = wire.ask(str(deep), "POST /v1/stop", {}, sign=HANGING)
+        port, token = (deep / client.PORT).read_text().split()
+        (deep / client.PORT).write_text(f"{port} {token[:-1]}x")
+        refused = client.ask(str(deep), "POST /v1/stop", {}, sign=HANGING)
         assert refused is not None and refused.code == 401
         assert kinen("search", "kettle", **env).out == alone.out  # refused, so found by itself
-        (deep / wire.PORT).write_text(f"{port} {token}")
+        (deep / client.PORT).write_text(f"{port} {token}")
     finally:
         control.stop(str(deep))
     assert left_over(deep) == []

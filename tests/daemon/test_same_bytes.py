@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen import Memory, wire
+from kinen import Memory
+from kinen.ipc import client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +116,7 @@ def test_another_version_is_not_asked_and_a_newer_one_takes_over(
         assert daemon.state()
         with monkeypatch.context() as patch:
             patch.setattr("kinen.__version__", version)
-            answer = wire.ask(str(daemon.home), "GET /v1/health")
+            answer = client.ask(str(daemon.home), "GET /v1/health")
         assert answer is not None and answer.code == 409
     daemon.end()
     assert "kinen 99.0.0 is there now" in (daemon.home / "daemon.json").read_text()

@@ -286,15 +286,15 @@ def _relevant(prompt: str, session: Session, known: list[str], injection: Inject
     """Have an injection tell what belongs to a prompt and is not known: as the daemon has it, else
     as full text finds in time.
     """
-    from kinen import wire
+    from kinen.ipc import client
 
     if not os.path.exists(os.path.join(session.here.data, "index.db")):
         return  # making one takes longer than anybody waits here
     home = route.default_home(os.environ)
-    if not wire.own_settings(os.environ):
+    if not client.own_settings(os.environ):
         said = {"prompt": prompt, "session": session.id, "budget": session.budget, "known": known}
         line, space = "POST /v1/context/prompt", session.here.root
-        answer = wire.ask(home, line, said, space=space, wait=PATIENCE)
+        answer = client.ask(home, line, said, space=space, wait=PATIENCE)
         if answer is not None and answer.code == 200:
             related = payload.parsed(answer.body)
             injection.text = text_of(related, "text")
@@ -310,7 +310,7 @@ def _relevant(prompt: str, session: Session, known: list[str], injection: Inject
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     with Memory.open() as memory:
         if memory.config.daemon.auto_start:
-            wire.start(home)
+            client.start(home)
         found = memory.related(prompt, session.id, session.budget, known)
         injection.text, injection.entries = found.text, list(found.entries)
         injection.dropped = list(found.dropped)

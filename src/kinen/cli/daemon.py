@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from kinen import config, render, wire
+from kinen import config, render
 from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import NOTHING, colours, note
 from kinen.errors import KinenError
+from kinen.ipc import client
 from kinen.render.daemon import daemon_text
 from kinen.storage import private
 
@@ -117,7 +118,7 @@ def logs(lines: int, follow: bool) -> int:
     """What it wrote down."""
     from kinen.daemon import control
 
-    path = os.path.join(home(), wire.LOG)
+    path = os.path.join(home(), client.LOG)
     if not os.path.exists(path) and not follow:
         raise KinenError("no daemon has run here", "`kinen daemon start` starts one")
     sys.stdout.writelines(f"{line}\n" for line in control.tail(home(), lines))

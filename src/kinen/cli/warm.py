@@ -16,10 +16,11 @@ def answered(
     line: str, words: dict[str, Any], space: str, *, as_json: bool
 ) -> tuple[int, str, list[str]] | None:
     """The exit code, what is to be printed, and remarks; None where it has to be found out here."""
-    from kinen import route, wire
+    from kinen import route
+    from kinen.ipc import client
 
     home = route.default_home(os.environ)
-    if not os.path.exists(os.path.join(home, wire.LOCK)) or wire.own_settings(os.environ):
+    if not os.path.exists(os.path.join(home, client.LOCK)) or client.own_settings(os.environ):
         return None
     if not space:
         here = route.here()
@@ -27,10 +28,10 @@ def answered(
             return None  # the first search makes an index, and says so
         space = here.root
     accept = "application/json" if as_json else "text/plain"
-    answer = wire.ask(home, line, words, space=space, accept=accept)
+    answer = client.ask(home, line, words, space=space, accept=accept)
     if answer is None or answer.code != 200:
         return None  # whatever is wrong is said here, in the words of the command line
-    notes = wire.unquoted(answer.headers.get("x-kinen-notes", ""))
+    notes = client.unquoted(answer.headers.get("x-kinen-notes", ""))
     told = answer.body.decode("utf-8", "surrogatepass")
     return int(answer.headers.get("x-kinen-code", "0")), told, notes.split("\n") if notes else []
 
@@ -48,6 +49,6 @@ class started:  # noqa: N801
         self, kind: type[BaseException] | None, _: object, __: TracebackType | None
     ) -> None:
         if kind is None and self._memory.config.daemon.auto_start:
-            from kinen import wire
+            from kinen.ipc import client
 
-            wire.start(self._memory.space.home)
+            client.start(self._memory.space.home)

@@ -9,9 +9,10 @@ import signal
 import time
 from typing import Any, NamedTuple
 
-from kinen import __version__, wire
+from kinen import __version__
 from kinen.daemon import diary
 from kinen.errors import KinenError
+from kinen.ipc import client
 from kinen.storage import private
 
 STARTING, STOPPING, DYING = 60.0, 30.0, 3.0
@@ -36,7 +37,7 @@ class Seen(NamedTuple):
 
 def look(home: str, sign: float = HUNG) -> Seen:
     """Ask the daemon how it is, and look at what lies around if it does not say."""
-    answer = wire.ask(home, "GET /v1/status", sign=sign)
+    answer = client.ask(home, "GET /v1/status", sign=sign)
     state: dict[str, Any] = {}
     refusal = ""
     if answer is not None and answer.code == 200:
@@ -44,7 +45,7 @@ def look(home: str, sign: float = HUNG) -> Seen:
             state = json.loads(answer.body).get("daemon") or {}
     elif answer is not None and answer.code == 409:
         refusal = answer.body.decode("utf-8", "replace").strip()
-    held = bool(state) or (os.path.isdir(home) and wire.running(home))
+    held = bool(state) or (os.path.isdir(home) and client.running(home))
     return Seen(state, held, diary.read(home), refusal)
 
 
@@ -67,7 +68,7 @@ def start(home: str) -> tuple[dict[str, Any], bool]:
         if pid and _ended(pid):
             break
         if not pid and not seen.held:
-            pid = wire.spawn(home)
+            pid = client.spawn(home)
         time.sleep(STEP)
     said = last_words(home)
     raise KinenError(f"no daemon came up{f': {said}' if said else ''}", "see `kinen daemon logs`")
@@ -84,10 +85,10 @@ def _numbers(version: str) -> list[int]:
 
 def stop(home: str) -> int:
     """End the daemon, by force if it does not listen; its pid, 0 if there is none."""
-    if not os.path.isdir(home) or not wire.running(home):
+    if not os.path.isdir(home) or not client.running(home):
         return 0
     pid = holder(home)
-    answer = wire.ask(home, "POST /v1/stop", {}, sign=HUNG)
+    answer = client.ask(home, "POST /v1/stop", {}, sign=HUNG)
     if answer is None:
         _kill(pid, signal.SIGTERM)
     if not _free(home, STOPPING if answer else DYING):
@@ -113,7 +114,7 @@ def mend(home: str) -> str:
 
 def _put_away(home: str, why: str) -> bool:
     """Remove what a daemon left that did not end by itself; whether there was something."""
-    paths = [os.path.join(home, name) for name in (wire.SOCKET, wire.PORT)]
+    paths = [os.path.join(home, name) for name in (client.SOCKET, client.PORT)]
     left = [path for path in paths if os.path.lexists(path)]
     for path in left:
         with contextlib.suppress(FileNotFoundError):
@@ -126,7 +127,7 @@ def _put_away(home: str, why: str) -> bool:
 
 def holder(home: str) -> int:
     """The pid of the one that holds the lock, 0 if it does not say."""
-    path = os.path.join(home, wire.LOCK)
+    path = os.path.join(home, client.LOCK)
     with contextlib.suppress(OSError, ValueError):
         return int(private.read(path))
     return int(diary.read(home).get("pid") or 0)
@@ -141,7 +142,7 @@ def last_words(home: str) -> str:
 def tail(home: str, count: int) -> list[str]:
     """The last lines of the log, from the file before it too if there are too few."""
     lines: list[str] = []
-    for name in (f"{wire.LOG}.1", wire.LOG):
+    for name in (f"{client.LOG}.1", client.LOG):
         with contextlib.suppress(OSError):
             path = os.path.join(home, name)
             lines += private.read(path).decode("utf-8", "replace").splitlines()
@@ -163,7 +164,7 @@ def _ended(pid: int) -> bool:
 
 def _free(home: str, seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while wire.running(home):
+    while client.running(home):
         if time.monotonic() > end:
             return False
         time.sleep(STEP)

@@ -15,13 +15,14 @@ import time
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
-from kinen import __version__, config, loopback, wire
+from kinen import __version__, config
 from kinen import space as spaces
 from kinen.characters import visible, visible_line
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
 from kinen.daemon.guard import by_socket, failure
 from kinen.errors import Busy, KinenError, SpaceError
+from kinen.ipc import client, loopback
 from kinen.memory import Memory
 from kinen.privacy import entrance
 from kinen.storage import private
@@ -54,7 +55,7 @@ class Options:
 def run(options: Options) -> None:
     """Serve until told to stop, or until nobody has asked for long enough."""
     home = options.home
-    for name in wire.own_settings(os.environ):  # those of whoever started it
+    for name in client.own_settings(os.environ):  # those of whoever started it
         del os.environ[name]
     os.environ["KINEN_HOME"] = home
     os.environ[GUARD] = "1"
@@ -63,7 +64,7 @@ def run(options: Options) -> None:
     lock = _locked(home)
     try:
         os.chdir(os.path.abspath(os.sep))
-        _log_to(os.path.join(home, wire.LOG))
+        _log_to(os.path.join(home, client.LOG))
         Daemon(options).run()
     finally:
         os.close(lock)
@@ -72,7 +73,7 @@ def run(options: Options) -> None:
 def _locked(home: str) -> int:
     end = time.monotonic() + PATIENCE
     while True:
-        lock = wire.hold(home)
+        lock = client.hold(home)
         if lock is not None:
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()}\n".encode(), 0) if os.name != "nt" else None
@@ -136,7 +137,7 @@ class Daemon:
             self._why = str(error) if isinstance(error, KinenError) else repr(error)
             raise
         finally:
-            for name in (wire.SOCKET, wire.PORT, wire.STARTED):
+            for name in (client.SOCKET, client.PORT, client.STARTED):
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self.home, name))
             self._diary.end(self._why)
@@ -145,7 +146,7 @@ class Daemon:
 
     def _doors(self) -> list[socket.socket]:
         """A port if one was asked for, and the socket of this home."""
-        path = wire.socket_path(self.home)
+        path = client.socket_path(self.home)
         made = []
         if self._options.port is not None or not path:
             self._token = loopback.token(os.path.join(self.home, TOKEN_FILE))
@@ -154,7 +155,7 @@ class Daemon:
             self._port = door.getsockname()[1]
         if not path:
             told = f"{self._port} {self._token}\n"
-            private.write(os.path.join(self.home, wire.PORT), told)
+            private.write(os.path.join(self.home, client.PORT), told)
             return made
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # of one that was killed: we hold the lock
@@ -220,7 +221,7 @@ class Daemon:
 
     def _porch(self, app: Any) -> Any:
         """What is said between a kinen and its daemon, before anything is asked."""
-        settings = wire.quoted(config.user_file())
+        settings = client.quoted(config.user_file())
 
         async def call(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] != "http":
@@ -292,7 +293,7 @@ class Daemon:
 
     def _ours(self, path: str, *_: object) -> bool:
         """Files of the home that tell of its spaces, or of its end."""
-        return path == self.home or os.path.basename(path) in ("spaces.json", wire.LOCK)
+        return path == self.home or os.path.basename(path) in ("spaces.json", client.LOCK)
 
     def _loop_call(self, call: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -300,7 +301,7 @@ class Daemon:
 
     def _look_around(self) -> None:
         """Tend every registered space that was indexed once."""
-        if not os.path.exists(os.path.join(self.home, wire.LOCK)):
+        if not os.path.exists(os.path.join(self.home, client.LOCK)):
             self.stop(f"{self.home} is gone")
             return
         try:
@@ -335,7 +336,7 @@ class Daemon:
         ends = self._used + self._idle - time.monotonic() if self._idle else None
         return {
             **{name: self._diary.about[name] for name in ("pid", "version", "started")},
-            "socket": wire.socket_path(self.home) or None,
+            "socket": client.socket_path(self.home) or None,
             "port": self._port or None,
             "memory_mb": round(resident() / 1e6, 1),
             "answered": self._answered,

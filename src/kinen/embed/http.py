@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinen.characters import storable
-from kinen.endpoints import is_local, with_version
 from kinen.errors import ConfigError, EmbedError
+from kinen.ipc.endpoints import is_local, with_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

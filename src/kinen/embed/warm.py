@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinen import wire
+from kinen.ipc import client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class WarmEmbedder:
 
         asked = {"texts": texts, "model": self.fingerprint}
         line = "POST /v1/vectors"
-        answer = wire.ask(self._home, line, asked, space=self._space, accept="*/*")
+        answer = client.ask(self._home, line, asked, space=self._space, accept="*/*")
         if answer is None or answer.code != 200:
             return None
         rows = np.frombuffer(answer.body, dtype="<f4").astype(np.float32)

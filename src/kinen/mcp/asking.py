@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from anyio import from_thread
 from pydantic import AliasChoices, Field
 
-from kinen import render, wire
+from kinen import render
+from kinen.ipc import client
 from kinen.mcp import models
 from kinen.mcp.tool import (
     Answer,
@@ -109,7 +110,7 @@ class Search(Tool):
 
 def wake(memory: Memory) -> None:
     """Have a daemon embed the next question: each agent has a server, and each a model else."""
-    pid = wire.start(memory.space.home) if memory.config.daemon.auto_start else 0
+    pid = client.start(memory.space.home) if memory.config.daemon.auto_start else 0
     if pid and hasattr(os, "waitpid"):  # we may outlive it, and then it is ours to bury
         Thread(target=os.waitpid, args=(pid, 0), daemon=True).start()
 

@@ -12,7 +12,7 @@ import anyio
 
 from kinen import config, space
 from kinen.errors import SpaceError
-from kinen.loopback import HOST, listening, token
+from kinen.ipc.loopback import HOST, listening, token
 from kinen.memory import Memory
 
 if TYPE_CHECKING:

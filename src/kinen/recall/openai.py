@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.endpoints import with_version
+from kinen.ipc.endpoints import with_version
 from kinen.recall.clis import SYSTEM, Answer
 from kinen.recall.post import count, post, spoken
 from kinen.recall.process import Failed

@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from kinen.endpoints import is_local
+from kinen.ipc.endpoints import is_local
 from kinen.recall.process import MOST, Failed
 from kinen.text import excerpt
 

@@ -1,0 +1,1 @@
+"""How processes of kinen on one machine talk to each other."""
