@@ -63,8 +63,8 @@ def __getattr__(name: str) -> object:
 
     homes = {"Memory": "memory", "KinenError": "errors"}
     homes |= dict.fromkeys(
-        ("Capsule", "Observation", "Pin", "Recall", "Scope", "Summary"), "entries"
+        ("Capsule", "Observation", "Pin", "Recall", "Scope", "Summary"), "model.journal"
     )
-    home = homes.get(name, "model")
+    home = homes.get(name, "model.records")
     found: object = getattr(import_module(f"kinen.{home}"), name)
     return found
