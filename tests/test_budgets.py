@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory
+from kinen.markdown.parse import parse
 from kinen.sources.ignore import Patterns
-from kinen.sources.markdown import parse
 from kinen.text import terms
 from usage import measured
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinen.markdown.chunks import chunk_markdown, chunk_parts
+from kinen.markdown.parse import parse, split_lines
 from kinen.model.records import Chunk, Part
-from kinen.sources.chunks import chunk_markdown, chunk_parts
-from kinen.sources.markdown import parse, split_lines
 from kinen.text import estimate
 
 samples = """

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
+from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint, Plan
 from kinen.sources.checkpoints import (
     checkpoint_id,
@@ -21,7 +22,6 @@ from kinen.sources.checkpoints import (
     written,
     written_plan,
 )
-from kinen.sources.frontmatter import load_yaml
 from kinen.sources.yamltext import dump
 
 KETTLE = """\

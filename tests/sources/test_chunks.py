@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from kinen.markdown.chunks import chunk_markdown, chunk_parts
+from kinen.markdown.parse import parse
 from kinen.model.records import Chunk, Part
-from kinen.sources.chunks import chunk_markdown, chunk_parts
-from kinen.sources.markdown import parse
 from kinen.text import estimate
 
 PROSE = "The index is derived from the files, and a rebuild costs time but never knowledge. "

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from kinen.markdown.frontmatter import MAX_SIZE
+from kinen.markdown.parse import Parsed, parse
 from kinen.model.records import Link
-from kinen.sources.frontmatter import MAX_SIZE
-from kinen.sources.markdown import Parsed, parse
 
 ROUND = """---
 date: 2025-12-03

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from kinen.consolidation.kinds import is_clause
 from kinen.consolidation.wording import LONGEST, SHORTEST
+from kinen.markdown.frontmatter import read_frontmatter
+from kinen.markdown.parse import split_lines
 from kinen.markdown.sentences import parsed, plain, sentences, weight
 from kinen.model.journal import Finding
-from kinen.sources.frontmatter import read_frontmatter
 from kinen.sources.layout import date_in
-from kinen.sources.markdown import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -228,8 +228,8 @@ class Sessions(Around):
         if not path:
             return ""
         from kinen.errors import UnsafeFile
+        from kinen.markdown.frontmatter import read_frontmatter
         from kinen.sources.folders import LARGEST
-        from kinen.sources.frontmatter import read_frontmatter
 
         try:
             lines = inside.text(self.space.root, path, LARGEST).splitlines()

@@ -111,7 +111,7 @@ class Syncing(Parts):
         from kinen.index.schema import was_damaged
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
-        from kinen.sources.links import Names
+        from kinen.markdown.links import Names
         from kinen.sources.worktree import changed_paths
 
         files = self._files(session)

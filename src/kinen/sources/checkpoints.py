@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kinen.characters import storable
 from kinen.errors import Unreadable
 from kinen.extract import decode
+from kinen.markdown.frontmatter import Frontmatter, read_frontmatter
 from kinen.model.journal import Checkpoint, Plan
-from kinen.sources.frontmatter import Frontmatter, read_frontmatter
 from kinen.sources.yamltext import dump
 from kinen.text import digest, iso
 

@@ -11,10 +11,10 @@ from kinen import budget
 from kinen.errors import Unreadable
 from kinen.extract import decode, extractor_for, plain
 from kinen.extract.child import Reader
+from kinen.markdown.chunks import chunk_markdown, chunk_parts
 from kinen.model.records import Change, Chunk, Delta, Document, Extract, Part, Record, State
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION as MASKING
-from kinen.sources.chunks import chunk_markdown, chunk_parts
 from kinen.sources.ignore import Ignore
 from kinen.sources.layout import (
     MANIFEST,
@@ -185,7 +185,7 @@ class Files:
         return Document(record, chunks, dated=bool(day), cut=cut)
 
     def _markdown(self, ref: str, kind: str, path: str, text: str, at: str) -> Document:
-        from kinen.sources.markdown import parse
+        from kinen.markdown.parse import parse
 
         parsed = parse(text, self._most)
         metadata: dict[str, Any] = dict(parsed.frontmatter)

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
+from kinen.markdown.frontmatter import read_frontmatter, text_of
 from kinen.privacy import entrance
-from kinen.sources.frontmatter import read_frontmatter, text_of
 from kinen.sources.memories import slug_of
 from kinen.storage import inside
 from kinen.text import iso

@@ -18,8 +18,8 @@ from kinen import gitcommand, route
 from kinen.errors import GitError, UnsafeFile
 from kinen.gitcommand import complaint
 from kinen.gitdir import git_above
+from kinen.markdown.chunks import chunk_parts
 from kinen.model.records import Commit, Part
-from kinen.sources.chunks import chunk_parts
 from kinen.sources.commits import read_message
 from kinen.sources.gitstep import Steps
 from kinen.sources.gitstream import Raw, ahead, parse, plainly, split, started

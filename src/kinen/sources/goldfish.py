@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable, UnsafeFile
 from kinen.extract import decode
+from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint
 from kinen.sources.checkpoints import (
     checkpoint_id,
@@ -22,7 +23,6 @@ from kinen.sources.checkpoints import (
     read_checkpoint,
     summary_of,
 )
-from kinen.sources.frontmatter import load_yaml
 from kinen.storage import inside, regular
 
 if TYPE_CHECKING:

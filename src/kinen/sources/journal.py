@@ -8,9 +8,9 @@ from kinen.journal import reading
 from kinen.journal.append import mark, snapshot
 from kinen.journal.origin import origin
 from kinen.journal.reading import Mark
+from kinen.markdown.chunks import chunk_parts
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Change, Chunk, Delta, Document, Part, Record, State
-from kinen.sources.chunks import chunk_parts
 from kinen.sources.segments import MOST, THRESHOLD, Event, cut
 from kinen.text import iso
 

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import ConfigError, UnsafeFile
+from kinen.markdown.frontmatter import load_yaml
 from kinen.privacy import entrance
-from kinen.sources.frontmatter import load_yaml
 from kinen.sources.layout import MANIFEST
 from kinen.storage import inside, regular
 from kinen.text import digest

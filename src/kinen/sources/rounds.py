@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 
+from kinen.markdown.frontmatter import read_frontmatter
+from kinen.markdown.parse import split_lines
 from kinen.markdown.sentences import (
     REASONS,
     is_sure,
@@ -20,9 +22,7 @@ from kinen.markdown.sentences import (
     weight,
 )
 from kinen.model.journal import Finding
-from kinen.sources.frontmatter import read_frontmatter
 from kinen.sources.layout import date_in
-from kinen.sources.markdown import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

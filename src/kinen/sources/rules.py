@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import config, configfile
 from kinen.errors import ConfigError
-from kinen.sources.frontmatter import unique
+from kinen.markdown.frontmatter import unique
 from kinen.sources.ignore import Patterns
 from kinen.text import digest
 

@@ -16,8 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import image, link
 
 from kinen import budget
-from kinen.model.records import Link
-from kinen.sources.frontmatter import (
+from kinen.markdown.frontmatter import (
     aliases_of,
     read_frontmatter,
     summary_of,
@@ -25,7 +24,8 @@ from kinen.sources.frontmatter import (
     text_of,
     unique,
 )
-from kinen.sources.tables import light_table
+from kinen.markdown.tables import light_table
+from kinen.model.records import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
