@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen import config, configfile
+from kinen import config
 from kinen import space as spaces
-from kinen.configkeys import RESERVED, ROWS, SECTIONS, Config, Row
+from kinen.config import file as configfile
+from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row
 from kinen.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:

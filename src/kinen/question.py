@@ -10,7 +10,7 @@ from kinen.model.records import KINDS, Query
 from kinen.text import now, parse_time, spelled
 
 if TYPE_CHECKING:
-    from kinen.configkeys import SearchSection
+    from kinen.config.keys import SearchSection
 
 PATHS = ("paths", "near", "files")
 TEXTS = (

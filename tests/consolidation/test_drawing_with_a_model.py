@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen.configkeys import DistillSection
+from kinen.config.keys import DistillSection
 from kinen.consolidation.model import (
     Drawer,
     Statement,

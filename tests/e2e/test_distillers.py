@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen.configkeys import DistillSection
+from kinen.config.keys import DistillSection
 from kinen.model.journal import Digest, Passage
 from kinen.recall.distill import distill
 

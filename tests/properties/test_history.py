@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinen.configkeys import GitSection
+from kinen.config.keys import GitSection
 from kinen.gitdir import git_above
 from kinen.index.follow import follow
 from kinen.index.history import Hand, Settings

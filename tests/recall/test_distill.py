@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen.configkeys import DistillSection
+from kinen.config.keys import DistillSection
 from kinen.errors import QueryError, StoreError
 from kinen.index.cache import Cache
 from kinen.model.journal import Digest, Passage

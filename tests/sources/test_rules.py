@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.configkeys import GitSection
+from kinen.config.keys import GitSection
 from kinen.sources.rules import MOST_NOTES, Rules, Tagger, _matcher, folder_tags, read_rules
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def test_an_empty_file_says_nothing(name: str, text: str, tmp_path: Path) -> Non
 
 def test_yaml_is_loaded_only_where_there_is_a_file(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom kinen.configkeys import GitSection\nfrom kinen.sources import rules\n"
+        "import sys\nfrom kinen.config.keys import GitSection\nfrom kinen.sources import rules\n"
         "found = rules.read_rules(sys.argv[1], GitSection(), {})\n"
         "assert rules.Tagger(found).excluded('dist/a.js')\n"
         "print('yaml' in sys.modules, 'pathspec' in sys.modules)"

@@ -27,7 +27,7 @@ from kinen.text import STOP_WORDS, digest, estimate, iso, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kinen.configkeys import DistillSection
+    from kinen.config.keys import DistillSection
     from kinen.model.journal import Observation, Summary
 
 MOST_STATEMENTS = 80

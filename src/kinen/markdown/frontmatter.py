@@ -7,7 +7,7 @@ from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.configfile import check_depth
+from kinen.config.file import check_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self, TypeVar
 
-    from kinen.configkeys import Config
+    from kinen.config.keys import Config
     from kinen.index.cache import Cache
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan

@@ -16,7 +16,7 @@ from kinen.text import digest, estimate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
-    from kinen.configkeys import DistillSection
+    from kinen.config.keys import DistillSection
     from kinen.model.journal import Passage
     from kinen.recall.clis import Answer
 

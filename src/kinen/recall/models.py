@@ -11,7 +11,7 @@ from kinen.recall.openai import openai
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kinen.configkeys import DistillSection
+    from kinen.config.keys import DistillSection
     from kinen.recall.clis import Answer
 
 MODELS = ("claude", "gemini", "ollama", "openai")

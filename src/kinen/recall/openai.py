@@ -13,7 +13,7 @@ from kinen.text import estimate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kinen.configkeys import DistillSection
+    from kinen.config.keys import DistillSection
 
 
 def openai(prompt: str, settings: DistillSection, env: Mapping[str, str], budget: int) -> Answer:

@@ -10,7 +10,8 @@ from functools import cache
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen import config, configfile
+from kinen import config
+from kinen.config import file as configfile
 from kinen.errors import ConfigError
 from kinen.markdown.frontmatter import unique
 from kinen.sources.ignore import Patterns
@@ -19,7 +20,7 @@ from kinen.text import digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from kinen.configkeys import GitSection
+    from kinen.config.keys import GitSection
 
     Words = tuple[str, ...]
 

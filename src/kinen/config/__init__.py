@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from kinen import configfile, registry, route
-from kinen.configkeys import RESERVED, ROWS, SECTIONS, Config, Row, SpaceSection
+from kinen import registry, route
+from kinen.config import file as configfile
+from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row, SpaceSection
 from kinen.errors import ConfigError
 
 if TYPE_CHECKING:
