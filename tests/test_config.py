@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import config
-from kinen import space as spaces
 from kinen.config import file as configfile
 from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row
 from kinen.errors import ConfigError, StoreError
+from kinen.space import find as spaces
 
 if TYPE_CHECKING:
     from pathlib import Path

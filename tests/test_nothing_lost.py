@@ -327,7 +327,7 @@ def test_every_random_event_is_in_the_journal_or_the_spool(
 
 
 def _rows(space: Path) -> list[str]:
-    from kinen import route
+    from kinen.space import route
 
     data = route.find(route.default_home(os.environ), str(space)).data
     path = os.path.join(data, "journal.db")

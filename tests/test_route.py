@@ -15,11 +15,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kinen import config, route
-from kinen import space as spaces
+from kinen import config
 from kinen.errors import Excluded, SpaceError
 from kinen.jot import jot
 from kinen.journal.store import Journal
+from kinen.space import find as spaces
+from kinen.space import route
 
 URL = "https://example.org/team/tool"
 
@@ -123,7 +124,7 @@ def test_a_route_is_remembered_and_read_without_looking(repo: Path, data: str) -
         "import sys; from kinen import route\n"
         f"found = route.find({data!r}, {str(repo)!r}, {str(repo)!r})\n"
         "print(found.data)\n"
-        "print(*sorted({'json', 're', 'typing', 'kinen.space', 'kinen.config'} & {*sys.modules}))"
+        "print(*sorted({'json', 're', 'typing', 'kinen.space.find', 'kinen.config'} & {*sys.modules}))"
     )
     source = os.path.dirname(os.path.dirname(route.__file__))
     run = subprocess.run(

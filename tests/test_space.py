@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from kinen import config, registry
-from kinen import space as spaces
+from kinen import config
 from kinen.errors import ConfigError, SpaceError, StoreError
-from kinen.gitdir import normalise_origin
-from kinen.space import Space
+from kinen.space import find as spaces
+from kinen.space import registry
+from kinen.space.find import Space
+from kinen.space.repository import normalise_origin
 
 URL = "git@example.org:team/tool.git"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from kinen import route
+from kinen.space import route
 from kinen.storage import private
 
 TYPE_CHECKING = False

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 
-from kinen import route
 from kinen.errors import Excluded, QueryError
 from kinen.journal import append
 from kinen.model.kinds import EVENTS
 from kinen.privacy.entrance import plain
+from kinen.space import route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 import kinen.cli
-from kinen import httpserver, space
+from kinen import httpserver
 from kinen.daemon.app import create_app
 from kinen.daemon.events import Hub
 from kinen.daemon.guard import failure
 from kinen.errors import SpaceError
 from kinen.memory import Memory
 from kinen.memory.spaces import Spaces
+from kinen.space import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ class Project:
 
 
 def opened(folder: str) -> Memory:
-    if not folder or not space.locate(folder):
+    if not folder or not find.locate(folder):
         raise SpaceError(f"{folder or 'nowhere'} is in no space", "run `kinen init` there")
     return Memory.open(folder)
 

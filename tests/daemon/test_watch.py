@@ -14,8 +14,8 @@ import pytest
 
 from kinen.daemon import watch
 from kinen.daemon.watch import Watch
-from kinen.gitdir import git_above
 from kinen.sources.watching import watched
+from kinen.space.repository import git_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinen.config.keys import GitSection
-from kinen.gitdir import git_above
 from kinen.index.follow import follow
 from kinen.index.history import Hand, Settings
 from kinen.index.writer import Writer
 from kinen.sources.git import Log
 from kinen.sources.rules import Tagger, read_rules
+from kinen.space.repository import git_above
 
 if TYPE_CHECKING:
     import sqlite3

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.gitdir import normalise_origin
+from kinen.space.repository import normalise_origin
 
 word = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=8)
 host = st.builds("{}.{}".format, word, st.sampled_from(["org", "com", "example.net"]))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinen.gitdir import git_above
 from kinen.sources.files import RULES, Files, walk
 from kinen.sources.ignore import Ignore
 from kinen.sources.watching import IGNORES, watched
+from kinen.space.repository import git_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

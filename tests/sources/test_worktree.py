@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kinen.gitdir import git_above
 from kinen.sources.worktree import changed_files
+from kinen.space.repository import git_above
 from sources.repositories import LINES, Repository
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen import route
 from kinen.agents import claude_code, payload
 from kinen.agents.claude_code import text_of
 from kinen.agents.session import Session
+from kinen.space import route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

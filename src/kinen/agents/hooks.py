@@ -9,9 +9,9 @@ import shutil
 import sys
 from typing import NamedTuple
 
-from kinen import gitcommand
 from kinen.errors import KinenError
-from kinen.gitdir import git_above
+from kinen.space import gitcommand
+from kinen.space.repository import git_above
 from kinen.storage import inside, regular
 
 INDEXING = ("post-commit", "post-merge", "post-checkout", "post-rewrite")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.agents.jsontext import drop, put
 from kinen.errors import KinenError, QueryError, SpaceError
-from kinen.gitdir import git_above
-from kinen.registry import write_atomic
-from kinen.route import default_home, user_folder
+from kinen.space.registry import write_atomic
+from kinen.space.repository import git_above
+from kinen.space.route import default_home, user_folder
 from kinen.storage import inside, private, regular
 from kinen.text import digest
 
@@ -174,11 +174,12 @@ def _places(name: str, scope: str, here: str) -> tuple[Agent, list[Place]]:
 
 def _asks_before_tools(here: str) -> bool:
     """Whether `hooks.before_tools` is set for the space of a folder, or for all of them."""
-    from kinen import config, space
+    from kinen import config
+    from kinen.space import find
 
     home = default_home(os.environ)
     try:
-        root = space.find(here, home=home).root
+        root = find.find(here, home=home).root
     except SpaceError:
         root = here
     return config.load(home, root).hooks.before_tools

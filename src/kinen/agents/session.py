@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 
-from kinen import route
 from kinen.agents import claude_code
 from kinen.agents.claude_code import Sieve, text_of
 from kinen.agents.payload import CUT
 from kinen.privacy.entrance import name
+from kinen.space import route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import click
 
 from kinen import config as configuration
 from kinen import render
-from kinen import space as spaces
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
+from kinen.space import find as spaces
 
 
 def command() -> click.Command:

@@ -198,10 +198,10 @@ def serve(port: int, space: str) -> int:
       curl -H "Authorization: Bearer $(cat ~/.local/share/kinen/http.token)" \\
         'http://127.0.0.1:7335/v1/search?query=redis'
     """
-    from kinen import space as spaces
     from kinen.daemon import control
     from kinen.daemon.run import Options
     from kinen.daemon.run import run as serving
+    from kinen.space import find as spaces
 
     folder: Any = ""
     try:

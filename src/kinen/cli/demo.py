@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kinen import gitcommand, render
+from kinen import render
 from kinen.cli.progress import bar
 from kinen.cli.run import colours
 from kinen.errors import GitError
-from kinen.gitdir import Git
+from kinen.space import gitcommand
+from kinen.space.repository import Git
 
 if TYPE_CHECKING:
     from kinen.memory import Memory

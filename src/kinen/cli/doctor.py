@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kinen import config, render
-from kinen import space as spaces
 from kinen.cli.flags import for_scripts
 from kinen.cli.run import colours
 from kinen.errors import KinenError
+from kinen.space import find as spaces
 from kinen.storage import private
 
 if TYPE_CHECKING:

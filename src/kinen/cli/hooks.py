@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kinen import render
-from kinen import space as spaces
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING
+from kinen.space import find as spaces
 
 if TYPE_CHECKING:
     from kinen.agents.hooks import Hook

@@ -31,20 +31,21 @@ def init(path: str, name: str | None, template: str | None) -> int:
       kinen init
       kinen init ~/notes --name notes --template research
     """
-    from kinen import config, space
+    from kinen import config
+    from kinen.space import find
     from kinen.storage import inside
 
     os.makedirs(path, exist_ok=True)
     root = os.path.realpath(path)
     home = config.default_home()
-    found = space.at(root, home=home)
+    found = find.at(root, home=home)
     file = config.space_file(root)
     new = not os.path.lexists(file)
     if new:
         title = name or found.name
-        identity = space.new_identity() if found.identity == "path" else ""
+        identity = find.new_identity() if found.identity == "path" else ""
         inside.create(root, ".kinen/config.yml", config.template(title, identity).encode())
-    registered = space.register(space.at(root, home=home), name)
+    registered = find.register(find.at(root, home=home), name)
     for folder in TEMPLATES.get(template or "", ()):
         inside.make_folder(root, f"resources/{folder}")
     print(f"{'initialised' if new else 'already a space:'} {registered.name} in {root}")

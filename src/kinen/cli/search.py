@@ -91,7 +91,7 @@ def _on_disk(names: str) -> str:
     """
     if "\\x" not in names:
         return names
-    from kinen import route
+    from kinen.space import route
     from kinen.text import unspelled
 
     here = route.here()

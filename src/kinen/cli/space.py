@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen import config, render
-from kinen import space as spaces
 from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import FOUND, NOTHING, colours
+from kinen.space import find as spaces
 
 if TYPE_CHECKING:
-    from kinen.space import Space
+    from kinen.space.find import Space
 
 
 def command() -> click.Command:

@@ -7,8 +7,8 @@ import os
 import click
 
 from kinen import config
-from kinen import space as spaces
 from kinen.cli.flags import in_space
+from kinen.space import find as spaces
 
 
 def command() -> click.Command:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from kinen import registry, route
 from kinen.config import file as configfile
 from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row, SpaceSection
 from kinen.errors import ConfigError
+from kinen.space import registry, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

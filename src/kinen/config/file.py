@@ -10,9 +10,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from kinen import registry
 from kinen.errors import ConfigError, UnsafeFile
-from kinen.route import user_file
+from kinen.space import registry
+from kinen.space.route import user_file
 from kinen.storage import inside, private, regular
 
 if TYPE_CHECKING:

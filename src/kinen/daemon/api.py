@@ -16,12 +16,13 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel
 
-from kinen import config, registry, render
-from kinen import space as spaces
+from kinen import config, render
 from kinen.daemon.guard import JSON
 from kinen.errors import QueryError, SpaceError
 from kinen.memory.spaces import ASK, JOURNAL
 from kinen.model.records import KINDS
+from kinen.space import find as spaces
+from kinen.space import registry
 from kinen.text import iso, now, parse_time
 
 if TYPE_CHECKING:

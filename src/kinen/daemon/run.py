@@ -16,7 +16,6 @@ from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
 from kinen import __version__, config
-from kinen import space as spaces
 from kinen.characters import visible, visible_line
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
@@ -25,6 +24,7 @@ from kinen.errors import Busy, KinenError, SpaceError
 from kinen.ipc import client, loopback
 from kinen.memory import Memory
 from kinen.privacy import entrance
+from kinen.space import find as spaces
 from kinen.storage import private
 
 if TYPE_CHECKING:

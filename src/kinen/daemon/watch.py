@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from kinen.daemon.inotify import COMING, CREATE, EVERYTHING, FOLDER, ITSELF, Event, Inotify
-from kinen.gitdir import parents
+from kinen.space.repository import parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable

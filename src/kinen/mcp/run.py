@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from kinen import config, space
+from kinen import config
 from kinen.errors import SpaceError
 from kinen.ipc.loopback import HOST, listening, token
 from kinen.memory import Memory
+from kinen.space import find
 
 if TYPE_CHECKING:
     import socket
@@ -50,7 +51,7 @@ def serve(*, name: str = "", read_only: bool = False, port: int | None = None) -
 
 def by_folder(folder: str) -> Memory:
     """The memory of the space around a folder, or around the working folder."""
-    if folder and not space.locate(folder):
+    if folder and not find.locate(folder):
         raise SpaceError(f"{folder} is in no space", "run `kinen init` there")
     return Memory.open(folder or None)
 

@@ -11,7 +11,7 @@ from kinen.errors import NotFound, QueryError
 from kinen.memory.learning import Learning
 from kinen.model.records import Query
 from kinen.recall.clip import compact, cut
-from kinen.route import inside
+from kinen.space.route import inside
 from kinen.text import iso, spelled
 
 if TYPE_CHECKING:

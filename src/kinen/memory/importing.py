@@ -8,11 +8,11 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kinen import route
-from kinen import space as spaces
 from kinen.errors import NotFound
-from kinen.gitdir import git_above, parents
 from kinen.memory.answering import Answering
+from kinen.space import find as spaces
+from kinen.space import route
+from kinen.space.repository import git_above, parents
 
 if TYPE_CHECKING:
     import sqlite3

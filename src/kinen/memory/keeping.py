@@ -45,9 +45,9 @@ class Keeping(Asking):
 
         `at` is epoch milliseconds, now if not given. The same `id` is stored once.
         """
-        from kinen import route
         from kinen.jot import allowed, check
         from kinen.journal import append, reading
+        from kinen.space import route
 
         text = entrance.plain(text)
         check(text, kind)

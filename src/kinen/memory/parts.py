@@ -7,8 +7,8 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from kinen import config as configuration
-from kinen import space as spaces
 from kinen.errors import NotFound, SpaceError, StoreError
+from kinen.space import find as spaces
 from kinen.storage import inside, private
 from kinen.text import path_bytes, spelled
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kinen.index.vectors import Scan
     from kinen.journal.store import Journal
     from kinen.ports import Embedder
-    from kinen.space import Space
+    from kinen.space.find import Space
 
     Progress = Callable[[str, int, int], None]
     T = TypeVar("T")
@@ -137,7 +137,7 @@ class Parts:
     def _git(self) -> tuple[str, str]:
         """The folders of the repository around the space: its own, and what worktrees share."""
         if not (self._repository and self._repository[0]):  # one may be made at any time
-            from kinen.gitdir import git_above
+            from kinen.space.repository import git_above
 
             git = git_above(self.space.root)
             self._repository = (git.folder, git.common) if git else ("", "")

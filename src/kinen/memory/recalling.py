@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen import config as configuration
-from kinen import space as spaces
 from kinen.brief import for_the_next, outcome_only
 from kinen.errors import Busy
 from kinen.memory.tracing import Tracing
@@ -15,7 +14,8 @@ from kinen.model.records import Hits, Query
 from kinen.question import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
-from kinen.route import inside
+from kinen.space import find as spaces
+from kinen.space.route import inside
 from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:

@@ -170,9 +170,9 @@ class Reports(Sessions):
 
     def _commit_groups(self, since: str) -> tuple[tuple[Commits, ...], tuple[Commits, ...]]:
         """The latest commits, and those that are not pushed, by their subjects."""
-        from kinen.gitdir import git_above
         from kinen.journal import reading
         from kinen.sources.recent import latest_commits, unpushed_commits
+        from kinen.space.repository import git_above
 
         tree = self._worktree or self.space.root
         git = git_above(tree)

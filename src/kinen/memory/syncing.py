@@ -7,10 +7,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from kinen import space as spaces
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.parts import Parts
 from kinen.model.records import Status
+from kinen.space import find as spaces
 from kinen.text import now
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class Syncing(Parts):
 
     def _follow_past(self) -> list[str]:
         """Take in what was committed since the index last looked."""
-        from kinen import route
+        from kinen.space import route
 
         head = route.head(*self._git)[1]
         if head in ("", self._reader.stamp("git", "")):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from kinen import route
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory.keeping import Keeping
 from kinen.model.records import Companion
+from kinen.space import route
 from kinen.storage import regular
 from kinen.text import now, spelled
 
@@ -247,7 +247,7 @@ class Tracing(Keeping):
     @property
     def _worktree(self) -> str:
         """The top of another worktree of the same repository, if this folder is in one."""
-        from kinen.gitdir import git_above
+        from kinen.space.repository import git_above
 
         here = git_above(os.getcwd())
         same = here is not None and here.common and here.common == self._git[1]

@@ -7,11 +7,11 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen import config as configuration
-from kinen import space as spaces
 from kinen.errors import KinenError, NotFound
 from kinen.memory.experience import Experience
 from kinen.memory.recalling import recall_spaces
 from kinen.model.records import Hits, Query
+from kinen.space import find as spaces
 
 __all__ = ["Memory", "ask_spaces", "recall_spaces", "search_spaces"]
 

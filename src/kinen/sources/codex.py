@@ -8,7 +8,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from kinen.gitdir import normalise_origin
 from kinen.sources.deeds import EDITS, SHELLS, Use, deed, message
 from kinen.sources.past import (
     Event,
@@ -21,6 +20,7 @@ from kinen.sources.past import (
     milliseconds,
     text,
 )
+from kinen.space.repository import normalise_origin
 from kinen.text import digest
 
 if TYPE_CHECKING:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen import gitcommand
 from kinen.errors import GitError, NotFound, Unreadable
+from kinen.space import gitcommand
 from kinen.text import unspelled
 
 if TYPE_CHECKING:
     import subprocess
 
-    from kinen.gitdir import Git
     from kinen.sources.git import Log
+    from kinen.space.repository import Git
 
 
 class Contents:

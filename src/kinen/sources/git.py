@@ -14,15 +14,15 @@ import tempfile
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
-from kinen import gitcommand, route
 from kinen.errors import GitError, UnsafeFile
-from kinen.gitcommand import complaint
-from kinen.gitdir import git_above
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.records import Commit, Part
 from kinen.sources.commits import read_message
 from kinen.sources.gitstep import Steps
 from kinen.sources.gitstream import Raw, ahead, parse, plainly, split, started
+from kinen.space import gitcommand, route
+from kinen.space.gitcommand import complaint
+from kinen.space.repository import git_above
 from kinen.storage import regular
 from kinen.text import digest, estimate
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator, Sequence
 
-    from kinen.gitdir import Git
     from kinen.sources.commits import Message
+    from kinen.space.repository import Git
 
 VERSION = 1
 """A change in how commits are read: an index that read them otherwise reads them again."""

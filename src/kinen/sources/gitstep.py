@@ -6,15 +6,15 @@ import os
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kinen import gitcommand
 from kinen.errors import GitError
 from kinen.sources.gitstream import Raw, parse, split
+from kinen.space import gitcommand
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Sequence
 
-    from kinen.gitdir import Git
+    from kinen.space.repository import Git
 
 MOST = 16
 """Commits that are asked for one by one; more of them are for `git log`."""

@@ -8,13 +8,13 @@ import threading
 from itertools import islice
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from kinen import gitcommand
+from kinen.space import gitcommand
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable, Iterator
 
-    from kinen.gitdir import Git
+    from kinen.space.repository import Git
 
 BLOCK, AHEAD = 1 << 18, 128
 """Bytes that are read at once, and how many such blocks may wait."""

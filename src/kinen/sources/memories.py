@@ -8,22 +8,22 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from kinen import gitcommand
 from kinen.errors import GitError, QueryError, Unreadable
-from kinen.gitdir import git_above
 from kinen.model.journal import Checkpoint
-from kinen.route import head
 from kinen.sources import checkpoints as files
 from kinen.sources.plans import Plans, slug_of
 from kinen.sources.worktree import changed_files
 from kinen.sources.writing import LARGEST, tidied
+from kinen.space import gitcommand
+from kinen.space.repository import git_above
+from kinen.space.route import head
 from kinen.text import iso, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kinen.gitdir import Git
     from kinen.model.journal import Plan
+    from kinen.space.repository import Git
 
 __all__ = ["Memories", "git_state", "slug_of"]
 

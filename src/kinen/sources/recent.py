@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen import gitcommand
 from kinen.errors import GitError
 from kinen.privacy import entrance
+from kinen.space import gitcommand
 from kinen.text import iso
 
 if TYPE_CHECKING:
-    from kinen.gitdir import Git
+    from kinen.space.repository import Git
 
 READ = 300
 """Commits that are read at most."""

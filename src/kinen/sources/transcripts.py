@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import StoreError, UnsafeFile
 from kinen.journal import stream
-from kinen.route import user_folder
 from kinen.sources import claude, codex, gemini, opencode
+from kinen.space.route import user_folder
 from kinen.storage import regular
 
 if TYPE_CHECKING:

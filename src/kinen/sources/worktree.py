@@ -15,16 +15,16 @@ import stat
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen import gitcommand, route
 from kinen.errors import GitError, UnsafeFile
-from kinen.gitdir import git_above
+from kinen.space import gitcommand, route
+from kinen.space.repository import git_above
 from kinen.storage import regular
 from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kinen.gitdir import Git
+    from kinen.space.repository import Git
 
 LARGEST = 64 << 20
 """Bytes of a file that are compared; a larger one whose times differ counts as changed."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import SpaceError, StoreError, Unreadable, UnsafeFile
 from kinen.privacy.masking import mask_values
-from kinen.route import user_folder
+from kinen.space.route import user_folder
 from kinen.storage import inside
 from kinen.text import spelled
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from kinen import config, registry
+from kinen import config
 from kinen.errors import SpaceError, StoreError
-from kinen.gitdir import git_above, parents
-from kinen.registry import Face
+from kinen.space import registry
+from kinen.space.registry import Face
+from kinen.space.repository import git_above, parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kinen.gitdir import Git
+    from kinen.space.repository import Git
 
     Path = str | os.PathLike[str]
     Env = Mapping[str, str]
@@ -255,6 +256,6 @@ def _root_commit(git: Git | None) -> str:
     """The first commit of a repository; most searches need no git to know their space."""
     if git is None or not git.deep:
         return ""
-    from kinen.gitcommand import root_commit
+    from kinen.space.gitcommand import root_commit
 
     return root_commit(git)

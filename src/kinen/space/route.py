@@ -135,10 +135,11 @@ def _recall(home: str, folder: str, env: str, *, moved: bool = False) -> Route |
 def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     from contextlib import suppress
 
-    from kinen import config, registry
-    from kinen import space as spaces
+    from kinen import config
     from kinen.errors import StoreError
-    from kinen.gitdir import git_above, parents
+    from kinen.space import find as spaces
+    from kinen.space import registry
+    from kinen.space.repository import git_above, parents
 
     space = spaces.find(start, home=home)
     if not space.roots:

@@ -25,7 +25,7 @@ from kinen.errors import GitError
 if TYPE_CHECKING:
     import subprocess
 
-    from kinen.gitdir import Git
+    from kinen.space.repository import Git
 
 PIPE = -1
 """`subprocess.PIPE`, for those who do not import it."""

@@ -1,0 +1,1 @@
+"""Which space a folder belongs to, and where its data is stored."""
