@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from journal import NO_LIMIT, Bench, alternated, p95, shown
 from kinen import Memory
-from kinen.journal import learn
+from kinen.journal import memories
 from kinen.model.journal import Learned
 from record import save
 from speed import KINEN, Row, process, prose
@@ -104,7 +104,7 @@ def remembered(memory: Memory) -> None:
         Learned(f"{n:032x}", "decision", prose(rng, 14), rng.uniform(0.5, 1), now - n * 3_600_000)
         for n in range(MEMORIES)
     ]
-    learn.learn(memory._journal.db, known)
+    memories.learn(memory._journal.db, known)
     for one in memory.entries("summaries", limit=3)[0]:
         memory.pin(one.ref, "keep in mind")
     steps = "\n".join(f"- [ ] {prose(rng, 8)}" for _ in range(12))

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import Memory, Query
 from kinen.index.schema import TOKENIZE
-from kinen.journal import append
+from kinen.journal import write
 from record import save
 from speed import KINEN, QUESTIONS, Row, peak_mb, process, prose
 
@@ -311,7 +311,7 @@ def observe_rows(bench: Bench) -> list[Row]:
             kind, content, _ = next(bare)
             now = time.time_ns() // 1_000_000
             db.execute("BEGIN IMMEDIATE")
-            db.execute(insert, (append.ulid(), kind, content, now, "s1"))
+            db.execute(insert, (write.ulid(), kind, content, now, "s1"))
             db.execute("COMMIT")
 
         taken = alternated({"ours": observe, "bare": raw}, len(texts))
@@ -405,7 +405,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def _raw_import(path: Path, tables: dict[str, list[tuple[Any, ...]]]) -> float:
-    db = append.connect(str(path), 1000)
+    db = write.connect(str(path), 1000)
     began = time.perf_counter()
     db.execute("BEGIN IMMEDIATE")
     for insert, rows in tables.items():

@@ -18,7 +18,7 @@ from kinen import Memory
 from kinen.agents import claude_code, session
 from kinen.agents import hook as hooks
 from kinen.cli import root
-from kinen.journal import append
+from kinen.journal import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,9 +43,9 @@ def alone(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def leaks(*folders: Path, secret: str = TOKEN) -> list[str]:
     """Every file with a secret in its bytes or in its name."""
-    for db in append.held:
+    for db in write.held:
         db.close()
-    append.held.clear()
+    write.held.clear()
     found = []
     for folder in folders:
         for path in folder.rglob("*"):

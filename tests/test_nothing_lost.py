@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kinen import Memory
 from kinen.agents import hook as hooks
 from kinen.agents import payload as payloads
-from kinen.journal import append, spool
+from kinen.journal import spool, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +129,7 @@ def test_whatever_goes_wrong_while_writing_the_event_is_spooled(
 
     monkeypatch.chdir(space)
     with monkeypatch.context() as patch:
-        patch.setattr(append, "insert", broken)
+        patch.setattr(write, "insert", broken)
         hooks.handled(event(space, "UserPromptSubmit", prompt="kettle"), "claude-code")
     assert contents(space) == ["kettle"]
 
@@ -319,9 +319,9 @@ def test_every_random_event_is_in_the_journal_or_the_spool(
     if isinstance(payload.get("tool_use_id"), str):
         payload["tool_use_id"] += mark  # what has the same id is stored once
     hooks.handled(payload, "claude-code")
-    for db in append.held:
+    for db in write.held:
         db.close()
-    append.held.clear()
+    write.held.clear()
     waiting = [path for path in (home / "kinen" / "spool").rglob("*") if path.is_file()]
     assert any(mark in text for text in [*_rows(space), *(path.read_text() for path in waiting)])
 
@@ -333,7 +333,7 @@ def _rows(space: Path) -> list[str]:
     path = os.path.join(data, "journal.db")
     if not os.path.exists(path):
         return []
-    db = append.connect(path, 1000)
+    db = write.connect(path, 1000)
     try:
         rows = db.execute(
             "SELECT content FROM observations UNION ALL SELECT content FROM summaries"
@@ -344,10 +344,10 @@ def _rows(space: Path) -> list[str]:
 
 
 def test_a_spooled_row_is_what_the_table_takes(space: Path, tmp_path: Path) -> None:
-    row = append.row("half \ud83d \0", "message", session="a\ud83d", files=["\ud83d"])
+    row = write.row("half \ud83d \0", "message", session="a\ud83d", files=["\ud83d"])
     folder = str(tmp_path / "spool")
     spool.put(folder, row)
-    assert spool._read(append.waiting([folder])[0]) == row
+    assert spool._read(write.waiting([folder])[0]) == row
 
 
 # The write-ahead log

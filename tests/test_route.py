@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kinen import config
 from kinen.errors import Excluded, SpaceError
-from kinen.jot import jot
+from kinen.journal.jot import jot
 from kinen.journal.store import Journal
 from kinen.space import find as spaces
 from kinen.space import route

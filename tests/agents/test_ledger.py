@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen import Memory
-from kinen.journal import learn, ledger
+from kinen.journal import ledger, memories
 from kinen.model.journal import Learned, Observation
 from kinen.recall.prompts import Candidate, asks_something, choose
 from kinen.recall.remedies import remedies
@@ -339,7 +339,7 @@ def told_before(space: Path, kinen: Kinen) -> Path:
         lesson = (
             "`retry_queue.py` must not sleep: the scheduler drives it, decided after the outage"
         )
-        learn.learn(
+        memories.learn(
             memory._journal.db, [Learned("a" * 32, "decision", lesson, 0.9, 1_700_000_000_000)]
         )
         for line, output, code in (

@@ -16,9 +16,10 @@ import pytest
 
 from kinen import Memory, Query
 from kinen.errors import Busy, NotFound
-from kinen.journal import append, reading, spool
+from kinen.journal import queries, spool
+from kinen.journal import write as append
 from kinen.journal.erase import erase
-from kinen.journal.reading import Wanted
+from kinen.journal.queries import Wanted
 from kinen.journal.store import Journal
 from kinen.model.journal import Scope
 from kinen.model.kinds import REDACTED
@@ -52,7 +53,7 @@ def say(journal: Journal, text: str, at: int = T, **more: str) -> Any:
 
 def now(journal: Journal, one: Any) -> Any:
     """An entry as it is now."""
-    return reading.entry(journal.db, one.ref.partition(":")[0], one.id)
+    return queries.entry(journal.db, one.ref.partition(":")[0], one.id)
 
 
 def holding(word: str) -> list[str]:
@@ -100,14 +101,14 @@ def test_an_observation_is_emptied_and_keeps_what_it_belongs_to(
 def test_a_tombstone_is_shown_by_audit_only(journal: Journal) -> None:
     one, two = say(journal, "one"), say(journal, "two")
     erase(journal, one.ref, forget=True, now=T)
-    assert reading.entries(journal.db, "observations", Wanted()) == ([two], 1)
-    assert reading.entries(journal.db, "observations", Wanted(audit=True))[1] == 2
+    assert queries.entries(journal.db, "observations", Wanted()) == ([two], 1)
+    assert queries.entries(journal.db, "observations", Wanted(audit=True))[1] == 2
 
 
 def test_what_was_redacted_is_still_listed(journal: Journal) -> None:
     one = say(journal, "one")
     erase(journal, one.id[:20], forget=False, now=T)
-    (found,), count = reading.entries(journal.db, "observations", Wanted())
+    (found,), count = queries.entries(journal.db, "observations", Wanted())
     assert (found.content, found.redacted, count) == (REDACTED, True, 1)
 
 
@@ -189,7 +190,7 @@ def test_pins_go_with_what_was_forgotten_and_stay_with_what_was_redacted(
     journal.pin(one.ref, "first", 0, S, T)
     journal.pin(two.ref, "second", 0, S, T + 1)
     erase(journal, one.ref, forget=forget, now=T)
-    pins = reading.pins_in(journal.db, S, T)
+    pins = queries.pins_in(journal.db, S, T)
     assert [pin.note for pin in pins] == (["second"] if forget else ["first", "second"])
 
 
@@ -217,10 +218,10 @@ def test_a_capsule_takes_all_of_it(journal: Journal, forget: bool) -> None:
     assert now(journal, opened).intent == empty
     assert {now(journal, one).content for one in (*inside, summary)} == {empty}
     assert now(journal, outside) == outside
-    pinned = {pin.target for pin in reading.pins_in(journal.db, S, T)}
+    pinned = {pin.target for pin in queries.pins_in(journal.db, S, T)}
     assert pinned == ({outside.ref} if forget else {outside.ref, *erased.refs})
-    assert reading.latest_summary(journal.db, Scope()) is None
-    listed = reading.entries(journal.db, "capsules", Wanted())[1]
+    assert queries.latest_summary(journal.db, Scope()) is None
+    listed = queries.entries(journal.db, "capsules", Wanted())[1]
     assert listed == (0 if forget else 1)
 
 

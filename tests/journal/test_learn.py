@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory, Query
-from kinen.journal import reading
+from kinen.journal import queries
 from kinen.journal.bundle import export, load
 from kinen.journal.erase import erase, suppress, unsuppress
-from kinen.journal.learn import Counts, clock, keep_clock, learn, memories
+from kinen.journal.memories import Counts, clock, keep_clock, learn, memories
 from kinen.journal.store import Journal
 from kinen.model.journal import Clock, Finding, Learned, Scope
 from kinen.model.kinds import REDACTED
@@ -103,8 +103,8 @@ def test_what_was_erased_stays_so_however_often_it_is_drawn(journal: Journal, fo
 def test_two_processes_that_learn_at_once_lose_no_source(journal: Journal) -> None:
     learn(journal.db, [drawn()])
     program = (
-        "import sys\nfrom kinen.journal.append import connect\n"
-        "from kinen.journal.learn import learn, memories\n"
+        "import sys\nfrom kinen.journal.write import connect\n"
+        "from kinen.journal.memories import learn, memories\n"
         "db = connect(sys.argv[1], 20_000)\n"
         "one = memories(db)[0]\n"
         "for n in range(20):\n"
@@ -190,4 +190,4 @@ def test_the_clock_is_kept(journal: Journal) -> None:
     keep_clock(journal.db, Clock(4, 0.0))
     journal.close()
     assert clock(journal.db) == Clock(4, 0.0)
-    assert reading.entries(journal.db, "memories", reading.Wanted())[1] == 0
+    assert queries.entries(journal.db, "memories", queries.Wanted())[1] == 0

@@ -14,7 +14,7 @@ import pytest
 
 from kinen import Memory, Query
 from kinen.errors import StoreError
-from kinen.journal import append, migrate
+from kinen.journal import migrate, write
 from kinen.journal.store import Journal
 from kinen.model.journal import Scope
 from kinen.storage.database import statements
@@ -62,7 +62,7 @@ def first(data: Path) -> Path:
 def test_migrations_are_numbered_without_gaps_and_the_last_is_the_schema() -> None:
     numbers = [re.match(r"(\d{3})_[a-z_]+\.sql$", name) for name in migrate.scripts()]
     assert all(numbers)
-    assert [int(found[1]) for found in numbers if found] == [*range(1, append.SCHEMA + 1)]
+    assert [int(found[1]) for found in numbers if found] == [*range(1, write.SCHEMA + 1)]
 
 
 @pytest.mark.parametrize("name", migrate.scripts())
@@ -79,10 +79,10 @@ def test_a_fresh_journal_knows_its_version_and_how_it_came_to_it(data: Path) -> 
     with closing(at(data)) as journal:
         found = journal.db.execute("SELECT version, name, applied_at FROM schema_migrations")
         applied = found.fetchall()
-        assert journal.db.execute("PRAGMA user_version").fetchone() == (append.SCHEMA,)
+        assert journal.db.execute("PRAGMA user_version").fetchone() == (write.SCHEMA,)
         assert journal.db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert [row[1] for row in applied] == migrate.scripts()
-    assert [row[0] for row in applied] == [*range(1, append.SCHEMA + 1)]
+    assert [row[0] for row in applied] == [*range(1, write.SCHEMA + 1)]
     assert all(row[2] > 1_700_000_000_000 for row in applied)
 
 
@@ -96,7 +96,7 @@ def test_a_journal_of_the_first_version_keeps_every_row(first: Path, data: Path)
             found = rows(journal.db, table, columns)
             assert found[: len(kept)] == kept
             assert len(found) == len(kept) or table == "schema_migrations"
-        assert journal.db.execute("PRAGMA user_version").fetchone() == (append.SCHEMA,)
+        assert journal.db.execute("PRAGMA user_version").fetchone() == (write.SCHEMA,)
 
 
 def test_an_upgrade_announces_what_an_index_cannot_see_by_number(first: Path, data: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_migration_that_fails_midway_leaves_the_old_version(
         with pytest.raises(StoreError, match="no such table: nowhere"):
             assert at(data).db
         assert dump(first) == before
-        kept = append.keep(str(data), [str(tmp_path / "spool" / "a")], append.row("hi", "message"))
+        kept = write.keep(str(data), [str(tmp_path / "spool" / "a")], write.row("hi", "message"))
         assert not kept
         assert dump(first) == before
     with closing(at(data)) as journal:
@@ -179,14 +179,14 @@ def test_a_journal_of_a_newer_kinen_is_refused_and_not_touched(
     assert "newer kinen" in refused.value.message
     assert "update kinen" in refused.value.hint
     assert file.read_bytes() == before
-    row = append.row("for the newer one", "message")
-    assert append.keep(str(data), [str(spool)], row) is False
+    row = write.row("for the newer one", "message")
+    assert write.keep(str(data), [str(spool)], row) is False
     assert [path.name for path in spool.iterdir()] == [row[0]]
     assert file.read_bytes() == before
     assert {path.name for path in data.iterdir()} == {"journal.db"}
 
 
-@pytest.mark.parametrize("version", [0, 1, append.SCHEMA])
+@pytest.mark.parametrize("version", [0, 1, write.SCHEMA])
 def test_a_database_of_somebody_else_is_refused_and_not_touched(
     data: Path, tmp_path: Path, version: int
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_database_of_somebody_else_is_refused_and_not_touched(
         at(data).open_capsule("x", "session", Scope(), 1)
     assert "update kinen" not in str(refused.value)
     spools = [str(tmp_path / "spool" / "a")]
-    assert append.keep(str(data), spools, append.row("hi", "message")) is False
+    assert write.keep(str(data), spools, write.row("hi", "message")) is False
     assert file.read_bytes() == before
 
 
@@ -245,6 +245,6 @@ def test_ten_processes_may_open_the_same_journal_at_once(
         count = "SELECT COUNT(DISTINCT id) FROM observations"
         assert journal.db.execute(count).fetchone() == (there + 10,)
         versions = journal.db.execute("SELECT version FROM schema_migrations").fetchall()
-        assert [row[0] for row in versions] == [*range(1, append.SCHEMA + 1)]
+        assert [row[0] for row in versions] == [*range(1, write.SCHEMA + 1)]
         assert journal.check() == ""
     assert sorted(os.listdir(data)) == ["journal.db", "journal.seen"]

@@ -18,7 +18,7 @@ import pytest
 
 from kinen import Memory, Query
 from kinen.errors import StoreError
-from kinen.journal import append, spool
+from kinen.journal import spool, write
 from kinen.journal.store import BRIEFLY_MS, Journal
 from kinen.model.journal import Scope
 
@@ -75,12 +75,12 @@ def journal(data: Path, spools: list[str]) -> Iterator[Journal]:
         yield opened
 
 
-def row(text: str, **more: str) -> append.Row:
-    return append.row(text, "message", **more)
+def row(text: str, **more: str) -> write.Row:
+    return write.row(text, "message", **more)
 
 
 def keep(data: Path, spools: list[str], text: str) -> bool:
-    return append.keep(str(data), spools, row(text))
+    return write.keep(str(data), spools, row(text))
 
 
 def kept(journal: Journal) -> list[str]:
@@ -103,7 +103,7 @@ def test_a_locked_journal_is_written_by_the_next_who_can(
         assert keep(data, spools, "one") is False
         assert keep(data, spools, "two") is False
         assert len(files(spools[0])) == 2
-        assert len(append.waiting(spools)) == 2
+        assert len(write.waiting(spools)) == 2
     assert keep(data, spools, "three") is True
     assert files(spools[0]) == []
     assert kept(journal) == ["one", "two", "three"]
@@ -158,7 +158,7 @@ def test_what_was_spooled_before_a_capsule_closes_is_part_of_it(
 ) -> None:
     opened = journal.open_capsule("a", "session", Scope("s"), 1000)
     with locked(data):
-        assert append.keep(str(data), spools, row("spooled", session="s")) is False
+        assert write.keep(str(data), spools, row("spooled", session="s")) is False
     summary = journal.close_capsule(opened.ref, "", 2000)[1]
     assert summary is not None
     assert "spooled" in summary.content
@@ -171,7 +171,7 @@ def test_a_capsule_waits_for_what_was_spooled_before_it_closes(
     with closing(Journal(str(data), spools)) as journal:
         opened = journal.open_capsule("a", "session", Scope("s"), 1000)
         with locked(data) as other:
-            assert append.keep(str(data), spools, row("spooled", session="s")) is False
+            assert write.keep(str(data), spools, row("spooled", session="s")) is False
             threading.Timer(3 * BRIEFLY_MS / 1000, other.kill).start()
             summary = journal.close_capsule(opened.ref, "", 2000)[1]
         assert summary is not None
@@ -211,7 +211,7 @@ def test_a_memory_with_a_locked_journal_answers_and_finds_it_later(space: Path) 
         with locked(Path(memory.space.data)):
             one = memory.observe("The kettle whistles.", files=["stove.md"])
             assert one.ref.startswith("observation:")
-            assert [os.path.basename(path) for path in append.waiting(journal.spools)] == [one.id]
+            assert [os.path.basename(path) for path in write.waiting(journal.spools)] == [one.id]
         hits = memory.search(Query("whistles", mode="fulltext"))
         assert [hit.record.ref for hit in hits] == [one.ref]
         assert memory.entries("observations")[0][0] == one
@@ -242,13 +242,13 @@ def test_a_crash_after_the_commit_and_before_the_file_is_gone_doubles_nothing(
 
 
 def test_what_is_in_the_spool_twice_is_written_once(journal: Journal, spools: list[str]) -> None:
-    one, away = row("the same"), Path(append.elsewhere(spools[0]))
+    one, away = row("the same"), Path(write.elsewhere(spools[0]))
     away.parents[1].mkdir(mode=0o700)
     for folder in (*spools, str(away)):
         spool.put(folder, one)
-    assert len(append.waiting(spools)) == 3
+    assert len(write.waiting(spools)) == 3
     assert kept(journal) == ["the same"]
-    assert append.waiting(spools) == []
+    assert write.waiting(spools) == []
 
 
 def test_a_draft_that_a_crash_left_is_not_taken_for_an_observation(
@@ -262,7 +262,7 @@ def test_a_draft_that_a_crash_left_is_not_taken_for_an_observation(
 
 def changed(**cells: Any) -> bytes:
     """A spooled row with some cells as they cannot be; it goes to a file that its id names."""
-    told = dict(zip(append.COLUMNS, row("bad", id=ID), strict=True)) | cells
+    told = dict(zip(write.COLUMNS, row("bad", id=ID), strict=True)) | cells
     return json.dumps(list(told.values())).encode()
 
 
@@ -355,11 +355,11 @@ def test_a_home_that_cannot_be_written_falls_back_to_the_temporary_folder(
     there = [str(blocked / "spool" / "a")]
     path = spool.put(there[0], row("elsewhere"))
     assert path.startswith(str(temporary))
-    assert append.waiting(there) == [path]
-    assert append.waiting(spools) == []
+    assert write.waiting(there) == [path]
+    assert write.waiting(spools) == []
     journal.spools = there
     assert kept(journal) == ["elsewhere"]
-    assert append.waiting(there) == []
+    assert write.waiting(there) == []
 
 
 def test_what_stands_in_the_way_as_a_reserve_is_given_up(tmp_path: Path) -> None:
@@ -405,11 +405,11 @@ def test_a_temporary_folder_that_is_not_ours_alone_is_refused(
         spool.put(there, row("private"))
     assert [path for path in top.rglob("*") if path.is_file()] == []
     # Nor is anything believed that somebody put there.
-    os.makedirs(append.elsewhere(there), exist_ok=True)
+    os.makedirs(write.elsewhere(there), exist_ok=True)
     foreign = row("put there by another")
-    Path(append.elsewhere(there), str(foreign[0])).write_text(json.dumps(foreign))
+    Path(write.elsewhere(there), str(foreign[0])).write_text(json.dumps(foreign))
     journal.spools = [there]
-    assert append.waiting([there]) == []
+    assert write.waiting([there]) == []
     assert kept(journal) == []
 
 

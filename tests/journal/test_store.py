@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kinen import Memory
 from kinen.errors import NotFound, QueryError
-from kinen.journal import append, reading
-from kinen.journal.reading import Wanted
+from kinen.journal import queries, write
+from kinen.journal.queries import Wanted
 from kinen.journal.store import STALE_MS, Journal
 from kinen.model.journal import Capsule, Observation, Pin, Scope
 
@@ -35,29 +35,29 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 def say(journal: Journal, text: str, at: int = T, kind: str = "message", **more: str) -> Any:
-    return journal.observe(append.row(text, kind, at, **more))
+    return journal.observe(write.row(text, kind, at, **more))
 
 
 def capsule(journal: Journal, one: Capsule) -> Capsule:
     """A capsule as it is now."""
-    found = reading.entry(journal.db, "capsule", one.id)
+    found = queries.entry(journal.db, "capsule", one.id)
     assert isinstance(found, Capsule)
     return found
 
 
 def summaries(journal: Journal, one: Capsule) -> list[Any]:
-    return reading.entries(journal.db, "summaries", Wanted(capsule=one.id))[0]
+    return queries.entries(journal.db, "summaries", Wanted(capsule=one.id))[0]
 
 
 def said(journal: Journal, one: Capsule) -> list[str]:
-    return [observation.content for observation in reading.stream(journal.db, one.id)]
+    return [observation.content for observation in queries.stream(journal.db, one.id)]
 
 
 # Observations
 
 
 def test_an_observation_is_kept_as_it_was_told(journal: Journal) -> None:
-    told = append.row(
+    told = write.row(
         *("Wasser kocht 🫖", "command", T),
         id="01KDWMA8G0BBBBBBBBBBBBBBBB",
         provenance={"exitCode": 0},
@@ -76,14 +76,14 @@ def test_an_observation_is_kept_as_it_was_told(journal: Journal) -> None:
     )
     assert journal.observe(told) == expected
     journal.close()
-    assert reading.entry(journal.db, "observation", expected.id) == expected
+    assert queries.entry(journal.db, "observation", expected.id) == expected
 
 
 def test_the_same_id_is_stored_once_and_the_first_stays(journal: Journal) -> None:
     first = say(journal, "first", id="01KDWMA8G0BBBBBBBBBBBBBBBB")
     again = say(journal, "second", T + 5, id="01KDWMA8G0BBBBBBBBBBBBBBBB")
     assert again == first
-    assert reading.entries(journal.db, "observations", Wanted()) == ([first], 1)
+    assert queries.entries(journal.db, "observations", Wanted()) == ([first], 1)
 
 
 def test_a_secret_never_reaches_the_disk(journal: Journal) -> None:
@@ -300,13 +300,13 @@ def test_whatever_happens_capsules_live_as_in_a_naive_model(story: list[Any]) ->
             elif step == "resume":
                 again = journal.open_capsule(str(n), type_, Scope(session), now, resume=True)
                 assert again.id == ids[running[key]]
-        found = [reading.entry(journal.db, "capsule", id_) for id_ in ids]
+        found = [queries.entry(journal.db, "capsule", id_) for id_ in ids]
         assert ["open" if one.status == "open" else one.reason for one in found] == reasons
         assert [said(journal, one) for one in found] == held
         for one, heard in zip(found, held, strict=True):
             made = summaries(journal, one)
             assert len(made) == (one.status == "closed" and bool(heard))
-            names = {o.id for o in reading.stream(journal.db, one.id)}
+            names = {o.id for o in queries.stream(journal.db, one.id)}
             assert all(set(summary.evidence) <= names for summary in made)
 
 
@@ -314,7 +314,7 @@ def test_whatever_happens_capsules_live_as_in_a_naive_model(story: list[Any]) ->
 
 
 def held(journal: Journal, scope: Scope = Scope(), now: int = T) -> list[str]:  # noqa: B008
-    return [pin.note for pin in reading.pins_in(journal.db, scope, now)]
+    return [pin.note for pin in queries.pins_in(journal.db, scope, now)]
 
 
 def test_a_pin_holds_until_it_expires(journal: Journal) -> None:
@@ -322,9 +322,9 @@ def test_a_pin_holds_until_it_expires(journal: Journal) -> None:
     journal.pin("observation:B", "for good", 0, Scope(), T + 1)
     assert held(journal, now=T + 999) == ["brief", "for good"]
     assert held(journal, now=T + 1000) == ["for good"]
-    listed = reading.entries(journal.db, "pins", Wanted(now=T + 1000))
+    listed = queries.entries(journal.db, "pins", Wanted(now=T + 1000))
     assert ([one.note for one in listed[0]], listed[1]) == (["for good"], 1)
-    assert reading.entries(journal.db, "pins", Wanted(now=T + 1000, audit=True))[1] == 2
+    assert queries.entries(journal.db, "pins", Wanted(now=T + 1000, audit=True))[1] == 2
 
 
 @pytest.mark.parametrize("ttl", [-1, float("inf"), float("nan")])
@@ -340,7 +340,7 @@ def test_the_same_target_pinned_again_gets_the_new_note_and_time(journal: Journa
     first = journal.pin("note:tea.md", "old", 1000, S, T)
     again = journal.pin("note:tea.md", "new", 0, S, T + 500)
     assert again == Pin(first.id, "note:tea.md", "new", T, 0, S)
-    assert reading.entries(journal.db, "pins", Wanted(audit=True)) == ([again], 1)
+    assert queries.entries(journal.db, "pins", Wanted(audit=True)) == ([again], 1)
     revived = journal.pin("note:tea.md", "newer", 2000, S, T + 9000)
     assert (revived.id, revived.expires_at) == (first.id, T + 11_000)
 
@@ -394,7 +394,7 @@ def test_the_latest_summary_is_of_the_open_capsule_else_of_the_last_closed(
     journal: Journal,
 ) -> None:
     def latest(scope: Scope = Scope()) -> str:  # noqa: B008
-        found = reading.latest_summary(journal.db, scope)
+        found = queries.latest_summary(journal.db, scope)
         return found.content if found else ""
 
     assert latest() == ""
@@ -427,7 +427,7 @@ def test_of_several_summaries_the_newest_counts(journal: Journal) -> None:
             "INSERT INTO summaries(id, capsule, content, created_at) VALUES (?, ?, ?, ?)",
             (f"id{9 - n}", opened.id, f"version {n}", T + n),
         )
-    found = reading.latest_summary(journal.db, S)
+    found = queries.latest_summary(journal.db, S)
     assert found is not None
     assert found.content == "version 3"
 
@@ -442,9 +442,9 @@ def test_an_entry_is_known_by_its_ref_its_id_and_the_beginning_of_it(journal: Jo
     say(journal, "b", id=B)
     opened = journal.open_capsule("c", "session", S, T + 10**9)
     for name in (A, f"observation:{A}", A[:15], f"observation:{A[:15]}", A[:15].lower()):
-        assert reading.resolve(journal.db, name) == ("observation", A)
+        assert queries.resolve(journal.db, name) == ("observation", A)
     for name in (opened.id, opened.ref, opened.id[:8], f"capsule:{opened.id[:8]}"):
-        assert reading.resolve(journal.db, name) == ("capsule", opened.id)
+        assert queries.resolve(journal.db, name) == ("capsule", opened.id)
 
 
 @pytest.mark.parametrize(
@@ -468,16 +468,16 @@ def test_a_name_that_fits_none_or_several_is_a_clear_error(
     say(journal, "a", id=A)
     say(journal, "b", id=B)
     with pytest.raises(NotFound, match=error):
-        reading.resolve(journal.db, name, kinds)
+        queries.resolve(journal.db, name, kinds)
 
 
 def test_a_whole_id_wins_over_longer_ones_that_begin_with_it(journal: Journal) -> None:
     say(journal, "a", id="evt-1000")
     say(journal, "b", id="evt-10001")
-    assert reading.resolve(journal.db, "evt-1000") == ("observation", "evt-1000")
-    assert reading.resolve(journal.db, "evt-10001") == ("observation", "evt-10001")
+    assert queries.resolve(journal.db, "evt-1000") == ("observation", "evt-1000")
+    assert queries.resolve(journal.db, "evt-10001") == ("observation", "evt-10001")
     with pytest.raises(NotFound, match="may be"):
-        reading.resolve(journal.db, "evt-10")
+        queries.resolve(journal.db, "evt-10")
 
 
 # Lists
@@ -513,28 +513,28 @@ def listed(journal: Journal) -> Journal:
 def test_observations_are_listed_newest_first_by_any_filter(
     listed: Journal, wanted: Wanted, found: str
 ) -> None:
-    some, count = reading.entries(listed.db, "observations", wanted)
+    some, count = queries.entries(listed.db, "observations", wanted)
     assert "".join(one.content for one in some) == found
     assert count == len(found)
 
 
 def test_a_limit_shortens_the_list_and_not_the_count(listed: Journal) -> None:
-    some, count = reading.entries(listed.db, "observations", Wanted(session="s0", limit=2))
+    some, count = queries.entries(listed.db, "observations", Wanted(session="s0", limit=2))
     assert ([one.content for one in some], count) == (["4", "2"], 3)
 
 
 def test_what_happened_at_the_same_moment_is_listed_by_id(journal: Journal) -> None:
     for name in ("b", "c", "a"):
         say(journal, name, T, id=name)
-    some, _ = reading.entries(journal.db, "observations", Wanted())
+    some, _ = queries.entries(journal.db, "observations", Wanted())
     assert [one.id for one in some] == ["c", "b", "a"]
 
 
 def test_what_was_forgotten_is_listed_with_audit_only(listed: Journal) -> None:
     listed.db.execute("UPDATE observations SET forgotten_at = ? WHERE id = 'obs3'", (T,))
-    some, count = reading.entries(listed.db, "observations", Wanted())
+    some, count = queries.entries(listed.db, "observations", Wanted())
     assert ("".join(one.content for one in some), count) == ("54210", 5)
-    some, count = reading.entries(listed.db, "observations", Wanted(audit=True))
+    some, count = queries.entries(listed.db, "observations", Wanted(audit=True))
     assert ("".join(one.content for one in some), count) == ("543210", 6)
     assert [one.forgotten_at for one in some if one.id == "obs3"] == [T]
 
@@ -552,7 +552,7 @@ def test_the_other_lists_know_the_same_filters(journal: Journal) -> None:
         )
 
     def texts(plural: str, **wanted: Any) -> list[str]:
-        found, count = reading.entries(journal.db, plural, Wanted(**wanted))
+        found, count = queries.entries(journal.db, plural, Wanted(**wanted))
         assert count == len(found)
         return [getattr(one, "content", "") or getattr(one, "intent", one[2]) for one in found]
 
@@ -570,13 +570,13 @@ def test_the_other_lists_know_the_same_filters(journal: Journal) -> None:
 @pytest.mark.parametrize("plural", ["summaries", "pins"])
 def test_a_kind_where_there_is_none_is_a_clear_error(journal: Journal, plural: str) -> None:
     with pytest.raises(QueryError, match=f"{plural} have no kind"):
-        reading.entries(journal.db, plural, Wanted(kind="message"))
+        queries.entries(journal.db, plural, Wanted(kind="message"))
 
 
 @pytest.mark.parametrize("plural", ["capsules", "pins", "memories"])
 def test_a_capsule_where_there_is_none_is_a_clear_error(journal: Journal, plural: str) -> None:
     with pytest.raises(QueryError, match=f"{plural} are in no capsule"):
-        reading.entries(journal.db, plural, Wanted(capsule="x"))
+        queries.entries(journal.db, plural, Wanted(capsule="x"))
 
 
 # Ids
@@ -586,7 +586,7 @@ moments = st.integers(1, 253_402_300_799_999)
 
 @given(moments)
 def test_an_id_has_26_characters_and_tells_its_time(ms: int) -> None:
-    made = append.ulid(ms)
+    made = write.ulid(ms)
     assert len(made) == 26
     assert set(made) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
     number = 0
@@ -597,16 +597,16 @@ def test_an_id_has_26_characters_and_tells_its_time(ms: int) -> None:
 
 @given(st.lists(moments, min_size=2, max_size=50))
 def test_ids_sort_by_time(times: list[int]) -> None:
-    made = [(append.ulid(ms), ms) for ms in times]
+    made = [(write.ulid(ms), ms) for ms in times]
     assert [ms for _, ms in sorted(made)] == sorted(times)
 
 
 @given(st.lists(st.integers(0, 2), max_size=200), moments)
 def test_ids_sort_by_the_order_of_making(gaps: list[int], start: int) -> None:
-    made = [append.ulid(ms) for ms in itertools.accumulate(gaps, initial=start)]
+    made = [write.ulid(ms) for ms in itertools.accumulate(gaps, initial=start)]
     assert made == sorted(set(made))
 
 
 def test_ids_made_now_sort_by_the_order_of_making() -> None:
-    made = [append.ulid() for _ in range(5000)]
+    made = [write.ulid() for _ in range(5000)]
     assert made == sorted(set(made))

@@ -54,11 +54,11 @@ def tip(
     changed: str,
 ) -> Tip | None:
     """What is known about exactly this command, file or symbol."""
-    from kinen.journal import quick
+    from kinen.journal import capsules
 
     if kind == "command":
         return action.remedy(book, name)
-    memories = quick.memories(journal)
+    memories = capsules.memories(journal)
     memory = action.about_file(memories, name) or action.about_symbol(memories, changed)
     return (memory[0], memory[1]) if memory else None
 

@@ -88,14 +88,14 @@ def _record(session: Session) -> str:
 
 def _prompt(session: Session) -> str:
     """Keep the prompt, which names the capsule if it is the first, and tell what belongs to it."""
-    from kinen.journal import quick
+    from kinen.journal import capsules
 
     sieve = session.sieve()
     found = claude_code.event(session.said, sieve)
     if found is None:
         return ""
     intent = found.text.partition("\n")[0][:200]
-    session.keep(found, sieve, lambda db: quick.call(db, session.capsule, intent))
+    session.keep(found, sieve, lambda db: capsules.call(db, session.capsule, intent))
     if not session.prompted:
         return ""
     from kinen.agents.injection import Context
@@ -115,12 +115,12 @@ def _start(session: Session) -> str:
     """Open or resume the capsule, and tell what there is to know."""
     from kinen.agents.injection import CLEARED, Context
     from kinen.brief import brief, decisions_of, ranked
-    from kinen.journal import quick
+    from kinen.journal import capsules
 
     db, source, fresh = session.journal(), text_of(session.said, "source"), True
     if db and session.id:
         fresh = _tried(lambda: session.begin(db, again=True), default=True)
-        if quick.left_open(db, session.now, but=session.capsule):
+        if capsules.left_open(db, session.now, but=session.capsule):
             _spawn(session.agent, "")
     idle = session.said.get("seconds_since_last_response")
     if source == "resume" and isinstance(idle, (int, float)) and idle < PAUSE:
@@ -128,11 +128,11 @@ def _start(session: Session) -> str:
     if source == "startup" and not fresh:
         return ""  # another hook of ours just did
     plan, pins = _kept(session, db)
-    last = quick.summary(db, session.capsule) if db else None
+    last = capsules.summary(db, session.capsule) if db else None
     decided = decisions_of(session.here.tree)
-    memories = ranked([*decided, *quick.memories(db)], quick.touched(db)) if db else decided
+    memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db)) if db else decided
     here = session.here
-    known = quick.known(db, session.capsule, here.tree, here.data) if db else ""
+    known = capsules.known(db, session.capsule, here.tree, here.data) if db else ""
     context = Context(session)
     if source in CLEARED:
         context.forget()
@@ -190,20 +190,20 @@ def _compacting(session: Session) -> str:
 
 def _compacted(session: Session) -> str:
     """Keep the summary that the agent goes on with; if that cannot be now, as an observation."""
-    from kinen.journal import quick
+    from kinen.journal import capsules
 
     sieve = session.sieve()
     text = claude_code.summary(session.said, sieve)
     if not text or not session.id:
         return ""
     text += session.remark
-    id_ = quick.named(session.agent, session.id, text_of(session.said, "prompt_id"), text)
+    id_ = capsules.named(session.agent, session.id, text_of(session.said, "prompt_id"), text)
     db = session.journal()
 
     def write() -> bool:
         assert db is not None
         session.begin(db)
-        quick.sum_up(db, id_, session.capsule, text, session.now)
+        capsules.sum_up(db, id_, session.capsule, text, session.now)
         return True
 
     if db is None or not _tried(write, default=False):
@@ -247,10 +247,10 @@ def _tried(work: Callable[[], bool], *, default: bool) -> bool:
 def _kept(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], list[Any]]:
     """The plan and the pins."""
     from kinen.brief import plan_of
-    from kinen.journal import quick
+    from kinen.journal import capsules
 
     plan = plan_of(session.here.tree, session.now / 1000)
-    return plan, quick.pins(db, session.id, session.agent, session.now) if db else []
+    return plan, capsules.pins(db, session.id, session.agent, session.now) if db else []
 
 
 def _news(context: Context, plan: list[str]) -> list[str]:

@@ -29,7 +29,7 @@ class Session:
     """One event with the space that it happened in, and the capsule it belongs to."""
 
     def __init__(self, said: Said, agent: str) -> None:
-        from kinen.journal import quick
+        from kinen.journal import capsules
 
         self.said, self.agent = said, agent
         self.here = _here(said)
@@ -38,7 +38,7 @@ class Session:
         """Whether what happened is on disk, or is not to be kept."""
         size = said.get(CUT)
         self.remark = f"\n[cut: {size / 1e6:.0f} MB]" if isinstance(size, int) else ""
-        self.capsule = quick.named(agent, self.id) if self.id else ""
+        self.capsule = capsules.named(agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, agent)
         self.now = time.time_ns() // 1_000_000
         budget, prompted, before_tools = self.here.hooks.split(" ")
@@ -48,9 +48,9 @@ class Session:
 
     def begin(self, db: sqlite3.Connection, *, again: bool = False) -> bool:
         """Open the capsule, or go on with it."""
-        from kinen.journal import quick
+        from kinen.journal import capsules
 
-        return bool(self.id) and quick.begin(db, self.capsule, self.now, self.scope, again=again)
+        return bool(self.id) and capsules.begin(db, self.capsule, self.now, self.scope, again=again)
 
     def sieve(self) -> Sieve:
         return Sieve(self._place)
@@ -66,7 +66,7 @@ class Session:
 
     def keep(self, found: Event, sieve: Sieve, then: Work | None = None) -> None:
         """Write an observation, or spool it; `then` is done with the journal before that."""
-        from kinen.journal import append, quick
+        from kinen.journal import capsules, write
 
         if self._private(found):
             self.kept = True
@@ -78,12 +78,12 @@ class Session:
                 then(db)
 
         branch, head = route.head(self.here.git, self.here.common)
-        row = append.row(
+        row = write.row(
             found.text + self.remark,
             found.kind,
             self.now,
             found=sieve.found,
-            id=quick.named(self.agent, *found.key) if found.key else "",
+            id=capsules.named(self.agent, *found.key) if found.key else "",
             provenance=found.about,
             session=self.id,
             repo=self.here.repo,
@@ -93,7 +93,7 @@ class Session:
             head=head,
             files=found.files,
         )
-        append.keep(self.here.data, self.here.spool_folders, row, before=work)
+        write.keep(self.here.data, self.here.spool_folders, row, before=work)
         self.kept = True
 
     def rescue(self) -> None:
@@ -112,29 +112,29 @@ class Session:
             self._spool_remark()
 
     def _spool_remark(self) -> None:
-        from kinen.journal import append
+        from kinen.journal import write
         from kinen.journal.spool import put
 
         event = text_of(self.said, "hook_event_name")
         text = f"[{event}: its text could not be masked and is not kept]"
         values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
-        values.update(id=append.ulid(), kind="message", content=text, ts=self.now)
+        values.update(id=write.ulid(), kind="message", content=text, ts=self.now)
         values.update(capsule=self.capsule, agent=self.agent)
-        put(self.here.spool_folders[0], tuple(values.get(one, "") for one in append.COLUMNS))
+        put(self.here.spool_folders[0], tuple(values.get(one, "") for one in write.COLUMNS))
 
     def journal(self, timeout_ms: int = 0) -> sqlite3.Connection | None:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""
-        from kinen.journal import append
+        from kinen.journal import write
         from kinen.storage import private
         from kinen.storage.sqlite import sqlite3
 
         try:
             private.folder(self.here.data)
             path = os.path.join(self.here.data, "journal.db")
-            db = append.connect(path, timeout_ms or append.HOOK_MS)
+            db = write.connect(path, timeout_ms or write.HOOK_MS)
         except (sqlite3.Error, OSError):
             return None
-        append.held.append(db)
+        write.held.append(db)
         return db
 
     def _private(self, found: Event) -> bool:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import NotFound
-from kinen.journal import reading
+from kinen.journal import queries
 from kinen.journal.summary import summarize
 from kinen.model.kinds import REDACTED
 from kinen.text import spelled
@@ -34,7 +34,7 @@ class Erased(NamedTuple):
 def erase(journal: Journal, name: str, *, forget: bool, now: int) -> Erased:
     """Empty an entry; of a capsule, all that is part of it."""
     with journal.writing() as db:
-        kind, id_ = reading.resolve(db, name)
+        kind, id_ = queries.resolve(db, name)
         if kind == "pin":
             _drop_pin(db, id_, forget)
             return Erased((f"pin:{id_}",))
@@ -72,7 +72,7 @@ def unsuppress(journal: Journal, name: str) -> str:
 
 
 def _text(db: sqlite3.Connection, kind: str, id_: str) -> str:
-    table = reading.KINDS[kind].table
+    table = queries.KINDS[kind].table
     row = db.execute(f"SELECT {_TEXT[kind]} FROM {table} WHERE id = ?", (id_,)).fetchone()
     return str(row[0])
 
@@ -98,7 +98,7 @@ def _empty(db: sqlite3.Connection, kind: str, id_: str, forget: bool, now: int) 
         if kind == "capsule":  # nothing more can become part of it
             settings.append("status = 'closed', closed_at = MAX(closed_at, opened_at)")
         db.execute("DELETE FROM pins WHERE target_type = ? AND target_id = ?", (kind, id_))
-    table = reading.KINDS[kind].table
+    table = queries.KINDS[kind].table
     db.execute(f"UPDATE {table} SET {', '.join(settings)} WHERE id = ?", (*values, id_))
 
 
@@ -125,7 +125,7 @@ def _mend_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> No
         row = db.execute("SELECT capsule FROM observations WHERE id = ?", (id_,)).fetchone()
         capsules.update({row[0]: None} if row[0] else {})
     for id_ in capsules:
-        capsule = reading.entry(db, "capsule", id_)
+        capsule = queries.entry(db, "capsule", id_)
         rows = db.execute(
             "SELECT id, evidence_refs, written OR redacted FROM summaries"
             " WHERE capsule = ? AND forgotten_at = 0",
@@ -139,7 +139,7 @@ def _mend_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> No
                     (json.dumps(evidence), summary),
                 )
                 continue
-            text, made_of = summarize(capsule, reading.stream(db, id_))
+            text, made_of = summarize(capsule, queries.stream(db, id_))
             db.execute(
                 "UPDATE summaries SET content = ?, evidence_refs = ? WHERE id = ?",
                 (text, json.dumps(made_of), summary),
@@ -155,7 +155,7 @@ def _also(db: sqlite3.Connection, texts: list[str]) -> tuple[str, ...]:
             continue
         for kind, column in (*_TEXT.items(), ("pin", "reason")):
             rows = db.execute(
-                f"SELECT id FROM {reading.KINDS[kind].table} WHERE instr({column}, ?) > 0", (said,)
+                f"SELECT id FROM {queries.KINDS[kind].table} WHERE instr({column}, ?) > 0", (said,)
             )
             found.update((f"{kind}:{row[0]}", None) for row in rows)
     return tuple(found)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from kinen.journal import append
+from kinen.journal import write as append
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3

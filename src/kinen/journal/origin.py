@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kinen.journal import events, reading
+from kinen.journal import events, queries
 from kinen.journal.mentions import MOST, files_in, symbols_in
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def origin(db: sqlite3.Connection, memory: Learned) -> Origin:
         kind, _, id_ = ref.partition(":")
         if kind not in ("observation", "summary"):
             continue
-        source: Observation | Summary | None = reading.entry(db, kind, id_)
+        source: Observation | Summary | None = queries.entry(db, kind, id_)
         if source is None:
             continue
         capsule = capsule or source.capsule

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from kinen.journal.append import COLUMNS, LATEST, elsewhere, insert, only_ours
+from kinen.journal.write import COLUMNS, LATEST, elsewhere, insert, only_ours
 from kinen.storage import private
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from kinen.journal.append import Row
+    from kinen.journal.write import Row
 
 RESERVE = 1 << 20
 BATCH = 500

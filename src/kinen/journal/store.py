@@ -9,8 +9,8 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, NotFound, StoreError
-from kinen.journal import append, reading
-from kinen.journal.quick import IDLE, STALE_MS
+from kinen.journal import queries, write
+from kinen.journal.capsules import IDLE, STALE_MS
 from kinen.journal.summary import summarize
 from kinen.model.journal import Capsule, Pin, Scope, Summary
 from kinen.privacy import entrance
@@ -42,7 +42,7 @@ class Journal:
 
     @property
     def exists(self) -> bool:
-        return os.path.exists(self.path) or bool(append.waiting(self.spools))
+        return os.path.exists(self.path) or bool(write.waiting(self.spools))
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -54,7 +54,7 @@ class Journal:
 
             with self.translated():
                 private.folder(os.path.dirname(self.path))
-                self._db = append.connect(self.path, self._patience)
+                self._db = write.connect(self.path, self._patience)
             self._file = private.identity(self.path)
             keep_reserve(self.spools[0])
         self.drain(BRIEFLY_MS)
@@ -72,7 +72,7 @@ class Journal:
         """Close the database, with as much of its log moved into it as others allow."""
         if self._db is not None:
             with contextlib.suppress(sqlite3.Error):
-                append.remember(self._db, os.path.dirname(self.path))
+                write.remember(self._db, os.path.dirname(self.path))
                 self._db.execute("PRAGMA busy_timeout=0")
                 self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._db.close()
@@ -81,7 +81,7 @@ class Journal:
     def lost(self) -> str:
         """What to say if observations are missing that were there before; empty if none are."""
         with self.translated():
-            count, before, moment = append.missing(self.db, os.path.dirname(self.path))
+            count, before, moment = write.missing(self.db, os.path.dirname(self.path))
         if not before:
             return ""
         return (
@@ -103,7 +103,7 @@ class Journal:
     def tag(self, path: str, ops: list[str], head: str, now: int) -> None:
         """Keep what a file was tagged by hand: `+tag` or `-tag`."""
         place = entrance.name(path)
-        rows = [(append.ulid(), place, op[0], entrance.name(op[1:]), head, now) for op in ops]
+        rows = [(write.ulid(), place, op[0], entrance.name(op[1:]), head, now) for op in ops]
         with self.writing() as db:
             db.executemany(
                 "INSERT INTO tag_ops(id, path, op, tag, head, created_at)"
@@ -124,7 +124,7 @@ class Journal:
 
     def drain(self, patience_ms: int) -> int:
         """Write what was spooled; if that cannot be done now, it stays where it is."""
-        files = append.waiting(self.spools)
+        files = write.waiting(self.spools)
         if not files or self._db is None:
             return 0
         from kinen.journal.spool import drain
@@ -139,22 +139,22 @@ class Journal:
 
     # Observations
 
-    def observe(self, row: append.Row) -> Observation:
+    def observe(self, row: write.Row) -> Observation:
         """Keep an observation; when this returns, it is on disk."""
         try:
             db = self.db
-            written = append.insert(db, [row])
+            written = write.insert(db, [row])
         except (sqlite3.OperationalError, Busy) as error:
             self._spool(row, error)
             written = [row]
         found: Observation = (
-            reading.made("observation", _as_read(written[0]))
+            queries.made("observation", _as_read(written[0]))
             if written
-            else reading.entry(db, "observation", str(row[0]))
+            else queries.entry(db, "observation", str(row[0]))
         )
         return found
 
-    def _spool(self, row: append.Row, error: Exception) -> None:
+    def _spool(self, row: write.Row, error: Exception) -> None:
         from kinen.journal.spool import put
 
         try:
@@ -184,7 +184,7 @@ class Journal:
         id_ = entrance.identifier(id_)
         scope = Scope(*entrance.names(scope))
         with self.writing() as db:
-            known: Capsule | None = reading.entry(db, "capsule", id_) if id_ else None
+            known: Capsule | None = queries.entry(db, "capsule", id_) if id_ else None
             if known:
                 return known
             same = self._open(db, "type = ? AND session = ?", type_, scope.session)
@@ -193,7 +193,7 @@ class Journal:
             for left in same:
                 self._close(db, left, "", "abandoned", now)
             self._close_idle(db, now)
-            name = id_ or append.ulid(now)
+            name = id_ or write.ulid(now)
             capsule = Capsule(name, type_, entrance.name(intent), "open", now, scope=scope)
             db.execute(
                 "INSERT INTO capsules(id, type, intent, status, opened_at, session, repo, agent,"
@@ -212,23 +212,23 @@ class Journal:
             self._close(db, left, "", "abandoned", now)
 
     def _open(self, db: sqlite3.Connection, where: str, *values: Any) -> list[Capsule]:
-        columns = reading.NOUNS["capsules"].columns
+        columns = queries.NOUNS["capsules"].columns
         rows = db.execute(
             f"SELECT {columns} FROM capsules WHERE status = 'open' AND {where} ORDER BY id", values
         )
-        return [reading.made("capsule", row) for row in rows.fetchall()]
+        return [queries.made("capsule", row) for row in rows.fetchall()]
 
     def close_capsule(
         self, name: str, summary: str, now: int, confidence: float = 1.0
     ) -> tuple[Capsule, Summary | None]:
         """End a capsule; without a summary one is made of what happened in it."""
         with self.writing() as db:
-            kind, id_ = reading.resolve(db, name, ["capsule"])
-            capsule: Capsule = reading.entry(db, kind, id_)
+            kind, id_ = queries.resolve(db, name, ["capsule"])
+            capsule: Capsule = queries.entry(db, kind, id_)
             if capsule.status != "open" or capsule.forgotten_at:
                 raise NotFound(f"{capsule.ref} is closed already", "`kinen list capsules` shows it")
             written = self._close(db, capsule, summary, "", now, confidence)
-            return reading.entry(db, "capsule", id_), written
+            return queries.entry(db, "capsule", id_), written
 
     def _close(
         self,
@@ -257,7 +257,7 @@ class Journal:
         ).fetchone()[0]
         if last is None or said:
             return None
-        text, evidence = summarize(closed, reading.stream(db, capsule.id))
+        text, evidence = summarize(closed, queries.stream(db, capsule.id))
         return self._summary(db, closed, text, evidence, ended, 0.5, written=False)
 
     def _summary(
@@ -271,7 +271,7 @@ class Journal:
         *,
         written: bool,
     ) -> Summary:
-        made = Summary(append.ulid(now), capsule.id, text, now, confidence, evidence, written)
+        made = Summary(write.ulid(now), capsule.id, text, now, confidence, evidence, written)
         db.execute(
             "INSERT INTO summaries(id, capsule, content, created_at, confidence, evidence_refs,"
             " written) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -297,8 +297,8 @@ class Journal:
                     "UPDATE pins SET reason = ?, expires_at = ? WHERE id = ?",
                     (entrance.name(note), ends, row[0]),
                 )
-                return reading.entry(db, "pin", row[0])  # type: ignore[no-any-return]
-            made = Pin(append.ulid(now), f"{kind}:{id_}", entrance.name(note), now, ends, scope)
+                return queries.entry(db, "pin", row[0])  # type: ignore[no-any-return]
+            made = Pin(write.ulid(now), f"{kind}:{id_}", entrance.name(note), now, ends, scope)
             db.execute(
                 "INSERT INTO pins VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (made.id, kind, id_, made.note, now, ends, *scope),
@@ -320,10 +320,10 @@ class Journal:
         return [row[1] for row in rows]
 
 
-_READ = [one.strip() for one in reading.NOUNS["observations"].columns.split(",")]
+_READ = [one.strip() for one in queries.NOUNS["observations"].columns.split(",")]
 
 
-def _as_read(row: append.Row) -> tuple[Any, ...]:
+def _as_read(row: write.Row) -> tuple[Any, ...]:
     """A row to be written, in the order in which it is read."""
-    by_name = dict(zip(append.COLUMNS, row, strict=True), redacted=0, forgotten_at=0)
+    by_name = dict(zip(write.COLUMNS, row, strict=True), redacted=0, forgotten_at=0)
     return tuple(by_name[one] for one in _READ)

@@ -198,11 +198,11 @@ class Around(Learning):
 
     def _told_capsule(self, capsule: Capsule) -> Item:
         """A session by what it came to, or what it was for."""
-        from kinen.journal import reading
+        from kinen.journal import queries
         from kinen.recall.tiers import item
 
-        wanted = reading.Wanted(capsule=capsule.id, limit=1)
-        summaries = reading.entries(self._journal.db, "summaries", wanted)[0]
+        wanted = queries.Wanted(capsule=capsule.id, limit=1)
+        summaries = queries.entries(self._journal.db, "summaries", wanted)[0]
         text = summaries[0].content if summaries else capsule.intent
         at = iso((capsule.closed_at or capsule.opened_at) / 1000)
         return item("sessions", capsule.ref, cut(text, 2 * SAID), at=at)

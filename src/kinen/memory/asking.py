@@ -91,12 +91,12 @@ class Asking(Syncing):
 
     def _entry(self, name: str) -> Record | None:
         """An entry of the journal by the beginning of its id, as a recall cites it."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         if not self._journal.exists:
             return None
         with contextlib.suppress(NotFound):
-            return self._reader.record(":".join(reading.resolve(self._journal.db, name)))
+            return self._reader.record(":".join(queries.resolve(self._journal.db, name)))
         return None
 
     def knows(self, name: str) -> bool:

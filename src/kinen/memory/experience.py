@@ -78,11 +78,11 @@ class Experience(Importing):
                 yield event
 
     def _recorded_events(self, refs: Iterable[str]) -> Iterator[Observation]:
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         for ref in refs:
             kind, _, id_ = ref.partition(":")
-            entry = reading.entry(self._journal.db, kind, id_) if kind == "observation" else None
+            entry = queries.entry(self._journal.db, kind, id_) if kind == "observation" else None
             if entry and not entry.redacted and not entry.forgotten_at:
                 yield entry
 
@@ -125,11 +125,11 @@ class Experience(Importing):
 
     def _after(self, event: Observation) -> Iterator[Observation]:
         """What happened in the same session after an observation."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         if not event.capsule:
             return
-        stream = reading.stream(self._journal.db, event.capsule, (event.ts, event.id))
+        stream = queries.stream(self._journal.db, event.capsule, (event.ts, event.id))
         for later in islice(stream, FOLLOWED):
             if later.id != event.id and not later.redacted:
                 yield later

@@ -85,9 +85,9 @@ class Importing(Answering):
 
     def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
         """Store what is new of a session, unless it is not for us to add to."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
-        found = reading.entries(db, "capsules", reading.Wanted(past.id, audit=True))[0]
+        found = queries.entries(db, "capsules", queries.Wanted(past.id, audit=True))[0]
         known = [one for one in found if one.scope.session == past.id]
         if not all(past.made(one.id) for one in known):
             count.leave(LIVE)
@@ -99,7 +99,7 @@ class Importing(Answering):
     def _store(
         self, db: sqlite3.Connection, past: Past, known: Capsule | None, count: _Count
     ) -> None:
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         events = past.events()
         first = next(events, None)
@@ -107,12 +107,12 @@ class Importing(Answering):
             return
         scope = self._scope({"session": past.id, "agent": past.agent})
         id_ = known.id if known else past.capsule
-        there = {one[0] for one in reading.outline(db, id_, (0, ""))}
+        there = {one[0] for one in queries.outline(db, id_, (0, ""))}
         items = self._observations(past, chain([first], events), there, count)
         about = {"capsuleId": id_, "scopeIds": _ids(scope)}
         new = count.take(past.path, db, "skip", observations=({**one, **about} for one in items))
         ready = [one for one in past.summaries if one.content.strip()]
-        told = all(reading.entry(db, "summary", one.id) for one in ready)
+        told = all(queries.entry(db, "summary", one.id) for one in ready)
         if new or (there and not known) or (known and not told):
             self._close(db, past, _capsule(past, id_, scope, known), count)
 
@@ -150,7 +150,7 @@ class Importing(Answering):
         The client summed up what it was about to forget, in the middle of the work: what came
         after it counts more.
         """
-        from kinen.journal import reading
+        from kinen.journal import queries
         from kinen.journal.summary import summarize
         from kinen.sources.deeds import clipped
         from kinen.sources.past import stable_id
@@ -161,7 +161,7 @@ class Importing(Answering):
             for one in past.summaries
             if one.content.strip()
         ]
-        text, evidence = summarize(capsule, reading.stream(db, capsule.id))
+        text, evidence = summarize(capsule, queries.stream(db, capsule.id))
         id_ = stable_id(0, 0, "summary", capsule.id)
         at = max([capsule.closed_at, *(one["createdAt"] + 1 for one in told)])
         made = _summary(id_, capsule, text, at, 0.5)

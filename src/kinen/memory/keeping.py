@@ -45,8 +45,9 @@ class Keeping(Asking):
 
         `at` is epoch milliseconds, now if not given. The same `id` is stored once.
         """
-        from kinen.jot import allowed, check
-        from kinen.journal import append, reading
+        from kinen.journal import queries
+        from kinen.journal import write as append
+        from kinen.journal.jot import allowed, check
         from kinen.space import route
 
         text = entrance.plain(text)
@@ -59,7 +60,7 @@ class Keeping(Asking):
         allowed(named, list(self.config.privacy.exclude))
         journal = self._journal
         if capsule:
-            capsule = reading.resolve(journal.db, capsule, ["capsule"])[1]
+            capsule = queries.resolve(journal.db, capsule, ["capsule"])[1]
         branch, head = route.head(*self._git)
         try:
             row = append.row(
@@ -121,68 +122,68 @@ class Keeping(Asking):
 
     def capsule(self, name: str) -> tuple[Capsule, list[Observation], list[Summary]]:
         """A capsule with what happened in it."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         db = self._journal.db
-        id_ = reading.resolve(db, name, ["capsule"])[1]
-        found = reading.entries(db, "summaries", reading.Wanted(capsule=id_))[0]
-        return reading.entry(db, "capsule", id_), list(reading.stream(db, id_)), found[::-1]
+        id_ = queries.resolve(db, name, ["capsule"])[1]
+        found = queries.entries(db, "summaries", queries.Wanted(capsule=id_))[0]
+        return queries.entry(db, "capsule", id_), list(queries.stream(db, id_)), found[::-1]
 
     def entries(self, plural: str, **wanted: Any) -> tuple[list[Any], int]:
         """The newest observations, capsules, summaries, pins or memories, and how many there are.
 
         Filters: session repo agent kind after before limit audit.
         """
-        from kinen.journal import reading
+        from kinen.journal import queries
 
-        if plural not in reading.NOUNS:
-            raise QueryError(f"no list of {plural!r}", "use one of " + ", ".join(reading.NOUNS))
+        if plural not in queries.NOUNS:
+            raise QueryError(f"no list of {plural!r}", "use one of " + ", ".join(queries.NOUNS))
         if not self._journal.exists:
             return [], 0
-        chosen = reading.Wanted(**wanted, now=_milliseconds())
-        return reading.entries(self._journal.db, plural, chosen)
+        chosen = queries.Wanted(**wanted, now=_milliseconds())
+        return queries.entries(self._journal.db, plural, chosen)
 
     def page(
         self, plural: str, limit: int, **wanted: Any
     ) -> tuple[list[Any], tuple[int, str] | None]:
         """So many of the newest, and the place to go on from (`past`) if there are more."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         if not self._journal.exists:
             return [], None
-        chosen = reading.Wanted(**wanted, limit=limit + 1, now=_milliseconds())
-        found = reading.page(self._journal.db, plural, chosen)
+        chosen = queries.Wanted(**wanted, limit=limit + 1, now=_milliseconds())
+        found = queries.page(self._journal.db, plural, chosen)
         if len(found) <= limit:
             return found, None
         last = found[limit - 1]
-        return found[:limit], (getattr(last, reading.NOUNS[plural].time), last.id)
+        return found[:limit], (getattr(last, queries.NOUNS[plural].time), last.id)
 
     def observed(self, id: str) -> bool:  # noqa: A002
         """Whether there is, or was, an observation of that id."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         if not self._journal.exists:
             return False
-        return bool(reading.entry(self._journal.db, "observation", entrance.identifier(id)))
+        return bool(queries.entry(self._journal.db, "observation", entrance.identifier(id)))
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
         from kinen.brief import KEEP, brief, decisions_of, plan_of, ranked
-        from kinen.journal import quick
+        from kinen.journal import capsules
 
         at, size = _milliseconds(), budget or self.config.hooks.budget
         plan, db = plan_of(self.space.root, at / 1000), None
         if self._journal.exists:
             db = self._journal.db
-        pins = quick.pins(db, session, agent, at) if db else []
+        pins = capsules.pins(db, session, agent, at) if db else []
         if compacting or not db:
             text = brief(plan, pins, None, (), size)
             return f"{KEEP}\n{text}\n" if text and compacting else text
-        own = quick.named(agent, entrance.name(session)) if session else ""
-        last = quick.summary(db, own)
+        own = capsules.named(agent, entrance.name(session)) if session else ""
+        last = capsules.summary(db, own)
         decided = decisions_of(self.space.root)
-        memories = ranked([*decided, *quick.memories(db)], quick.touched(db))[:MEMORIES]
-        known = quick.known(db, own, self.space.root, self.space.data)
+        memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
+        known = capsules.known(db, own, self.space.root, self.space.data)
         return brief(plan, pins, last, memories, size, known)
 
     def journal_state(self) -> JournalState:
@@ -219,7 +220,7 @@ class Keeping(Asking):
         scope: Scope | Mapping[str, str] | None = None,
     ) -> Pin:
         """Have every recall in a scope begin with something, for `ttl` seconds or for good."""
-        from kinen.journal import append
+        from kinen.journal import write as append
         from kinen.model.journal import Scope
 
         if not 0 <= ttl < append.LATEST / 1000:
@@ -297,11 +298,11 @@ class Keeping(Asking):
 
     def _named(self, ref: str) -> tuple[str, bool]:
         """The full ref of what is named, and whether the journal has it."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         if self._journal.exists:
             with contextlib.suppress(NotFound):
-                return ":".join(reading.resolve(self._journal.db, ref)), True
+                return ":".join(queries.resolve(self._journal.db, ref)), True
         return self.record(ref).ref, False
 
     def export(

@@ -78,7 +78,7 @@ class Learning(Working):
         return done
 
     def _fold(self, found: Iterable[Finding], *, dry_run: bool = False) -> Consolidated:
-        from kinen.journal import learn
+        from kinen.journal import memories as learn
         from kinen.recall.consolidate import fold
 
         settings = self.config.consolidation
@@ -194,7 +194,7 @@ class Learning(Working):
 
     def clock(self) -> Clock:
         """How much was met that is not known yet, and how often memories were drawn for it."""
-        from kinen.journal import learn
+        from kinen.journal import memories as learn
         from kinen.model.journal import Clock
 
         return learn.clock(self._journal.db) if self._journal.exists else Clock()
@@ -208,7 +208,7 @@ class Learning(Working):
         """Have the clock tick for what was just said, and draw memories when it is time."""
         if not findings:
             return
-        from kinen.journal import learn
+        from kinen.journal import memories as learn
         from kinen.recall.consolidate import nearness, tick
 
         db, settings = self._journal.db, self.config.consolidation
@@ -273,7 +273,8 @@ class Learning(Working):
 
     def memories(self, type: str = "", *, hidden: bool = False) -> list[Learned]:  # noqa: A002
         """What was drawn, newest first; with `hidden`, what is no longer shown instead."""
-        from kinen.journal import learn, reading
+        from kinen.journal import memories as learn
+        from kinen.journal import queries
 
         if type and type not in MEMORY_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))
@@ -281,7 +282,7 @@ class Learning(Working):
             return []
         db = self._journal.db
         if hidden:
-            away = reading.suppressed(db)
+            away = queries.suppressed(db)
             found = [one for one in learn.memories(db, everything=True) if one.ref in away]
         else:
             found = learn.memories(db)
@@ -304,23 +305,23 @@ class Learning(Working):
 
     def learned(self, name: str) -> Learned:
         """A memory by its ref, its id or the beginning of it."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         hint = "`kinen memories list` shows them"
         if not self._journal.exists:
             raise NotFound(f"no memory {name!r}", hint)
         try:
-            id_ = reading.resolve(self._journal.db, name, ["memory"])[1]
+            id_ = queries.resolve(self._journal.db, name, ["memory"])[1]
         except NotFound as error:
             raise NotFound(error.message, hint) from None
-        found: Learned = reading.entry(self._journal.db, "memory", id_)
+        found: Learned = queries.entry(self._journal.db, "memory", id_)
         if found.forgotten_at:
             raise NotFound(f"{found.ref} was forgotten for good", hint)
         return found
 
     def _erase(self, ref: str, *, forget: bool) -> Erased:
         """Take out an entry, and the memories that were drawn from it: they have its words."""
-        from kinen.journal import learn
+        from kinen.journal import memories as learn
 
         erased = super()._erase(ref, forget=forget)
         if erased.suppressed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from kinen.journal import events, ledger, reading
+from kinen.journal import events, ledger, queries
 from kinen.journal.ledger_queries import Filter, Reader
 from kinen.privacy import entrance
 from kinen.recall.usefulness import Trial, estimate_use
@@ -109,7 +109,7 @@ class Ledger:
 
             return [
                 (known.command, _remedy_text(known), known.ref)
-                for known in remedies(reading.stream(db, capsule))
+                for known in remedies(queries.stream(db, capsule))
             ]
 
         return self._reader.learn_remedies(reversed(capsules), read)
@@ -142,15 +142,15 @@ def _remedy_text(remedy: Remedy) -> str:
 def _content(db: sqlite3.Connection, ref: str) -> str:
     """The text of an entry of the journal; of a file, its path."""
     kind, _, id_ = ref.partition(":")
-    if kind not in reading.KINDS:
+    if kind not in queries.KINDS:
         return id_
-    entry = reading.entry(db, kind, id_)
+    entry = queries.entry(db, kind, id_)
     return str(getattr(entry, "content", "")) if entry else ""
 
 
 def _actions(db: sqlite3.Connection, capsule: str, at: int, *, later: bool) -> str:
     """The files, commands and changed lines of a session before or after a moment."""
-    noun = reading.NOUNS["observations"]
+    noun = queries.NOUNS["observations"]
     kinds = ", ".join(f"'{kind}'" for kind in (*events.ACTIONS, "error"))
     sign, order, most = (">=", "ASC", AFTER) if later else ("<", "DESC", BEFORE)
     rows = db.execute(
@@ -160,7 +160,7 @@ def _actions(db: sqlite3.Connection, capsule: str, at: int, *, later: bool) -> s
     )
     texts: list[str] = []
     for row in rows:
-        event = reading.made("observation", row)
+        event = queries.made("observation", row)
         texts += events.files(event)
         texts.append(events.command(event))
         if event.kind == "file_diff":

@@ -124,7 +124,7 @@ class Parts:
 
     def _waiting(self) -> list[str]:
         """Files of observations that could not be written yet."""
-        from kinen.journal.append import waiting
+        from kinen.journal.write import waiting
 
         return waiting(self._spools)
 

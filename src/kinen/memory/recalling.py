@@ -299,12 +299,12 @@ class Recalling(Tracing):
         """The pins that hold, each cut to its share of the tokens."""
         if not self._journal.exists:
             return []
-        from kinen.journal import reading
+        from kinen.journal import queries
         from kinen.model.journal import Scope
         from kinen.recall.tiers import item
 
         scope = Scope(query.session, query.repo, query.agent, query.user)
-        pins = reading.pins_in(self._journal.db, scope, round(now() * 1000))
+        pins = queries.pins_in(self._journal.db, scope, round(now() * 1000))
         texts = {pin.target: (pin.note, self._pinned(pin.target)) for pin in pins}
         shown = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
         each = max(LEAST // 2, tokens // max(1, len(shown)))
@@ -312,13 +312,13 @@ class Recalling(Tracing):
 
     def recall_with_summary(self, query: Query) -> Recall:
         """A recall that also has the latest summary in scope, as Kindling gives it."""
-        from kinen.journal import reading
+        from kinen.journal import queries
         from kinen.model.journal import Scope
         from kinen.recall.tiers import item
 
         budget = query.budget or self.config.recall.budget
         scope = Scope(query.session, query.repo, query.agent, query.user)
-        latest = reading.latest_summary(self._journal.db, scope) if self._journal.exists else None
+        latest = queries.latest_summary(self._journal.db, scope) if self._journal.exists else None
         if latest is None:
             return self.recall(query)
         text = cut(for_the_next(latest.content), round(SHARE * budget))

@@ -78,7 +78,7 @@ class Reports(Sessions):
         return list(islice((pair for pair in reports if pair[1].outcome), limit))
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         parts = self._summary_parts(capsule)
         return SessionReport(
@@ -87,7 +87,7 @@ class Reports(Sessions):
             at=iso((capsule.closed_at or capsule.opened_at) / 1000),
             agent=capsule.scope.agent,
             open=capsule.status == "open",
-            intent=title_of(capsule, reading.stream(self._journal.db, capsule.id)),
+            intent=title_of(capsule, queries.stream(self._journal.db, capsule.id)),
             outcome=parts.get("outcome", ""),
             next=items(parts.get("next", "")),
             state=" ".join(parts.get("state", "").split()),
@@ -151,13 +151,13 @@ class Reports(Sessions):
 
     def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
         """Failures that nothing afterwards put right: of the latest session, or since a time."""
-        from kinen.journal import reading
+        from kinen.journal import queries
         from kinen.journal.account import unresolved
         from kinen.journal.summary import trouble_text
 
         chosen = capsules if since else capsules[:1]
         oldest_first = sorted(chosen, key=lambda one: (one.opened_at, one.id))
-        streams = (reading.stream(self._journal.db, one.id) for one in oldest_first)
+        streams = (queries.stream(self._journal.db, one.id) for one in oldest_first)
         troubles = unresolved(chain.from_iterable(streams))
         return tuple(
             Point(
@@ -170,7 +170,7 @@ class Reports(Sessions):
 
     def _commit_groups(self, since: str) -> tuple[tuple[Commits, ...], tuple[Commits, ...]]:
         """The latest commits, and those that are not pushed, by their subjects."""
-        from kinen.journal import reading
+        from kinen.journal import queries
         from kinen.sources.recent import latest_commits, unpushed_commits
         from kinen.space.repository import git_above
 
@@ -178,7 +178,7 @@ class Reports(Sessions):
         git = git_above(tree)
         if git is None or not git.folder:
             return (), ()
-        hidden = reading.suppressed(self._journal.db) if self._journal.exists else set()
+        hidden = queries.suppressed(self._journal.db) if self._journal.exists else set()
         after = datetime.fromisoformat(since).timestamp() if since else 0.0
         latest = latest_commits(git, "" if self._worktree else tree, after)
         return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)

@@ -74,10 +74,10 @@ class Sessions(Around):
         entry = self._session_named(name)
         if not isinstance(entry, Capsule):
             return self._folder_timeline(entry)
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         overview = self._capsule_overview(entry)
-        observations = list(reading.stream(self._journal.db, entry.id))
+        observations = list(queries.stream(self._journal.db, entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
         drawn = [memory for memory in self.memories() if refs & set(memory.derived_from)]
         parts = self._summary_parts(entry)
@@ -132,10 +132,10 @@ class Sessions(Around):
         return None if nothing else overview
 
     def _capsule_overview(self, capsule: Capsule) -> SessionOverview:
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         db = self._journal.db
-        observations = list(reading.stream(db, capsule.id))
+        observations = list(queries.stream(db, capsule.id))
         last = max((event.ts for event in observations), default=capsule.opened_at)
         ended = capsule.closed_at or last
         parts = self._summary_parts(capsule, observations)
@@ -171,17 +171,17 @@ class Sessions(Around):
 
         Nothing is made up for a session in which nothing was recorded.
         """
-        from kinen.journal import reading
+        from kinen.journal import queries
         from kinen.journal.summary import parse_summary, summarize
 
         db = self._journal.db
         text = ""
         if capsule.status != "open":
-            wanted = reading.Wanted(capsule=capsule.id, limit=1)
-            summaries = reading.entries(db, "summaries", wanted)[0]
+            wanted = queries.Wanted(capsule=capsule.id, limit=1)
+            summaries = queries.entries(db, "summaries", wanted)[0]
             text = summaries[0].content if summaries else ""
         if not text:
-            found = observations if observations is not None else reading.stream(db, capsule.id)
+            found = observations if observations is not None else queries.stream(db, capsule.id)
             text, sources = summarize(capsule, found)
             if not sources:
                 return {}

@@ -188,7 +188,7 @@ class Syncing(Parts):
             log.begin(known, self._steps)
         hands: list[Hand] = []
         if self._journal.exists:
-            from kinen.journal.reading import tag_ops
+            from kinen.journal.queries import tag_ops
 
             hands = [Hand(*row) for row in tag_ops(self._journal.db)]
         rules = self._rules
@@ -208,19 +208,19 @@ class Syncing(Parts):
     def _suppressed(self) -> set[str]:
         if not self._journal.exists:
             return set()
-        from kinen.journal.reading import suppressed
+        from kinen.journal.queries import suppressed
 
         return suppressed(self._journal.db)
 
     def _follow(self) -> list[str]:
         """Take in what is new in the journal: what was written is searchable at once."""
-        from kinen.journal import append
+        from kinen.journal import write
 
         notes = self._follow_past()
         path, last = self._file("journal.db"), self._reader.stamp("journal", "")
-        if not self._waiting() and append.glance(path) in ("", last):
+        if not self._waiting() and write.glance(path) in ("", last):
             return notes
-        end = append.mark(self._journal.db)
+        end = write.mark(self._journal.db)
         from kinen.index.writer import Writer
 
         known = last.split("|") if last else ["", "0", "0"]

@@ -46,12 +46,12 @@ class Memory(Experience):
 
     def _text_of(self, ref: str) -> str:
         """The text of an entry of the journal, before it goes."""
-        from kinen.journal import reading
+        from kinen.journal import queries
 
         with contextlib.suppress(NotFound):
             if self._journal.exists:
-                kind, id_ = reading.resolve(self._journal.db, ref)
-                return str(getattr(reading.entry(self._journal.db, kind, id_), "content", ""))
+                kind, id_ = queries.resolve(self._journal.db, ref)
+                return str(getattr(queries.entry(self._journal.db, kind, id_), "content", ""))
         return ""
 
 

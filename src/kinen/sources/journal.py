@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinen.journal import reading
-from kinen.journal.append import mark, snapshot
+from kinen.journal import queries
 from kinen.journal.origin import origin
-from kinen.journal.reading import Mark
+from kinen.journal.queries import Mark
+from kinen.journal.write import mark, snapshot
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Change, Chunk, Delta, Document, Part, Record, State
@@ -48,8 +48,8 @@ class Entries:
         if since == until:
             self._db.close()
             return Delta(0, iter(()))
-        self._hidden = reading.suppressed(self._db)
-        changed = reading.changed(self._db, since, until)
+        self._hidden = queries.suppressed(self._db)
+        changed = queries.changed(self._db, since, until)
         total = until.added - since.added + len(changed)
         return Delta(total, self._changes(known, since, until, changed), anew)
 
@@ -63,9 +63,9 @@ class Entries:
         torn: dict[str, None] = {}
         for ref in changed:
             kind, _, id_ = ref.partition(":")
-            if kind not in reading.KINDS:
+            if kind not in queries.KINDS:
                 continue
-            found = reading.entry(self._db, kind, id_)
+            found = queries.entry(self._db, kind, id_)
             if kind == "observation" and found is not None and found.capsule:
                 torn[found.capsule] = None
                 if found.forgotten_at:
@@ -82,9 +82,9 @@ class Entries:
         self, known: Mapping[str, State], since: Mark, until: Mark, torn: dict[str, None]
     ) -> Iterator[Change]:
         """New observations; those of a capsule go on where its last segment began."""
-        for one in reading.added(self._db, since, until):
+        for one in queries.added(self._db, since, until):
             yield Change(one.ref, None, self._observation(one, ""))
-        for capsule, first in reading.grown(self._db, since, until).items():
+        for capsule, first in queries.grown(self._db, since, until).items():
             if capsule in torn:
                 continue
             state = known.get(f"capsule:{capsule}")
@@ -102,9 +102,9 @@ class Entries:
         if state and state.digest:
             n, _, place = state.digest.partition("|")
             start, number, last = _place(place), int(n), _place(state.stamp)
-        cuts = cut(_event(*one) for one in reading.outline(self._db, capsule, start))
+        cuts = cut(_event(*one) for one in queries.outline(self._db, capsule, start))
         end, opening, before = "", "", -1
-        for one, segment in zip(reading.stream(self._db, capsule, start), cuts, strict=True):
+        for one, segment in zip(queries.stream(self._db, capsule, start), cuts, strict=True):
             end = f"{one.ts}|{one.id}"
             if segment != before:
                 opening, before = f"{number + segment}|{end}", segment
@@ -142,7 +142,7 @@ class Entries:
         return Document(record, self._chunks(one.ref, one.intent))
 
     def _summary(self, one: Summary) -> Document:
-        capsule: Capsule | None = reading.entry(self._db, "capsule", one.capsule)
+        capsule: Capsule | None = queries.entry(self._db, "capsule", one.capsule)
         scope = _scoped(capsule.scope) if capsule else {}
         about = {**scope, "parent": f"capsule:{one.capsule}", "confidence": one.confidence}
         session = capsule.scope.session if capsule else ""

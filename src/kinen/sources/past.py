@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.journal.append import LATEST
+from kinen.journal.write import LATEST
 from kinen.privacy.entrance import name, plain
 from kinen.privacy.masking import mask
 from kinen.text import excerpt

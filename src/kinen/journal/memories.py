@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.journal import reading
+from kinen.journal import queries
 from kinen.model.journal import Clock, Learned
 from kinen.privacy.entrance import name, names
 from kinen.storage.database import writing
@@ -40,7 +40,7 @@ def learn(db: sqlite3.Connection, learned: Sequence[Learned]) -> Counts:
     added = changed = 0
     with writing(db):
         for one in learned:
-            known: Learned | None = reading.entry(db, "memory", one.id)
+            known: Learned | None = queries.entry(db, "memory", one.id)
             if known is None:
                 db.execute(_INSERT, (*one[:2], name(one.content), *_said(one), *names(one.scope)))
                 added += 1
@@ -69,8 +69,8 @@ def _united(known: Learned, one: Learned) -> Learned:
 
 def memories(db: sqlite3.Connection, *, everything: bool = False) -> list[Learned]:
     """The memories, newest first; with `everything` also those that are hidden or forgotten."""
-    found, _ = reading.entries(db, "memories", reading.Wanted(audit=everything))
-    hidden = set() if everything else reading.suppressed(db)
+    found, _ = queries.entries(db, "memories", queries.Wanted(audit=everything))
+    hidden = set() if everything else queries.suppressed(db)
     return [one for one in found if one.ref not in hidden]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from kinen.errors import Excluded, QueryError
-from kinen.journal import append
+from kinen.journal import write
 from kinen.model.kinds import EVENTS
 from kinen.privacy.entrance import plain
 from kinen.space import route
@@ -26,7 +26,7 @@ def jot(
     folder: str = "",
     session: str = "",
     agent: str = "",
-) -> tuple[append.Row, bool]:
+) -> tuple[write.Row, bool]:
     """Keep what happened in a folder; the row, and whether it is in the journal yet.
 
     It is on disk either way: what cannot be written now is spooled.
@@ -37,7 +37,7 @@ def jot(
     named = [route.inside(file, here.tree, here.root) for file in files]
     allowed(named, here.excluded)
     branch, head = route.head(here.git, here.common)
-    row = append.row(
+    row = write.row(
         text,
         kind,
         files=named,
@@ -47,7 +47,7 @@ def jot(
         branch=branch,
         head=head,
     )
-    return row, append.keep(here.data, here.spool_folders, row)
+    return row, write.keep(here.data, here.spool_folders, row)
 
 
 def check(text: str, kind: str) -> None:
@@ -56,8 +56,8 @@ def check(text: str, kind: str) -> None:
         raise QueryError(f"no kind {kind!r}", "use one of " + ", ".join(EVENTS))
     if not text.strip():
         raise QueryError("nothing to keep: the text is empty", "say what happened")
-    if len(text) > append.LONGEST:
-        most = f"keep at most {append.LONGEST >> 20} million"
+    if len(text) > write.LONGEST:
+        most = f"keep at most {write.LONGEST >> 20} million"
         raise QueryError(f"the text has {len(text):,} characters", most)
 
 
