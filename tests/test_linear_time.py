@@ -14,7 +14,7 @@ from kinen.privacy import names, shapes
 from kinen.privacy.injected import asks_kinen, marked, own_words, without_reminders
 from kinen.privacy.masking import mask
 from kinen.recall import relevance
-from kinen.sources import goldfish
+from kinen.transfer import goldfish
 from worst_cases import GROWTH, growth, pumps, times_dearer
 
 if TYPE_CHECKING:

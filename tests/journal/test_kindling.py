@@ -15,10 +15,10 @@ import pytest
 
 import kinen.journal
 from kinen.errors import StoreError
-from kinen.journal.bundle import load
-from kinen.journal.kindling import is_kindling, load_database
 from kinen.model.kinds import REDACTED
 from kinen.storage.database import statements
+from kinen.transfer.bundle import load
+from kinen.transfer.kindling import is_kindling, load_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import kinen.journal
 from kinen.errors import StoreError
-from kinen.journal import stream
-from kinen.journal.bundle import Filter, export, load
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 from kinen.privacy.masking import mask
 from kinen.storage.database import statements
+from kinen.transfer import stream
+from kinen.transfer.bundle import Filter, export, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

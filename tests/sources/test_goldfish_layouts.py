@@ -9,8 +9,8 @@ import pytest
 
 from kinen.model.journal import Checkpoint
 from kinen.sources.checkpoints import checkpoint_id, read_checkpoint, written
-from kinen.sources.goldfish import is_goldfish, older
 from kinen.sources.memories import Memories
+from kinen.transfer.goldfish import is_goldfish, older
 
 DAY = """\
 # Checkpoints for 2025-11-05

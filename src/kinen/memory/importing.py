@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
 
-    from kinen.journal.intake import Conflict, Loaded
     from kinen.model.journal import Capsule, Scope
     from kinen.sources.past import Event, Past
+    from kinen.transfer.intake import Conflict, Loaded
 
     Item = dict[str, Any]
 
@@ -192,7 +192,7 @@ class _Count:
         self, name: str, db: sqlite3.Connection, conflict: Conflict, **tables: Iterable[Item]
     ) -> int:
         """Store entries; how many were new."""
-        from kinen.journal.intake import Intake
+        from kinen.transfer.intake import Intake
 
         before = sum(self._added.values()) + sum(self.skipped.values())
 
@@ -216,7 +216,7 @@ class _Count:
         return sum(done.added.values())
 
     def loaded(self, unknown: dict[str, int], notes: list[str]) -> Loaded:
-        from kinen.journal.intake import Loaded
+        from kinen.transfer.intake import Loaded
 
         left = [f"sessions {why}: {number:,}" for why, number in self._left.items()]
         left += [f"{HIDDEN}: {self.hidden:,}"] * bool(self.hidden)

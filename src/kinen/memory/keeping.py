@@ -15,9 +15,9 @@ from kinen.text import now
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kinen.journal.bundle import Loaded
     from kinen.journal.erase import Erased
     from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
+    from kinen.transfer.bundle import Loaded
 
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]
@@ -316,7 +316,7 @@ class Keeping(Asking):
         form: Literal["json", "jsonl"] = "json",
     ) -> dict[str, int]:
         """Write the journal, or a part of it, as one bundle; a file is replaced as a whole."""
-        from kinen.journal.bundle import Filter, export
+        from kinen.transfer.bundle import Filter, export
 
         only = Filter(entrance.name(session), entrance.name(repo), after, before)
         moment = os.environ.get("SOURCE_DATE_EPOCH", "")
@@ -361,7 +361,7 @@ class Keeping(Asking):
         progress: Callable[[int], None] | None = None,
     ) -> Loaded:
         """Take in a bundle of kinen or Kindling, or a Kindling database: all of it or nothing."""
-        from kinen.journal import bundle, kindling
+        from kinen.transfer import bundle, kindling
 
         journal = self._journal
         with journal.translated():

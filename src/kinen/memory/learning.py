@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kinen.consolidation.model import Drawer
-    from kinen.journal.bundle import Loaded
     from kinen.journal.erase import Erased
     from kinen.journal.origin import Origin
     from kinen.memory.working import Path
     from kinen.model.journal import Capsule, Checkpoint, Clock, Finding, Learned, Summary
     from kinen.model.records import Status
     from kinen.sources.folders import Session
+    from kinen.transfer.bundle import Loaded
 
 EVENTS = 5000
 """The latest observations that are looked through for what keeps happening."""

@@ -14,10 +14,10 @@ from kinen.text import now
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinen.journal.bundle import Loaded
     from kinen.model.journal import Checkpoint, Plan
     from kinen.sources.folders import Session
     from kinen.sources.memories import Memories
+    from kinen.transfer.bundle import Loaded
 
     Path = str | os.PathLike[str]
 
@@ -47,7 +47,7 @@ class Working(Recalling):
 
     def load(self, file: Path | IO[bytes], **how: Any) -> Loaded:
         """Take in a bundle of kinen or Kindling, a Kindling database, or Goldfish's checkpoints."""
-        from kinen.sources.goldfish import is_goldfish
+        from kinen.transfer.goldfish import is_goldfish
 
         if isinstance(file, (str, os.PathLike)) and is_goldfish(os.fspath(file)):
             return self._load_checkpoints(os.fspath(file), dry_run=how.get("dry_run", False))
@@ -55,8 +55,8 @@ class Working(Recalling):
 
     def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
         """Write what is not there yet, each to a file of its own."""
-        from kinen.journal.bundle import Loaded
-        from kinen.sources.goldfish import older
+        from kinen.transfer.bundle import Loaded
+        from kinen.transfer.goldfish import older
 
         memories, new, known, warnings = self._memories, 0, 0, list[str]()
         ids = {one.id for one in memories.checkpoints()}

@@ -14,10 +14,10 @@ from kinen.text import excerpt, iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.journal.bundle import Loaded
     from kinen.journal.origin import Origin
     from kinen.model.journal import Checkpoint, Digest, Learned, Plan, Recall
     from kinen.render.style import Style
+    from kinen.transfer.bundle import Loaded
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
 WIDE = 100

@@ -9,10 +9,10 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import StoreError, UnsafeFile
-from kinen.journal import stream
 from kinen.sources import claude, codex, gemini, opencode
 from kinen.space.route import user_folder
 from kinen.storage import regular
+from kinen.transfer import stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

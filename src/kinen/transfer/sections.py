@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import NamedTuple
 
-from kinen.journal.rows import (
+from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
+from kinen.transfer.rows import (
     FLAG,
     ID,
     ID_OR_NONE,
@@ -23,7 +24,6 @@ from kinen.journal.rows import (
     Form,
     one_of,
 )
-from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 
 REQUIRED = object()
 

@@ -9,18 +9,18 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.errors import StoreError
-from kinen.journal import stream
-from kinen.journal.intake import TARGETS, Intake, Loaded, place
-from kinen.journal.rows import SCOPE, encode, let_go
-from kinen.journal.sections import REQUIRED, SECTIONS, Section
 from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage.database import translated
+from kinen.transfer import stream
+from kinen.transfer.intake import TARGETS, Intake, Loaded, place
+from kinen.transfer.rows import SCOPE, encode, let_go
+from kinen.transfer.sections import REQUIRED, SECTIONS, Section
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from kinen.journal.intake import Conflict
+    from kinen.transfer.intake import Conflict
 
 __all__ = ["VERSION", "Filter", "Loaded", "export", "load"]
 

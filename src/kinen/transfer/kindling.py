@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import StoreError
-from kinen.journal.intake import BATCH, MEND, UNCHANGED, Intake, Loaded
 from kinen.storage.database import translated
+from kinen.transfer.intake import BATCH, MEND, UNCHANGED, Intake, Loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kinen.journal.intake import Conflict
+    from kinen.transfer.intake import Conflict
 
 
 _TABLES = {

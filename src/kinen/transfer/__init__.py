@@ -1,0 +1,1 @@
+"""Import and export: bundles, Kindling databases, Goldfish folders."""
