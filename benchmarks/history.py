@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinen import Memory, Query
-from kinen.index import past
+from kinen.index.git import queries
 from record import save
 from speed import KINEN, peak_mb, process
 
@@ -206,11 +206,11 @@ def _recalls(memory: Memory, root: Path, later: list[str]) -> dict[str, Any]:
 def _by_support(memory: Memory, paths: list[str]) -> list[str]:
     """The files that share most commits with any of these: what counting alone gives."""
     db = memory._reader.db
-    ours = [past.file_at(db, path) for path in paths]
+    ours = [queries.file_at(db, path) for path in paths]
     shared: dict[str, set[int]] = {}
     for file in ours:
         rows = db.execute(
-            f"SELECT m.commit_id, n.path FROM ({past.TOUCHED.format('?1')}) m"
+            f"SELECT m.commit_id, n.path FROM ({queries.TOUCHED.format('?1')}) m"
             " JOIN touches t ON t.commit_id = m.commit_id JOIN paths p ON p.id = t.path"
             " JOIN files f ON f.id = CASE t.file WHEN 0 THEN p.file ELSE t.file END"
             " JOIN paths n ON n.id = f.path WHERE n.present",

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinen.config.keys import GitSection
-from kinen.index.follow import follow
-from kinen.index.history import Hand, Settings
+from kinen.index.git.commits import Hand, Settings
+from kinen.index.git.sync import follow
 from kinen.index.writer import Writer
 from kinen.sources.git import Log
 from kinen.sources.rules import Tagger, read_rules

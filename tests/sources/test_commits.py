@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.lineage import tag_operations
+from kinen.index.git.lineage import tag_operations
 from kinen.sources.commits import LONGEST, read_message, with_tags, without_trailers
 
 FULL = "0123456789abcdef0123456789abcdef01234567"

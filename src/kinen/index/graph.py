@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from kinen.index import past
+from kinen.index.git import queries
 from kinen.model.records import Edge, Link
 from kinen.storage.database import translated, writing
 
@@ -100,7 +100,7 @@ def around(db: sqlite3.Connection, ref: str, depth: int) -> list[Edge]:
     for _ in range(depth):
         ahead: dict[str, None] = {}
         for here in frontier:
-            for edge in (*outgoing(db, here), *incoming(db, here), *past.edges(db, here)):
+            for edge in (*outgoing(db, here), *incoming(db, here), *queries.edges(db, here)):
                 found[edge] = None
                 ahead.update(dict.fromkeys(end for end in (edge.source, edge.target) if end))
         frontier = sorted(set(ahead) - reached)

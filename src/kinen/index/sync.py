@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError
-from kinen.index.dating import date_by_commits
+from kinen.index.git.dating import date_by_commits
 from kinen.index.graph import relink
 from kinen.model.records import Report
 from kinen.storage.database import translated, writing
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kinen.index.cache import Cache
+    from kinen.index.git.commits import Settings
     from kinen.index.graph import Name, Resolve
-    from kinen.index.history import Settings
     from kinen.index.writer import Writer
     from kinen.ports import Embedder, Past, Source
 
@@ -99,7 +99,7 @@ def sync_text(job: Job, sources: Iterable[Source]) -> Report:
 
 def sync_past(job: Job, past: Past, settings: Settings) -> Report:
     """Read what is new in the repository's history."""
-    from kinen.index.follow import follow
+    from kinen.index.git.sync import follow
 
     job.progress("history", 0, 0)
     return follow(job.writer, past, settings, lambda seen: job.progress("history", seen, 0))

@@ -107,7 +107,7 @@ class Asking(Syncing):
 
     def _traced(self, name: str) -> Record | None:
         """A commit by the beginning of its sha, or a file by a name that it had."""
-        from kinen.index.past import commit_named, file_at, path_of
+        from kinen.index.git.queries import commit_named, file_at, path_of
 
         ref = commit_named(self._reader, name)
         if name.startswith("file:"):

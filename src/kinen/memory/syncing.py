@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from kinen.index.history import Settings
+    from kinen.index.git.commits import Settings
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
     from kinen.sources.git import Log
@@ -63,7 +63,7 @@ class Syncing(Parts):
         wait: float = 3600.0,
     ) -> Report:
         """Bring the index up to date: all full text first, then vectors for at most `seconds`."""
-        from kinen.index.about import write_about
+        from kinen.index.metafile import write_about
         from kinen.index.writer import sync_lock
 
         began = time.monotonic()
@@ -171,7 +171,7 @@ class Syncing(Parts):
 
         With the commit that is known, git begins at once to look for what came after it.
         """
-        from kinen.index.history import Hand, Settings
+        from kinen.index.git.commits import Hand, Settings
         from kinen.sources.git import Log, find
         from kinen.sources.rules import Tagger
 
@@ -354,7 +354,7 @@ class Syncing(Parts):
         """Counted now, from the databases themselves."""
         if self._reader.meta("synced"):
             self._follow()
-        from kinen.index.about import size_of
+        from kinen.index.metafile import size_of
 
         settings = self.config.index
         vectors = dimensions = 0

@@ -16,7 +16,7 @@ from kinen.text import now, spelled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.index.history import Settings
+    from kinen.index.git.commits import Settings
     from kinen.index.snapshots import Snapshot
     from kinen.model.records import Record, Revision
     from kinen.sources.contents import Contents
@@ -66,7 +66,7 @@ class Tracing(Keeping):
         With `deleted` also those that are gone, with `ignored` also those that are tracked though
         ignore rules name them.
         """
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         if limit < 0 or offset < 0:
             raise QueryError("limit and offset cannot be negative")
@@ -82,7 +82,7 @@ class Tracing(Keeping):
 
     def history(self, path: str | os.PathLike[str]) -> list[Revision]:
         """What commits did to a file, oldest first, through renames, with its tags after each."""
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         _, settings = self._history()
         file = self._tracked(os.fspath(path))
@@ -90,7 +90,7 @@ class Tracing(Keeping):
 
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
         """What was said of a file by hand: `+tag` and `-tag`."""
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         self._history()
         return past.by_hand(self._reader.db, self._tracked(os.fspath(path)))
@@ -102,7 +102,7 @@ class Tracing(Keeping):
 
         Of several paths those that no commit has touched yet are left out of the question.
         """
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         self._history()
         several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
@@ -124,7 +124,7 @@ class Tracing(Keeping):
 
     def tags(self) -> list[tuple[str, int]]:
         """Every tag of a file at HEAD, with how many files have it, the most frequent first."""
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         self._history()
         return past.tags(self._reader.db)
@@ -160,7 +160,7 @@ class Tracing(Keeping):
 
     def tag(self, path: str | os.PathLike[str], ops: Sequence[str]) -> tuple[str, ...]:
         """Tag a file by hand, `+a` or `-b`; all of its tags afterwards. It survives a rebuild."""
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         log, _ = self._history()
         said = [_operation(op) for op in ops]
@@ -222,7 +222,7 @@ class Tracing(Keeping):
 
     def relative(self, path: str) -> str:
         """A path as the repository knows it: from this folder or from the space's own."""
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         root, told = self.space.root, spelled(path)
         tops = [top for top in (root, self._worktree) if top]
@@ -255,13 +255,13 @@ class Tracing(Keeping):
 
     def current_name(self, path: str | os.PathLike[str]) -> str:
         """The path that a file has now, by any of its names."""
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         self._history()
         return past.path_of(self._reader.db, self._tracked(os.fspath(path)))
 
     def _tracked_or_new(self, path: str) -> int:
-        from kinen.index import past
+        from kinen.index.git import queries as past
 
         return past.file_at(self._reader.db, self.relative(path))
 

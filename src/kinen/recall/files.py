@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import fsum
 from typing import TYPE_CHECKING
 
-from kinen.index import past
-from kinen.lineage import WIDE
+from kinen.index.git import queries
+from kinen.index.git.lineage import WIDE
 from kinen.model.records import Chunk, Hit, Hits, Vote
 from kinen.recall import fuse
 from kinen.recall.fuse import Ranked
@@ -34,9 +34,9 @@ SHOWN = 3
 
 def with_files(reader: Reader, ranked: list[Ranked], near: Sequence[str]) -> list[Ranked]:
     """Commits that touch the files in question gain: those given, else those that the best tell."""
-    touched = past.touched(reader.db, [one.id for one in ranked])
+    touched = queries.touched(reader.db, [one.id for one in ranked])
     if near:
-        weight, given = GIVEN, [past.file_at(reader.db, path) for path in near]
+        weight, given = GIVEN, [queries.file_at(reader.db, path) for path in near]
         files = {file: 1.0 for file in given if file}
     else:
         weight, files = INFERRED, spoken_of(ranked, touched)
@@ -91,9 +91,9 @@ def search_files(
     db = reader.db
     ranked, notes = rank(query._replace(kinds=("commit",), tags=(), paths=(), context=0))
     best = speaking(ranked)
-    touched = past.touched(db, [one.id for one in best])
+    touched = queries.touched(db, [one.id for one in best])
     commits = spoken_of(ranked, touched)
-    names = _shares(past.named(db, terms(query.text)))
+    names = _shares(queries.named(db, terms(query.text)))
     sides = {"names": (names, NAMES), "commits": (commits, COMMITS)}
     dated = query.since or query.until or query.user
     if query.mode == "semantic" or dated:
@@ -110,7 +110,7 @@ def search_files(
             for name, (scores, weight) in sides.items()
         }
     )
-    said = past.told(db, [one.id for one in best])
+    said = queries.told(db, [one.id for one in best])
     best.sort(key=lambda one: (-one.score, said[one.id]))
     spoken = [(said[one.id], touched.get(one.id, ())) for one in best]
     votes = [vote for vote in votes if vote.id in commits or _worded(reader, vote.id, query)]
@@ -124,7 +124,7 @@ def _worded(reader: Reader, file: int, query: Query) -> bool:
     """
     if not query.required and not query.excluded:
         return True
-    path = past.path_of(reader.db, file).lower()
+    path = queries.path_of(reader.db, file).lower()
     if not all(phrase.lower() in path for phrase in query.required):
         return False
     return not any(word.lower() in path for word in query.excluded)
@@ -139,7 +139,7 @@ def _first(reader: Reader, leading: Mapping[int, float]) -> dict[int, float]:
     """The leading files; of equals those whose path comes first."""
     edge = sorted(leading.values(), reverse=True)[:LEADING][-1:] or [0.0]
     able = [
-        (-score, past.path_of(reader.db, one), one)
+        (-score, queries.path_of(reader.db, one), one)
         for one, score in leading.items()
         if score >= edge[0]
     ]
@@ -150,7 +150,7 @@ def _companions(reader: Reader, leading: Mapping[int, float]) -> dict[int, float
     """Files that change with the leading ones, as likely as those are in question."""
     found: dict[int, float] = {}
     for file, score in leading.items():
-        for pair in past.companions(reader.db, [file], 20):
+        for pair in queries.companions(reader.db, [file], 20):
             likely = score / (NAMES + COMMITS) * pair.score
             found[pair.file] = max(found.get(pair.file, 0.0), likely)
     return found
@@ -162,7 +162,7 @@ def _hits(
     votes: list[Ranked],
     spoken: Sequence[tuple[tuple[str, str], Sequence[int]]],
 ) -> tuple[Hit, ...]:
-    records = past.records(reader, [one.id for one in votes], query)
+    records = queries.records(reader, [one.id for one in votes], query)
     able = [one for one in votes if one.id in records and one.score >= query.min_score]
     able.sort(key=lambda one: (-one.score, records[one.id].path))
     found = []

@@ -6,16 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.index.filters import conditions, expression, literal
+from kinen.index.git.lineage import SILENT, WIDE, together
 from kinen.index.reader import RECORD, to_record
-from kinen.lineage import SILENT, WIDE, together
 from kinen.model.records import Edge, Revision
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Sequence
 
+    from kinen.index.git.lineage import Pair
     from kinen.index.reader import Reader
-    from kinen.lineage import Pair
     from kinen.model.records import Query, Record
 
 _OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import GitError
-from kinen.index import settle
-from kinen.index.grow import grow, retag
-from kinen.index.history import BATCH, SOURCE, History
+from kinen.index.git import settle
+from kinen.index.git.commits import BATCH, SOURCE, History
+from kinen.index.git.grow import grow, retag
 from kinen.index.schema import CUT
 from kinen.model.records import Report
 from kinen.storage.database import translated, writing
@@ -18,7 +18,7 @@ from kinen.text import digest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kinen.index.history import Settings
+    from kinen.index.git.commits import Settings
     from kinen.index.writer import Writer
     from kinen.model.records import State
     from kinen.ports import Past

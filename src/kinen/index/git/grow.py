@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.index.settle import alive_json, counted, insert, moved, said, set_apart
+from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
+from kinen.index.git.settle import alive_json, counted, insert, moved, said, set_apart
 from kinen.index.writer import encode
-from kinen.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
 from kinen.storage.database import translated, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinen.index.history import Hand, History
-    from kinen.index.settle import Tree
+    from kinen.index.git.commits import Hand, History
+    from kinen.index.git.settle import Tree
 
 
 def grow(history: History, head: str, old: str, tree: Tree) -> bool:

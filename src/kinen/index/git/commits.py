@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.index.loading import Loading
+from kinen.index.bulk import Loading
+from kinen.index.git.lineage import Step, Touch, tag_operations
 from kinen.index.writer import above, encode
-from kinen.lineage import Step, Touch, tag_operations
 from kinen.storage.database import translated, writing
 from kinen.text import digest, identifier_parts
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.index.history import FILE_RECORD
+from kinen.index.git.commits import FILE_RECORD
+from kinen.index.git.lineage import SILENT, File, Lineage, Step, Touch, ordered
 from kinen.index.writer import encode
-from kinen.lineage import SILENT, File, Lineage, Step, Touch, ordered
 from kinen.text import identifier_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kinen.index.history import History
+    from kinen.index.git.commits import History
 
     Tree = Callable[[], list[str] | None]
 

@@ -1,0 +1,1 @@
+"""The git part of the index: commits, files through renames, tags."""
