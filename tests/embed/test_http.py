@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from kinen.embed import load
-from kinen.embed.http import (
+from kinen.embed.openai import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,
     LONGEST_DELAY,

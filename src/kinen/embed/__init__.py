@@ -36,15 +36,15 @@ def load(
         own = OnnxEmbedder(path)
         if daemon is None:
             return own
-        from kinen.embed.warm import WarmEmbedder
+        from kinen.embed.daemon import WarmEmbedder
 
         return WarmEmbedder(own, *daemon)
     if provider == "ollama":
-        from kinen.embed.http import OllamaEmbedder
+        from kinen.embed.openai import OllamaEmbedder
 
         return OllamaEmbedder(model, endpoint, timeout=timeout)
     if provider == "openai":
-        from kinen.embed.http import OpenAIEmbedder
+        from kinen.embed.openai import OpenAIEmbedder
 
         return OpenAIEmbedder(model, endpoint, api_key, timeout=timeout)
     raise ConfigError(
