@@ -17,7 +17,7 @@ import pytest
 
 from kinen import Memory
 from kinen.markdown.parse import parse
-from kinen.sources.ignore import Patterns
+from kinen.sources.files.ignore import Patterns
 from kinen.text import terms
 from usage import measured
 

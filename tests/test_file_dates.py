@@ -87,7 +87,7 @@ def test_git_is_not_asked_again_while_nothing_moves(
     with Memory.open(clone, settings=PLAIN) as memory:
         memory.sync()
         asked: list[str] = []
-        monkeypatch.setattr("kinen.sources.worktree.changed_paths", asked.append)
+        monkeypatch.setattr("kinen.sources.git.worktree.changed_paths", asked.append)
         memory.sync()
         assert asked == []
 

@@ -16,8 +16,8 @@ from kinen.config.keys import GitSection
 from kinen.index.git.commits import Hand, Settings
 from kinen.index.git.sync import follow
 from kinen.index.writer import Writer
-from kinen.sources.git import Log
-from kinen.sources.rules import Tagger, read_rules
+from kinen.sources.git.log import Log
+from kinen.sources.git.tagging import Tagger, read_rules
 from kinen.space.repository import git_above
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.index.git.lineage import tag_operations
-from kinen.sources.commits import LONGEST, read_message, with_tags, without_trailers
+from kinen.sources.git.messages import LONGEST, read_message, with_tags, without_trailers
 
 FULL = "0123456789abcdef0123456789abcdef01234567"
 

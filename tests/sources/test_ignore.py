@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinen.sources.ignore import Ignore
+from kinen.sources.files.ignore import Ignore
 
 if TYPE_CHECKING:
     from pathlib import Path

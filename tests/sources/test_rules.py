@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.config.keys import GitSection
-from kinen.sources.rules import MOST_NOTES, Rules, Tagger, _matcher, folder_tags, read_rules
+from kinen.sources.git.tagging import MOST_NOTES, Rules, Tagger, _matcher, folder_tags, read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

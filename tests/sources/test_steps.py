@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory
-from kinen.sources.git import Log, find
-from kinen.sources.gitstep import MOST
+from kinen.sources.git.log import Log, find
+from kinen.sources.git.step import MOST
 from properties.test_history import dump
 from sources.repositories import LINES, Repository
 

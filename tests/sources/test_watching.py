@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinen.sources.files import RULES, Files, walk
-from kinen.sources.ignore import Ignore
-from kinen.sources.watching import IGNORES, watched
+from kinen.sources.files.ignore import Ignore
+from kinen.sources.files.walk import RULES, Files, walk
+from kinen.sources.files.watch import IGNORES, watched
 from kinen.space.repository import git_above
 
 if TYPE_CHECKING:

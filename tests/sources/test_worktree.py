@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kinen.sources.worktree import changed_files
+from kinen.sources.git.worktree import changed_files
 from kinen.space.repository import git_above
 from sources.repositories import LINES, Repository
 

@@ -16,7 +16,7 @@ from kinen.markdown.frontmatter import read_frontmatter
 from kinen.markdown.parse import split_lines
 from kinen.markdown.sentences import parsed, plain, sentences, weight
 from kinen.model.journal import Finding
-from kinen.sources.layout import date_in
+from kinen.sources.files.layout import date_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

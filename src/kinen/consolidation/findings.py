@@ -20,14 +20,14 @@ from kinen.markdown.sentences import (
 )
 from kinen.model.journal import Finding
 from kinen.recall.claims import claim
-from kinen.sources.commits import read_message, without_trailers
+from kinen.sources.git.messages import read_message, without_trailers
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kinen.model.journal import Checkpoint
-    from kinen.sources.commits import Message
+    from kinen.sources.git.messages import Message
 
 EXPLICIT, TOLD = 0.85, 0.7
 """How sure a checkpoint is that says nothing of it: one that states what it learned or decided,

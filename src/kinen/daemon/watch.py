@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str, bool], None]
     Wanted = Callable[[str, bool], bool]
-    # As `kinen.sources.watching` gives it: a root, its folders, what is wanted, what are rules.
+    # As `kinen.sources.files.watch` gives it: a root, its folders, what is wanted, what are rules.
     Watched = tuple[str, tuple[str, ...], Wanted, Callable[[str], bool]]
     Seen = dict[str, tuple[int, int]]
 

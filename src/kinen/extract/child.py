@@ -14,8 +14,8 @@ import sys
 import threading
 from typing import IO, TYPE_CHECKING, Any
 
-from kinen import budget
 from kinen.errors import Unreadable
+from kinen.extract import budget
 
 if TYPE_CHECKING:
     from kinen.model.records import Extract

@@ -12,9 +12,8 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from kinen import budget
 from kinen.errors import Unreadable
-from kinen.extract import PAGES, decode, html, suffix_of
+from kinen.extract import PAGES, budget, decode, html, suffix_of
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pypdfium2
 
-from kinen import budget
 from kinen.errors import Unreadable
+from kinen.extract import budget
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen import budget
 from kinen.errors import Unreadable
-from kinen.extract import decode
+from kinen.extract import budget, decode
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import image, link
 
-from kinen import budget
+from kinen.extract import budget
 from kinen.markdown.frontmatter import (
     aliases_of,
     read_frontmatter,

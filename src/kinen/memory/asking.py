@@ -179,7 +179,7 @@ class Asking(Syncing):
         self, file: str, *, to: str = "", tags: Sequence[str] = (), note: str = ""
     ) -> Record:
         """Copy a file into resources/, note its tags and note in the manifest, and index it."""
-        from kinen.sources.manifest import add
+        from kinen.sources.files.manifest import add
 
         path = add(self.space.root, file, to, tuple(tags), note)
         self.sync(seconds=FIRST_SEARCH_SECONDS)

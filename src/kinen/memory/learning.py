@@ -122,7 +122,7 @@ class Learning(Working):
         return inside.read(self.space.root, path, limit).decode("utf-8", "replace")
 
     def _ref(self, path: str) -> str:
-        from kinen.sources.layout import kind_of
+        from kinen.sources.files.layout import kind_of
 
         return f"{kind_of(path)}:{path}"
 
@@ -169,7 +169,7 @@ class Learning(Working):
     def _findings_in_documents(self, since: str) -> Iterator[Finding]:
         """The decisions of markdown files: decision records, and sections of that name."""
         from kinen.consolidation.decisions import from_document, may_decide
-        from kinen.sources.layout import is_markdown
+        from kinen.sources.files.layout import is_markdown
 
         for record in self._reader.records(("note", "resource")):
             if not is_markdown(record.path):

@@ -136,7 +136,7 @@ class Recalling(Tracing):
         if hit.record.kind == "summary":
             return outcome_only(self._whole(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
-            from kinen.sources.commits import without_trailers
+            from kinen.sources.git.messages import without_trailers
 
             return without_trailers(self._whole(hit.record.ref)[:LONGEST])
         if not hit.record.path:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kinen.model.journal import Capsule, Checkpoint
-    from kinen.sources.recent import Subject
+    from kinen.sources.git.recent import Subject
 
 PLAN = 250
 """Tokens of the plan."""
@@ -171,7 +171,7 @@ class Reports(Sessions):
     def _commit_groups(self, since: str) -> tuple[tuple[Commits, ...], tuple[Commits, ...]]:
         """The latest commits, and those that are not pushed, by their subjects."""
         from kinen.journal import queries
-        from kinen.sources.recent import latest_commits, unpushed_commits
+        from kinen.sources.git.recent import latest_commits, unpushed_commits
         from kinen.space.repository import git_above
 
         tree = self._worktree or self.space.root

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
-    from kinen.sources.git import Log
-    from kinen.sources.gitstep import Steps
-    from kinen.sources.rules import Rules
-    from kinen.sources.watching import Watched
+    from kinen.sources.files.watch import Watched
+    from kinen.sources.git.log import Log
+    from kinen.sources.git.step import Steps
+    from kinen.sources.git.tagging import Rules
 
     Progress = Callable[[str, int, int], None]
     T = TypeVar("T")
@@ -112,7 +112,7 @@ class Syncing(Parts):
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
         from kinen.markdown.links import Names
-        from kinen.sources.worktree import changed_paths
+        from kinen.sources.git.worktree import changed_paths
 
         files = self._files(session)
         sources: list[Source] = [files, self._entries] if self._journal.exists else [files]
@@ -133,7 +133,7 @@ class Syncing(Parts):
 
     def _files(self, session: str) -> Any:
         from kinen.extract.child import Reader
-        from kinen.sources.files import Files
+        from kinen.sources.files.walk import Files
 
         settings = self.config.index
         return Files(
@@ -151,7 +151,7 @@ class Syncing(Parts):
 
     @property
     def _entries(self) -> Source:
-        from kinen.sources.journal import Entries
+        from kinen.sources.journal.documents import Entries
 
         settings = self.config.index
         size, overlap = settings.chunk_size, settings.chunk_overlap
@@ -172,8 +172,8 @@ class Syncing(Parts):
         With the commit that is known, git begins at once to look for what came after it.
         """
         from kinen.index.git.commits import Hand, Settings
-        from kinen.sources.git import Log, find
-        from kinen.sources.rules import Tagger
+        from kinen.sources.git.log import Log, find
+        from kinen.sources.git.tagging import Tagger
 
         git = find(self.space.root)
         if git is None:
@@ -201,7 +201,7 @@ class Syncing(Parts):
     @property
     def _rules(self) -> Rules:
         """What the configuration and the repository's own files say of its history."""
-        from kinen.sources.rules import read_rules
+        from kinen.sources.git.tagging import read_rules
 
         return read_rules(self.space.root, self.config.git, self.config.sources)
 
@@ -308,7 +308,7 @@ class Syncing(Parts):
 
     def watched(self) -> Watched:
         """What has to be watched to notice that the index is behind."""
-        from kinen.sources.watching import watched
+        from kinen.sources.files.watch import watched
 
         return watched(self.space.root, git=self._git, spools=self._spools)
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
     from kinen.index.snapshots import Snapshot
     from kinen.model.records import Record, Revision
-    from kinen.sources.contents import Contents
-    from kinen.sources.git import Log
+    from kinen.sources.git.contents import Contents
+    from kinen.sources.git.log import Log
 
 MESSAGE = 4 << 20
 """Bytes of a commit message."""
@@ -141,7 +141,7 @@ class Tracing(Keeping):
 
     def tags_line(self, paths: Sequence[str]) -> str:
         """The line of tags for a commit that changes these paths; empty if nothing is known."""
-        from kinen.sources.rules import Tagger
+        from kinen.sources.git.tagging import Tagger
 
         tags = Tagger(self._rules).component_tags(paths)
         return f"tags: {', '.join(tags)}" if tags else ""
@@ -149,7 +149,7 @@ class Tracing(Keeping):
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
         """Put a line of tags into the file of a commit's message, if it has none."""
         from kinen.config import write_atomic
-        from kinen.sources.commits import with_tags
+        from kinen.sources.git.messages import with_tags
 
         past = self._unmasked_past()
         data = regular.read(os.fspath(message), MESSAGE)
@@ -173,7 +173,7 @@ class Tracing(Keeping):
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
         """The text that a file had at a commit, branch or tag; read from git, never stored."""
-        from kinen.sources.contents import Contents
+        from kinen.sources.git.contents import Contents
 
         log, _ = self._repository_past()
         if self._contents is None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint
 from kinen.sources import checkpoints as files
+from kinen.sources.git.worktree import changed_files
 from kinen.sources.plans import Plans, slug_of
-from kinen.sources.worktree import changed_files
 from kinen.sources.writing import LARGEST, tidied
 from kinen.space import gitcommand
 from kinen.space.repository import git_above

@@ -22,7 +22,7 @@ from kinen.markdown.sentences import (
     weight,
 )
 from kinen.model.journal import Finding
-from kinen.sources.layout import date_in
+from kinen.sources.files.layout import date_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ from kinen import config
 from kinen.config import file as configfile
 from kinen.errors import ConfigError
 from kinen.markdown.frontmatter import unique
-from kinen.sources.ignore import Patterns
+from kinen.sources.files.ignore import Patterns
 from kinen.text import digest
 
 if TYPE_CHECKING:

@@ -7,16 +7,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinen import budget
 from kinen.errors import Unreadable
-from kinen.extract import decode, extractor_for, plain
+from kinen.extract import budget, decode, extractor_for, plain
 from kinen.extract.child import Reader
 from kinen.markdown.chunks import chunk_markdown, chunk_parts
 from kinen.model.records import Change, Chunk, Delta, Document, Extract, Part, Record, State
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION as MASKING
-from kinen.sources.ignore import Ignore
-from kinen.sources.layout import (
+from kinen.sources.files.ignore import Ignore
+from kinen.sources.files.layout import (
     MANIFEST,
     date_in,
     is_data,
@@ -25,7 +24,7 @@ from kinen.sources.layout import (
     session_of,
     wanted,
 )
-from kinen.sources.manifest import Manifest
+from kinen.sources.files.manifest import Manifest
 from kinen.sources.masked import masked_extract
 from kinen.storage import inside, regular
 from kinen.text import digest, estimate, excerpt, iso, spelled

@@ -11,7 +11,7 @@ from kinen.journal.write import mark, snapshot
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Change, Chunk, Delta, Document, Part, Record, State
-from kinen.sources.segments import MOST, THRESHOLD, Event, cut
+from kinen.sources.journal.segments import MOST, THRESHOLD, Event, cut
 from kinen.text import iso
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.markdown.frontmatter import load_yaml
 from kinen.privacy import entrance
-from kinen.sources.layout import MANIFEST
+from kinen.sources.files.layout import MANIFEST
 from kinen.storage import inside, regular
 from kinen.text import digest
 

@@ -11,7 +11,7 @@ from kinen.text import unspelled
 if TYPE_CHECKING:
     import subprocess
 
-    from kinen.sources.git import Log
+    from kinen.sources.git.log import Log
     from kinen.space.repository import Git
 
 

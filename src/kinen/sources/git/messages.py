@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen import budget
+from kinen.extract import budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.sources.ignore import Ignore
-from kinen.sources.layout import MANIFEST, wanted
-from kinen.sources.rules import KISTE, VARP
+from kinen.sources.files.ignore import Ignore
+from kinen.sources.files.layout import MANIFEST, wanted
+from kinen.sources.git.tagging import KISTE, VARP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import UnsafeFile
-from kinen.sources.globs import SPECIAL, Ends, Glob
+from kinen.sources.files.globs import SPECIAL, Ends, Glob
 from kinen.space.route import LONGEST_REF
 from kinen.storage import inside, regular
 

@@ -17,9 +17,9 @@ from typing import IO, TYPE_CHECKING, Any
 from kinen.errors import GitError, UnsafeFile
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.records import Commit, Part
-from kinen.sources.commits import read_message
-from kinen.sources.gitstep import Steps
-from kinen.sources.gitstream import Raw, ahead, parse, plainly, split, started
+from kinen.sources.git.messages import read_message
+from kinen.sources.git.step import Steps
+from kinen.sources.git.stream import Raw, ahead, parse, plainly, split, started
 from kinen.space import gitcommand, route
 from kinen.space.gitcommand import complaint
 from kinen.space.repository import git_above
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator, Sequence
 
-    from kinen.sources.commits import Message
+    from kinen.sources.git.messages import Message
     from kinen.space.repository import Git
 
 VERSION = 1

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kinen.errors import GitError
-from kinen.sources.gitstream import Raw, parse, split
+from kinen.sources.git.stream import Raw, parse, split
 from kinen.space import gitcommand
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Files of a space as documents."""

@@ -1,0 +1,1 @@
+"""A repository's history as documents."""
