@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinen.errors import Unreadable
 from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint, Plan
-from kinen.sources.checkpoints import (
+from kinen.worklog.checkpoints import (
     checkpoint_id,
     file_name,
     read_checkpoint,
@@ -22,7 +22,7 @@ from kinen.sources.checkpoints import (
     written,
     written_plan,
 )
-from kinen.sources.yamltext import dump
+from kinen.worklog.yamltext import dump
 
 KETTLE = """\
 ---

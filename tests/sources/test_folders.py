@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinen.errors import NotFound, QueryError, SpaceError
-from kinen.sources.folders import close_session, new_round, new_session, session, sessions
+from kinen.worklog.sessions import close_session, new_round, new_session, session, sessions
 
 NOON = 1_764_763_200.0  # 2025-12-03T12:00:00Z
 DAY = 86_400

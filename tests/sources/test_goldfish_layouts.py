@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kinen.model.journal import Checkpoint
-from kinen.sources.checkpoints import checkpoint_id, read_checkpoint, written
-from kinen.sources.memories import Memories
 from kinen.transfer.goldfish import is_goldfish, older
+from kinen.worklog.checkpoints import checkpoint_id, read_checkpoint, written
+from kinen.worklog.folder import Memories
 
 DAY = """\
 # Checkpoints for 2025-11-05

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from kinen.errors import NotFound, QueryError, SpaceError, StoreError, Unreadable
 from kinen.model.journal import Checkpoint, Plan
-from kinen.sources import memories as module
-from kinen.sources.memories import Memories, git_state
+from kinen.worklog import folder as module
+from kinen.worklog.folder import Memories, git_state
 
 NOW = 1_772_701_661.042
 """2026-03-05T09:07:41.042Z"""
@@ -150,7 +150,7 @@ def test_the_same_text_in_the_same_millisecond_is_kept_twice(memories: Memories)
 
 def test_two_writers_in_the_same_second_both_stay(space: Path) -> None:
     program = (
-        "import sys; from kinen.sources.memories import Memories; m = Memories(sys.argv[1])\n"
+        "import sys; from kinen.worklog.folder import Memories; m = Memories(sys.argv[1])\n"
         f"for n in range(10): m.save(f'text {{n % 2}}', now={NOW})"
     )
     command = [sys.executable, "-c", program, str(space)]

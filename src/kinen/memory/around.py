@@ -109,7 +109,7 @@ class Around(Learning):
 
     def _of_work(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """What is changed and not committed, and the session that goes on."""
-        from kinen.sources.memories import git_state
+        from kinen.worklog.folder import git_state
 
         branch, _, changed = git_state(self._worktree or self.space.root)
         own = []

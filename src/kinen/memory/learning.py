@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from kinen.memory.working import Path
     from kinen.model.journal import Capsule, Checkpoint, Clock, Finding, Learned, Summary
     from kinen.model.records import Status
-    from kinen.sources.folders import Session
     from kinen.transfer.bundle import Loaded
+    from kinen.worklog.sessions import Session
 
 EVENTS = 5000
 """The latest observations that are looked through for what keeps happening."""
@@ -254,7 +254,7 @@ class Learning(Working):
 
     def close_session(self, name: str = "") -> tuple[Session, Consolidated]:
         """Say that a session is complete, sum it up, and draw memories from it."""
-        from kinen.sources import folders
+        from kinen.worklog import sessions
 
         its = self.session(name)
         if its.ended:
@@ -265,7 +265,7 @@ class Learning(Working):
         said = "\n".join(["## Decided", "", *lines]) if lines else ""
         listed = [f"- [[{path.removesuffix('.md')}]]" for path in (*its.rounds, *its.artifacts)]
         said += "\n\n" + "\n".join(["## In it", "", *listed]) if listed else ""
-        folders.close_session(self.space.root, its, said.strip(), now())
+        sessions.close_session(self.space.root, its, said.strip(), now())
         self._written()
         return self.session(its.name), done
 

@@ -283,7 +283,7 @@ class Recalling(Tracing):
         if not os.path.isdir(os.path.join(self.space.root, ".memories")):
             return [], ""
         from kinen.recall.tiers import item
-        from kinen.sources.memories import Memories
+        from kinen.worklog.folder import Memories
 
         memories = Memories(self.space.root)
         plan = memories.current()

@@ -102,7 +102,7 @@ class Reports(Sessions):
         reported: list[tuple[Capsule, SessionReport]],
         since: str,
     ) -> Report:
-        from kinen.sources.memories import git_state
+        from kinen.worklog.folder import git_state
 
         branch, commit, changed = git_state(self._worktree or self.space.root)
         sessions = [report for _, report in reported]

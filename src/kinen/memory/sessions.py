@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kinen.model.journal import Observation
-    from kinen.sources.folders import Session
+    from kinen.worklog.sessions import Session
 
 LAST = "last"
 """Names the newest session."""
@@ -108,7 +108,7 @@ class Sessions(Around):
             raise NotFound(f"{name!r} may be {refs}", "give more of the id")
         if chosen:
             return chosen[0]
-        from kinen.sources import folders
+        from kinen.worklog import sessions as folders
 
         return folders.session(self.space.root, wanted)
 
@@ -229,7 +229,7 @@ class Sessions(Around):
             return ""
         from kinen.errors import UnsafeFile
         from kinen.markdown.frontmatter import read_frontmatter
-        from kinen.sources.folders import LARGEST
+        from kinen.worklog.sessions import LARGEST
 
         try:
             lines = inside.text(self.space.root, path, LARGEST).splitlines()

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kinen.model.journal import Checkpoint, Plan
-    from kinen.sources.folders import Session
-    from kinen.sources.memories import Memories
     from kinen.transfer.bundle import Loaded
+    from kinen.worklog.folder import Memories
+    from kinen.worklog.sessions import Session
 
     Path = str | os.PathLike[str]
 
@@ -27,7 +27,7 @@ class Working(Recalling):
 
     @property
     def _memories(self) -> Memories:
-        from kinen.sources.memories import Memories
+        from kinen.worklog.folder import Memories
 
         return Memories(self.space.root, self._worktree)
 
@@ -107,19 +107,19 @@ class Working(Recalling):
 
     def sessions(self) -> list[Session]:
         """The sessions of the space, newest first."""
-        from kinen.sources import folders
+        from kinen.worklog import sessions as folders
 
         return folders.sessions(self.space.root)
 
     def session(self, name: str = "") -> Session:
         """A session by its name or a part of it; without one, the newest that goes on."""
-        from kinen.sources import folders
+        from kinen.worklog import sessions as folders
 
         return folders.session(self.space.root, name)
 
     def new_session(self, title: str) -> str:
         """Make the folder and files of a session; its path."""
-        from kinen.sources import folders
+        from kinen.worklog import sessions as folders
 
         path = folders.new_session(self.space.root, title, now())
         self._written()
@@ -127,7 +127,7 @@ class Working(Recalling):
 
     def new_round(self, title: str, session: str = "") -> str:
         """Write the next round of a session, ready to be filled in; its path."""
-        from kinen.sources import folders
+        from kinen.worklog import sessions as folders
 
         path = folders.new_round(self.space.root, title, now(), session)
         self._written()

@@ -16,14 +16,8 @@ from kinen.errors import Unreadable, UnsafeFile
 from kinen.extract import decode
 from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint
-from kinen.sources.checkpoints import (
-    checkpoint_id,
-    items,
-    moment,
-    read_checkpoint,
-    summary_of,
-)
 from kinen.storage import inside, regular
+from kinen.worklog.checkpoints import checkpoint_id, items, moment, read_checkpoint, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -207,7 +207,7 @@ class Files:
 
     def _checkpoint(self, ref: str, path: str, data: bytes) -> Document:
         """A checkpoint; what its frontmatter says in words is searched too."""
-        from kinen.sources.checkpoints import LISTS, TEXTS, read_checkpoint, written
+        from kinen.worklog.checkpoints import LISTS, TEXTS, read_checkpoint, written
 
         if self._masked:
             data = self._text(data).encode()

@@ -15,8 +15,8 @@ from kinen.errors import Unreadable
 from kinen.extract import decode
 from kinen.markdown.frontmatter import Frontmatter, read_frontmatter
 from kinen.model.journal import Checkpoint, Plan
-from kinen.sources.yamltext import dump
 from kinen.text import digest, iso
+from kinen.worklog.yamltext import dump
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint
-from kinen.sources import checkpoints as files
 from kinen.sources.git.worktree import changed_files
-from kinen.sources.plans import Plans, slug_of
-from kinen.sources.writing import LARGEST, tidied
 from kinen.space import gitcommand
 from kinen.space.repository import git_above
 from kinen.space.route import head
 from kinen.text import iso, spelled
+from kinen.worklog import checkpoints as files
+from kinen.worklog.files import LARGEST, tidied
+from kinen.worklog.plans import Plans, slug_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
 from kinen.markdown.frontmatter import read_frontmatter, text_of
 from kinen.privacy import entrance
-from kinen.sources.memories import slug_of
 from kinen.storage import inside
 from kinen.text import iso
+from kinen.worklog.folder import slug_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

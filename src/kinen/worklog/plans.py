@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from kinen.errors import NotFound, QueryError, Unreadable
 from kinen.extract import decode
 from kinen.model.journal import Plan
-from kinen.sources import checkpoints as files
-from kinen.sources.writing import Folder, tidied
 from kinen.storage import inside
 from kinen.text import digest, iso
 from kinen.text import now as clock
+from kinen.worklog import checkpoints as files
+from kinen.worklog.files import Folder, tidied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Checkpoints, plans and hand-kept sessions: files of the space."""
