@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import Memory
-from kinen.agents import action
 from kinen.errors import KinenError
+from kinen.hooks import action
 from kinen.journal import ledger
 from kinen.privacy.injected import own_words
 from kinen.recall.prompts import asks_something

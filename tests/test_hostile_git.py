@@ -21,9 +21,9 @@ import click
 import pytest
 
 from daemon.served import application, client, serving, unix_door
-from kinen.agents.hook import HANDLERS
 from kinen.cli import main
 from kinen.cli.root import root as kinen_root
+from kinen.hooks.command import HANDLERS
 from kinen.mcp.server import TOOLS, create_server
 from kinen.memory import Memory
 from mcp import Client

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kinen.agents import hooks
 from kinen.consolidation import compactions, conversations, decisions, findings, kinds, wording
+from kinen.hooks import git
 from kinen.privacy import names, shapes
 from kinen.privacy.injected import asks_kinen, marked, own_words, without_reminders
 from kinen.privacy.masking import mask
@@ -95,10 +95,10 @@ COMMANDS = (
 
 STATED = ("use ", "failed ", "must ", "kept because ", "the issue ", "doesn't a ", "known a ")
 OTHERS: tuple[tuple[re.Pattern[str] | re.Pattern[bytes], str], ...] = (
-    (hooks._BLOCK, "# >>> kinen >>>\n"),
-    (hooks._BLOCK, "# >>> kinen >>>\n# <<"),
-    (hooks._HANDS_ITSELF_ON, "exec "),
-    (hooks._HANDS_ITSELF_ON, "exec $"),
+    (git._BLOCK, "# >>> kinen >>>\n"),
+    (git._BLOCK, "# >>> kinen >>>\n# <<"),
+    (git._HANDS_ITSELF_ON, "exec "),
+    (git._HANDS_ITSELF_ON, "exec $"),
     (relevance._NAMED, "#"),
     (relevance._NAMED, "a/"),
     (relevance._NAMED, "~"),

@@ -15,9 +15,10 @@ import click
 import pytest
 
 from kinen import Memory
-from kinen.agents import claude_code, session
-from kinen.agents import hook as hooks
+from kinen.agents import claude_code
 from kinen.cli import root
+from kinen.hooks import command as hooks
+from kinen.hooks import event
 from kinen.journal import write
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def hook(payload: dict[str, Any]) -> None:
 
 def fields_of_hooks() -> set[str]:
     """Every key of a payload that the code looks at."""
-    source = "".join(inspect.getsource(module) for module in (claude_code, session, hooks))
+    source = "".join(inspect.getsource(module) for module in (claude_code, event, hooks))
     return set(re.findall(r'(?:text_of\(\S*said, |said\.get\()"(\w+)"', source))
 
 

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinen import Memory
-from kinen.agents import hook as hooks
-from kinen.agents import payload as payloads
+from kinen.hooks import command as hooks
+from kinen.hooks import payload as payloads
 from kinen.journal import spool, write
 
 if TYPE_CHECKING:

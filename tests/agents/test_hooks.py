@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinen.agents import hooks
 from kinen.errors import KinenError
+from kinen.hooks import git as hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

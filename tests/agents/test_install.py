@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kinen
-from kinen.agents import install as agents
-from kinen.agents.install import AGENTS, command, install, plugin_folder, uninstall
-from kinen.agents.jsontext import drop, put
 from kinen.errors import KinenError
+from kinen.hooks import install as agents
+from kinen.hooks.install import AGENTS, command, install, plugin_folder, uninstall
+from kinen.hooks.jsontext import drop, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable

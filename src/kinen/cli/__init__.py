@@ -164,7 +164,7 @@ def _run(words: list[str]) -> int:
         print(f"kinen {__version__}")
         return 0
     if words[:1] == ["hook"]:  # what agents call; it is no command for people
-        from kinen.agents.hook import main as hook
+        from kinen.hooks.command import main as hook
 
         return hook(words[1:])
     if not completing and words[0] in ("search", "recall", "log"):

@@ -13,7 +13,7 @@ from kinen.cli.run import FOUND, NOTHING
 from kinen.space import find as spaces
 
 if TYPE_CHECKING:
-    from kinen.agents.hooks import Hook
+    from kinen.hooks.git import Hook
 
 
 def command() -> click.Command:
@@ -41,7 +41,7 @@ def hooks() -> None:
 @for_scripts
 def install(tags: bool, dry_run: bool, space: str | None, as_json: bool) -> int:
     """Write the hooks, beside whatever is in them; doing it again brings them up to date."""
-    from kinen.agents.hooks import install
+    from kinen.hooks.git import install
 
     return _show(install(_start(space), tags=tags, dry_run=dry_run), as_json, dry_run)
 
@@ -51,7 +51,7 @@ def install(tags: bool, dry_run: bool, space: str | None, as_json: bool) -> int:
 @for_scripts
 def uninstall(space: str | None, as_json: bool) -> int:
     """Take the hooks away again; what was there before comes back byte for byte."""
-    from kinen.agents.hooks import uninstall
+    from kinen.hooks.git import uninstall
 
     return _show(uninstall(_start(space)), as_json)
 
@@ -61,7 +61,7 @@ def uninstall(space: str | None, as_json: bool) -> int:
 @for_scripts
 def status(space: str | None, as_json: bool) -> int:
     """Which hooks are installed; exit 1 if one of the four that index is not."""
-    from kinen.agents.hooks import INDEXING, status
+    from kinen.hooks.git import INDEXING, status
 
     found = status(_start(space))
     _show(found, as_json)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kinen import render
-from kinen.agents.install import AGENTS
 from kinen.cli.flags import for_scripts
 from kinen.cli.run import FOUND
+from kinen.hooks.install import AGENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kinen.agents.install import Done
+    from kinen.hooks.install import Done
 
 SCOPES = ("user", "project", "local")
 named = click.argument("agent", type=click.Choice(tuple(AGENTS)))
@@ -46,7 +46,7 @@ def install(agent: str, scope: str, dry_run: bool, plugin_dir: bool, as_json: bo
       kinen install claude-code --scope project --dry-run
       claude --plugin-dir "$(kinen install claude-code --plugin-dir)"
     """
-    from kinen.agents import install as agents
+    from kinen.hooks import install as agents
 
     if plugin_dir:
         folder = agents.plugin_folder(agent)
@@ -69,7 +69,7 @@ def uninstall(agent: str, scope: str, dry_run: bool, as_json: bool) -> int:
     Examples:
       kinen uninstall claude-code
     """
-    from kinen.agents import install as agents
+    from kinen.hooks import install as agents
 
     return _told(agents.uninstall, agent, scope, dry_run, as_json)
 

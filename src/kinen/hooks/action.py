@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kinen.agents.claude_code import Said
-    from kinen.agents.injection import Context
+    from kinen.hooks.injection import Context
 
     Tip = tuple[str, str]
     """A ref and a text."""

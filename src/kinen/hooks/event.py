@@ -7,7 +7,7 @@ import time
 
 from kinen.agents import claude_code
 from kinen.agents.claude_code import Sieve, text_of
-from kinen.agents.payload import CUT
+from kinen.hooks.payload import CUT
 from kinen.privacy.entrance import name
 from kinen.space import route
 

@@ -13,8 +13,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.agents.jsontext import drop, put
 from kinen.errors import KinenError, QueryError, SpaceError
+from kinen.hooks.jsontext import drop, put
 from kinen.space.registry import write_atomic
 from kinen.space.repository import git_above
 from kinen.space.route import default_home, user_folder

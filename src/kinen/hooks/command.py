@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.agents import claude_code, payload
+from kinen.agents import claude_code
 from kinen.agents.claude_code import text_of
-from kinen.agents.session import Session
+from kinen.hooks import payload
+from kinen.hooks.event import Session
 from kinen.space import route
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kinen.agents.claude_code import Said
-    from kinen.agents.injection import Context
+    from kinen.hooks.injection import Context
     from kinen.journal.ledger import Injection
 
 AGENTS = ("claude-code",)
@@ -98,7 +99,7 @@ def _prompt(session: Session) -> str:
     session.keep(found, sieve, lambda db: capsules.call(db, session.capsule, intent))
     if not session.prompted:
         return ""
-    from kinen.agents.injection import Context
+    from kinen.hooks.injection import Context
 
     context = Context(session)
     context.load()
@@ -113,8 +114,8 @@ def _prompt(session: Session) -> str:
 
 def _start(session: Session) -> str:
     """Open or resume the capsule, and tell what there is to know."""
-    from kinen.agents.injection import CLEARED, Context
     from kinen.brief import brief, decisions_of, ranked
+    from kinen.hooks.injection import CLEARED, Context
     from kinen.journal import capsules
 
     db, source, fresh = session.journal(), text_of(session.said, "source"), True
@@ -151,8 +152,8 @@ def _acting(session: Session) -> str:
     """Tell, once, what is known about the file or command that a tool is about to be used on."""
     if not session.before_tools:
         return ""
-    from kinen.agents import action
-    from kinen.agents.injection import Context
+    from kinen.hooks import action
+    from kinen.hooks.injection import Context
 
     kind, name = action.subject(session.said, session.sieve().place)
     db = session.journal() if kind else None
@@ -172,8 +173,8 @@ def _acting(session: Session) -> str:
 
 def _compacting(session: Session) -> str:
     """What must survive a compaction: it becomes part of its instructions."""
-    from kinen.agents.injection import Context
     from kinen.brief import KEEP, brief
+    from kinen.hooks.injection import Context
 
     plan, pins = _kept(session, session.journal())
     text = brief(plan, pins, None, (), session.budget)

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from kinen.agents.session import Session
+    from kinen.hooks.event import Session
 
 CLEARED = ("compact", "clear")
 """Sources of a session start after which nothing that was told before is in the context."""

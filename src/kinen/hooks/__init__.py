@@ -1,0 +1,1 @@
+"""What runs inside hooks of agents and git. Standard library only."""
