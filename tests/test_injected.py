@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kinen.agents.deeds import Use, deed
 from kinen.brief import brief
 from kinen.privacy.injected import asks_kinen, marked, own_words, without_blocks, without_injected
-from kinen.sources.deeds import Use, deed
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kinen.agents.find import Tally, sessions_in
+from kinen.agents.session import milliseconds, stable_id
 from kinen.memory.importing import Importing
-from kinen.sources.past import milliseconds, stable_id
-from kinen.sources.transcripts import Tally, sessions_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -732,7 +732,7 @@ def test_values_of_any_type_anywhere_do_no_harm(memory, tmp_path) -> None:
 def test_a_line_that_is_too_long_is_left_out_and_the_next_is_taken(
     memory, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("kinen.sources.transcripts.LONGEST", 1000)
+    monkeypatch.setattr("kinen.agents.find.LONGEST", 1000)
     session = Claude().ask("before").say("x" * 5000).say("after")
     loaded = memory.import_transcripts(session.write(tmp_path))
     assert [one.content for one in told(memory)] == ["before", "after"]

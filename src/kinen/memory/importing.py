@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
 
+    from kinen.agents.session import Event, Past
     from kinen.model.journal import Capsule, Scope
-    from kinen.sources.past import Event, Past
     from kinen.transfer.intake import Conflict, Loaded
 
     Item = dict[str, Any]
@@ -49,7 +49,7 @@ class Importing(Answering):
         One that was recorded while it happened stays as it is. `progress` is told how many
         observations were read.
         """
-        from kinen.sources.transcripts import Tally, places, sessions_in
+        from kinen.agents.find import Tally, places, sessions_in
 
         given = os.path.expanduser(os.fspath(path))
         if given and not os.path.exists(given):
@@ -150,10 +150,10 @@ class Importing(Answering):
         The client summed up what it was about to forget, in the middle of the work: what came
         after it counts more.
         """
+        from kinen.agents.deeds import clipped
+        from kinen.agents.session import stable_id
         from kinen.journal import queries
         from kinen.journal.summary import summarize
-        from kinen.sources.deeds import clipped
-        from kinen.sources.past import stable_id
 
         found: dict[str, int] = {}
         told = [

@@ -8,8 +8,8 @@ import re
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
+from kinen.agents import claude, codex, gemini, opencode
 from kinen.errors import StoreError, UnsafeFile
-from kinen.sources import claude, codex, gemini, opencode
 from kinen.space.route import user_folder
 from kinen.storage import regular
 from kinen.transfer import stream
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from io import BufferedReader
 
-    from kinen.sources.past import Past
+    from kinen.agents.session import Past
 
     Line = dict[str, Any]
 

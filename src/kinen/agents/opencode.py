@@ -7,9 +7,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kinen.errors import UnsafeFile
-from kinen.sources.deeds import Use, deed, message
-from kinen.sources.past import (
+from kinen.agents.deeds import Use, deed, message
+from kinen.agents.session import (
     Event,
     Past,
     Ready,
@@ -20,6 +19,7 @@ from kinen.sources.past import (
     milliseconds,
     text,
 )
+from kinen.errors import UnsafeFile
 from kinen.storage import regular
 
 if TYPE_CHECKING:

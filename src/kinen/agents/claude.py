@@ -6,9 +6,8 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from kinen.privacy.injected import own_words
-from kinen.sources.deeds import Use, deed, message, report
-from kinen.sources.past import (
+from kinen.agents.deeds import Use, deed, message, report
+from kinen.agents.session import (
     Event,
     Past,
     Ready,
@@ -19,6 +18,7 @@ from kinen.sources.past import (
     milliseconds,
     text,
 )
+from kinen.privacy.injected import own_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

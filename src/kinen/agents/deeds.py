@@ -7,9 +7,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.agents.session import Event, elements, fields, text
 from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
 from kinen.privacy.masking import mask
-from kinen.sources.past import Event, elements, fields, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,17 +7,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kinen.sources.deeds import Use, deed, message
-from kinen.sources.past import (
-    Event,
-    Past,
-    count,
-    elements,
-    fields,
-    joined,
-    milliseconds,
-    text,
-)
+from kinen.agents.deeds import Use, deed, message
+from kinen.agents.session import Event, Past, count, elements, fields, joined, milliseconds, text
 from kinen.storage import regular
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from kinen.sources.deeds import EDITS, SHELLS, Use, deed, message
-from kinen.sources.past import (
+from kinen.agents.deeds import EDITS, SHELLS, Use, deed, message
+from kinen.agents.session import (
     Event,
     Past,
     Ready,
