@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import Memory, Query
+from kinen.distill.blocks import sentences
+from kinen.distill.extract import extract
 from kinen.model.journal import Passage
-from kinen.recall.extract import extract
-from kinen.recall.sentences import sentences
 from kinen.recall.tiers import item
 from kinen.text import STOP_WORDS, estimate, words
 from quality import DEPTH, asked_of, indexed

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen.consolidation import compactions, conversations, decisions, findings, kinds, wording
+from kinen.distill import relevance
 from kinen.hooks import git
 from kinen.privacy import names, shapes
 from kinen.privacy.injected import asks_kinen, marked, own_words, without_reminders
 from kinen.privacy.masking import mask
-from kinen.recall import relevance
 from kinen.transfer import goldfish
 from worst_cases import GROWTH, growth, pumps, times_dearer
 

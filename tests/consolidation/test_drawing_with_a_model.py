@@ -18,8 +18,8 @@ from kinen.consolidation.model import (
     prompt,
     statements_of_session,
 )
+from kinen.distill.chain import distill
 from kinen.model.journal import Observation, Passage
-from kinen.recall.distill import distill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

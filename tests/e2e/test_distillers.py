@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.config.keys import DistillSection
+from kinen.distill.chain import distill
 from kinen.model.journal import Digest, Passage
-from kinen.recall.distill import distill
 
 if TYPE_CHECKING:
     from e2e.stub_llm import Stub

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from kinen.distill.blocks import blocks, sentences
+from kinen.distill.extract import extract
 from kinen.model.journal import Digest, Passage
-from kinen.recall.extract import extract
-from kinen.recall.sentences import blocks, sentences
 from kinen.text import estimate, excerpt
 
 CHARACTERS = st.characters(exclude_characters="\0")  # no entrance lets a NUL through

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.config.keys import DistillSection
+from kinen.distill import process
+from kinen.distill.chain import AUTO, MOST_READ, distill, expire, prompt
 from kinen.errors import QueryError, StoreError
 from kinen.index.cache import Cache
 from kinen.model.journal import Digest, Passage
-from kinen.recall import process
-from kinen.recall.distill import AUTO, MOST_READ, distill, expire, prompt
 from kinen.text import estimate
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kinen.distill.blocks import Block, blocks, sentences, stems
+from kinen.distill.extract import extract
 from kinen.embed import load
 from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Passage
-from kinen.recall.extract import extract
-from kinen.recall.sentences import Block, blocks, sentences, stems
 from kinen.text import estimate, words
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def test_a_budget_for_nothing_is_refused(budget: int) -> None:
 def test_every_process_makes_the_same_bytes() -> None:
     program = (
         "from kinen.model.journal import Passage\n"
-        "from kinen.recall.extract import extract\n"
+        "from kinen.distill.extract import extract\n"
         f"passages = [Passage(*one) for one in {[tuple(one) for one in ALL]!r}]\n"
         "print(extract('what was the fix for the lock race on Windows?', passages, 150))"
     )

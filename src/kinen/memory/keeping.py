@@ -270,9 +270,9 @@ class Keeping(Asking):
         """
         import shutil
 
+        from kinen.distill.chain import expire
         from kinen.index import snapshots
         from kinen.index.writer import Writer
-        from kinen.recall.distill import expire
 
         snapshots.prune(self._file("snapshots"), 0)  # they have it too, and can be made again
         shutil.rmtree(self._file("answers"), ignore_errors=True)

@@ -133,7 +133,7 @@ class Learning(Working):
     def _drawer(self, distiller: str) -> Drawer:
         """Who draws memories from sessions; raises QueryError for a name that nobody has."""
         from kinen.consolidation.model import Drawer
-        from kinen.recall.distill import AUTO, NAMES
+        from kinen.distill.chain import AUTO, NAMES
 
         settings = self.config.consolidation
         chosen = {"auto": AUTO, "configured": settings.order}.get(distiller, (distiller,))

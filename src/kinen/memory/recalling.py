@@ -255,8 +255,8 @@ class Recalling(Tracing):
         `without_model` is used in place of extract. `on_line` is given the lines of a model's
         answer while they arrive.
         """
-        from kinen.recall.distill import distill
-        from kinen.recall.extract import extract
+        from kinen.distill.chain import distill
+        from kinen.distill.extract import extract
 
         settings = self.config.distill
         return distill(
@@ -274,7 +274,7 @@ class Recalling(Tracing):
 
     def distillers(self, named: str) -> tuple[str, ...]:
         """Who is asked for a digest, in order: `auto`, `configured`, or whoever is named."""
-        from kinen.recall.distill import AUTO
+        from kinen.distill.chain import AUTO
 
         return {"auto": AUTO, "configured": self.config.distill.order}.get(named, (named,))
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kinen.recall.sentences import stems
+from kinen.distill.blocks import stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

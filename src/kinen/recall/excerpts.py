@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kinen.distill.extract import choose
 from kinen.journal.closing import first_lines
 from kinen.model.journal import Passage
-from kinen.recall.extract import choose
 from kinen.recall.tiers import cited, item
 from kinen.text import estimate, excerpt
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.recall.sentences import stems
+from kinen.distill.blocks import stems
 from kinen.recall.spelling import is_english
 from kinen.text import excerpt, terms
 

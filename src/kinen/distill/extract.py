@@ -7,18 +7,18 @@ from itertools import islice
 from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.distill.blocks import LARGEST, blocks, stems
+from kinen.distill.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Digest
 from kinen.privacy import entrance
-from kinen.recall.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
-from kinen.recall.sentences import LARGEST, blocks, stems
 from kinen.text import QUARTERS, estimate, excerpt, weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from kinen.distill.blocks import Block
     from kinen.model.journal import Passage
-    from kinen.recall.sentences import Block
 
     Embed = Callable[[list[str]], Any]
     Heads = dict[str, list[str]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinen.recall.clis import SYSTEM, Answer
-from kinen.recall.post import count, parsed, post, spoken
-from kinen.recall.process import Failed
+from kinen.distill.clis import SYSTEM, Answer
+from kinen.distill.post import count, parsed, post, spoken
+from kinen.distill.process import Failed
 from kinen.text import estimate
 
 if TYPE_CHECKING:

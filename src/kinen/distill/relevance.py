@@ -10,14 +10,14 @@ from collections import Counter
 from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.recall.sentences import stems
+from kinen.distill.blocks import stems
 from kinen.text import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from kinen.distill.blocks import Block
     from kinen.model.journal import Passage
-    from kinen.recall.sentences import Block
 
 WEIGHTS = {
     # the passage: its place in the search, and what was found around it

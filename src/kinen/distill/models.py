@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.recall.clis import claude, gemini
-from kinen.recall.ollama import ollama
-from kinen.recall.openai import openai
+from kinen.distill.clis import claude, gemini
+from kinen.distill.ollama import ollama
+from kinen.distill.openai import openai
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kinen.config.keys import DistillSection
-    from kinen.recall.clis import Answer
+    from kinen.distill.clis import Answer
 
 MODELS = ("claude", "gemini", "ollama", "openai")
 

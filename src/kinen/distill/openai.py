@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kinen.distill.clis import SYSTEM, Answer
+from kinen.distill.post import count, post, spoken
+from kinen.distill.process import Failed
 from kinen.ipc.endpoints import with_version
-from kinen.recall.clis import SYSTEM, Answer
-from kinen.recall.post import count, post, spoken
-from kinen.recall.process import Failed
 from kinen.text import estimate
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from kinen.distill.process import MOST, Failed
 from kinen.ipc.endpoints import is_local
-from kinen.recall.process import MOST, Failed
 from kinen.text import excerpt
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.distill.process import Failed, run
 from kinen.privacy.masking import mask
-from kinen.recall.process import Failed, run
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:

@@ -6,19 +6,19 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from kinen.distill.models import MODELS, ask
+from kinen.distill.process import Failed
 from kinen.errors import QueryError, StoreError
 from kinen.model.journal import Digest
 from kinen.privacy import entrance
-from kinen.recall.models import MODELS, ask
-from kinen.recall.process import Failed
 from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
     from kinen.config.keys import DistillSection
+    from kinen.distill.clis import Answer
     from kinen.model.journal import Passage
-    from kinen.recall.clis import Answer
 
 AUTO = (*MODELS, "extract")
 NAMES = (*AUTO, "none")

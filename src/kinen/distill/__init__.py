@@ -1,0 +1,1 @@
+"""From passages to a digest: by a model, or by extraction."""
