@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory, Query
+from kinen.consolidation.fold import fold
 from kinen.journal import queries
 from kinen.journal.erase import erase, suppress, unsuppress
 from kinen.journal.memories import Counts, clock, keep_clock, learn, memories
 from kinen.journal.store import Journal
 from kinen.model.journal import Clock, Finding, Learned, Scope
 from kinen.model.kinds import REDACTED
-from kinen.recall.consolidate import fold
 from kinen.transfer.bundle import export, load
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinen.consolidation.fold import fold, tick
 from kinen.model.journal import Clock, Finding, Learned
-from kinen.recall.consolidate import fold, tick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

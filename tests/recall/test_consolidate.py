@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from kinen.consolidation.claims import claim, opposed, share
+from kinen.consolidation.fold import fold, memory_id, nearness, tick
 from kinen.embed import load
 from kinen.model.journal import Clock, Finding, Learned
-from kinen.recall.claims import claim, opposed, share
-from kinen.recall.consolidate import fold, memory_id, nearness, tick
 from kinen.transfer.rows import ID
 
 ROUNDS = "round:sessions/20260101-01-a/rounds"

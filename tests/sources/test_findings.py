@@ -10,10 +10,10 @@ import pytest
 from kinen.consolidation.conversations import from_session
 from kinen.consolidation.failures import from_events
 from kinen.consolidation.findings import from_checkpoint, from_commit
+from kinen.consolidation.rounds import from_round
 from kinen.model.journal import Checkpoint, Finding, Observation, Summary
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import without_injected
-from kinen.sources.rounds import from_round
 
 REF = "round:sessions/20251203-01-session-store/rounds/02-migration.md"
 AT = "2026-03-01T10:00:00.000Z"

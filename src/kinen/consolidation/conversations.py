@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kinen.consolidation.claims import claim, overlap
 from kinen.consolidation.compactions import from_compaction, sections
 from kinen.consolidation.failures import from_repeated, is_ours
 from kinen.consolidation.kinds import classify
@@ -18,16 +19,15 @@ from kinen.consolidation.wording import capitalized, is_sound, standalone
 from kinen.journal import events
 from kinen.model.journal import Finding
 from kinen.privacy.injected import own_words, without_reminders
-from kinen.recall.claims import claim, overlap
 from kinen.text import excerpt, iso, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kinen.consolidation.claims import Claim
     from kinen.consolidation.kinds import Verdict
     from kinen.consolidation.prose import Sentence
     from kinen.model.journal import Observation, Summary
-    from kinen.recall.claims import Claim
 
 LONGEST = {"user": 4_000, "assistant": 12_000}
 """Characters of a message; a longer one was pasted or generated."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kinen.consolidation.claims import claim
 from kinen.markdown.sentences import (
     LONGEST,
     REASONS,
@@ -19,7 +20,6 @@ from kinen.markdown.sentences import (
     weight,
 )
 from kinen.model.journal import Finding
-from kinen.recall.claims import claim
 from kinen.sources.git.messages import read_message, without_trailers
 from kinen.text import excerpt
 

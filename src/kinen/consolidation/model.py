@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kinen.consolidation.claims import claim, stem
 from kinen.consolidation.conversations import from_session, read_messages, speaking_roles
 from kinen.consolidation.kinds import classify
 from kinen.consolidation.prose import read_sentences
@@ -21,7 +22,6 @@ from kinen.distill.process import Failed
 from kinen.model.journal import Finding
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.privacy import entrance
-from kinen.recall.claims import claim, stem
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
 
 if TYPE_CHECKING:

@@ -78,8 +78,8 @@ class Learning(Working):
         return done
 
     def _fold(self, found: Iterable[Finding], *, dry_run: bool = False) -> Consolidated:
+        from kinen.consolidation.fold import fold
         from kinen.journal import memories as learn
-        from kinen.recall.consolidate import fold
 
         settings = self.config.consolidation
         findings = [one for one in found if settings.extract_decisions or one.type != "decision"]
@@ -109,7 +109,7 @@ class Learning(Working):
     # Where findings come from
 
     def _findings_of(self, its: Session) -> Iterator[Finding]:
-        from kinen.sources.rounds import from_round
+        from kinen.consolidation.rounds import from_round
 
         paths = [*its.rounds, *its.artifacts, *filter(None, [its.summary])]
         for path in paths:
@@ -145,7 +145,7 @@ class Learning(Working):
     def _findings_since(self, since: str, drawer: Drawer) -> Iterator[Finding]:
         from kinen.consolidation.failures import from_events
         from kinen.consolidation.findings import from_checkpoint
-        from kinen.sources.rounds import from_round
+        from kinen.consolidation.rounds import from_round
 
         self._first_sync()
         for record in self._reader.records(("round", "artifact")):
@@ -208,8 +208,8 @@ class Learning(Working):
         """Have the clock tick for what was just said, and draw memories when it is time."""
         if not findings:
             return
+        from kinen.consolidation.fold import nearness, tick
         from kinen.journal import memories as learn
-        from kinen.recall.consolidate import nearness, tick
 
         db, settings = self._journal.db, self.config.consolidation
         known = [one.content for one in learn.memories(db)]

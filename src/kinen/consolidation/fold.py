@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.model.journal import Clock, Learned
-from kinen.recall.claims import (
+from kinen.consolidation.claims import (
     HALF,
     MOST,
     Claim,
@@ -22,6 +21,7 @@ from kinen.recall.claims import (
     share,
     without_reason,
 )
+from kinen.model.journal import Clock, Learned
 from kinen.text import digest, words
 
 if TYPE_CHECKING:
