@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinen import Memory, Query
 from kinen.errors import NotFound, QueryError
 from kinen.memory import recall_spaces
-from kinen.memory.recalling import compact, cut
+from kinen.memory.recall import compact, cut
 from kinen.recall.tiers import shown
 from kinen.text import estimate, iso, now
 from sources.repositories import Repository

@@ -22,7 +22,7 @@ from kinen.daemon.events import Hub
 from kinen.daemon.guard import failure
 from kinen.errors import SpaceError
 from kinen.memory import Memory
-from kinen.memory.spaces import Spaces
+from kinen.memory.pool import Spaces
 from kinen.space import find
 
 if TYPE_CHECKING:

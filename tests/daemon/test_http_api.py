@@ -18,7 +18,7 @@ from kinen.daemon.app import create_app
 from kinen.daemon.events import Hub
 from kinen.errors import Busy, StoreError
 from kinen.memory import Memory
-from kinen.memory.spaces import Spaces
+from kinen.memory.pool import Spaces
 from kinen.model.records import Query
 from kinen.render.entries import recall_json, recall_text
 

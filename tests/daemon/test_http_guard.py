@@ -23,7 +23,7 @@ from kinen import httpserver
 from kinen.daemon import guard
 from kinen.daemon.app import create_app
 from kinen.daemon.events import Hub
-from kinen.memory.spaces import Spaces
+from kinen.memory.pool import Spaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

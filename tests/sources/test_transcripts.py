@@ -12,7 +12,7 @@ import pytest
 
 from kinen.agents.find import Tally, sessions_in
 from kinen.agents.session import milliseconds, stable_id
-from kinen.memory.importing import Importing
+from kinen.memory.transfer import Importing
 
 if TYPE_CHECKING:
     from pathlib import Path

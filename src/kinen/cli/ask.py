@@ -46,7 +46,7 @@ def ask(
     """
     from kinen.cli.warm import started
     from kinen.memory import Memory
-    from kinen.memory.recalling import UNKNOWN
+    from kinen.memory.recall import UNKNOWN
     from kinen.render.answers import answer_json, sources_text
 
     streamed: list[str] = []

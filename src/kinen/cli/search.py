@@ -144,9 +144,9 @@ def ask(text: str, options: dict[str, Any]) -> Hits:
 
         return search_spaces(spaces, lambda memory: query_of(text, options, memory))
     if options["near"]:
-        from kinen.memory.tracing import Tracing as Memory
+        from kinen.memory.git import Tracing as Memory
     else:  # as much of a memory as it takes
-        from kinen.memory.asking import Asking as Memory  # type: ignore[assignment]
+        from kinen.memory.search import Asking as Memory  # type: ignore[assignment]
     with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
         return memory.search(query_of(text, options, memory))
 

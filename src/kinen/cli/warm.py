@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from kinen.memory.asking import Asking
+    from kinen.memory.search import Asking
 
 
 def answered(

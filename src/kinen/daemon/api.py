@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from kinen import config, render
 from kinen.daemon.guard import JSON
 from kinen.errors import QueryError, SpaceError
-from kinen.memory.spaces import ASK, JOURNAL
+from kinen.memory.pool import ASK, JOURNAL
 from kinen.model.records import KINDS
 from kinen.space import find as spaces
 from kinen.space import registry
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kinen.daemon.events import Hub
     from kinen.memory import Memory
-    from kinen.memory.spaces import Spaces
+    from kinen.memory.pool import Spaces
 
     T = TypeVar("T")
     Call = Callable[..., Any]

@@ -15,7 +15,7 @@ from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, mill
 from kinen.daemon.guard import Refused
 from kinen.errors import Busy, QueryError, StoreError
 from kinen.memory import Memory
-from kinen.memory.spaces import JOURNAL
+from kinen.memory.pool import JOURNAL
 from kinen.model.journal import Scope
 from kinen.privacy.injected import without_injected
 from kinen.render.entries import entry_json, loaded_json

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kinen.daemon.events import Hub
-    from kinen.memory.spaces import Spaces
+    from kinen.memory.pool import Spaces
 
 STATUS: dict[type, int] = {
     **dict.fromkeys((errors.QueryError, errors.ConfigError, errors.Unreadable), 400),

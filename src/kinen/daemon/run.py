@@ -170,7 +170,7 @@ class Daemon:
         from kinen.daemon.events import Hub
         from kinen.daemon.syncs import Syncs
         from kinen.daemon.watch import Watch
-        from kinen.memory.spaces import Spaces
+        from kinen.memory.pool import Spaces
 
         threading.Thread(target=self._warm, daemon=True).start()
         self._hub = Hub()

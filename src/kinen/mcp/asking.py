@@ -24,7 +24,7 @@ from kinen.mcp.tool import (
     place,
 )
 from kinen.memory import Memory
-from kinen.memory.recalling import compact
+from kinen.memory.recall import compact
 from kinen.model.records import MODES, Chunk, Hit, Hits
 from kinen.question import listed, recall_query, search_query
 from kinen.render.entries import recall_json, recall_text

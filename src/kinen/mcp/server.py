@@ -41,7 +41,7 @@ from kinen.mcp.tracing import (
     ListArtifacts,
     ListTags,
 )
-from kinen.memory.spaces import JOURNAL, Spaces
+from kinen.memory.pool import JOURNAL, Spaces
 from kinen.privacy.injected import marked
 from kinen.render.style import readable
 

@@ -9,7 +9,7 @@ from kinen.errors import NotFound, QueryError
 from kinen.mcp import models
 from kinen.mcp.tool import Answer, Names, Texts, Tool, place
 from kinen.memory import Memory
-from kinen.memory.spaces import JOURNAL
+from kinen.memory.pool import JOURNAL
 from kinen.model import journal
 from kinen.model.kinds import EVENTS
 from kinen.privacy.injected import marked, without_injected

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from kinen import question
 from kinen.mcp.models import Value
 from kinen.memory import Memory
-from kinen.memory.spaces import ASK
+from kinen.memory.pool import ASK
 from kinen.model.records import KINDS
 from kinen.privacy.entrance import plain_values
 

@@ -9,7 +9,7 @@ from kinen.errors import KinenError, QueryError
 from kinen.mcp import models
 from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool, page, place
 from kinen.memory import Memory
-from kinen.memory.recalling import cut
+from kinen.memory.recall import cut
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record, Revision
 from kinen.render import history as shown
 from kinen.text import QUARTERS, estimate, weight

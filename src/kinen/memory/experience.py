@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
-from kinen.memory.importing import Importing
+from kinen.memory.transfer import Importing
 from kinen.model.records import Query
 from kinen.text import iso
 

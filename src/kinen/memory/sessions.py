@@ -15,7 +15,7 @@ from kinen.journal.timeline import (
     headline,
     steps,
 )
-from kinen.memory.around import Around
+from kinen.memory.context import Around
 from kinen.model.journal import Capsule
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled

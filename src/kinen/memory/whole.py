@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kinen import config as configuration
 from kinen.errors import KinenError, NotFound
 from kinen.memory.experience import Experience
-from kinen.memory.recalling import recall_spaces
+from kinen.memory.recall import recall_spaces
 from kinen.model.records import Hits, Query
 from kinen.space import find as spaces
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     from kinen.journal.erase import Erased
-    from kinen.memory.ledgers import Ledger
+    from kinen.memory.ledger import Ledger
 
 
 class Memory(Experience):
@@ -31,7 +31,7 @@ class Memory(Experience):
     @property
     def ledger(self) -> Ledger:
         """What agents were told."""
-        from kinen.memory.ledgers import Ledger
+        from kinen.memory.ledger import Ledger
 
         self._file("ledger.db")
         return Ledger(self.space.data, self._journal)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import hidden_again
 from kinen.errors import Busy, EmbedError, NotFound
+from kinen.memory.indexing import FIRST_SEARCH_SECONDS, Syncing
 from kinen.memory.parts import FILES
-from kinen.memory.syncing import FIRST_SEARCH_SECONDS, Syncing
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS, Hits, Query
 from kinen.question import storable_query
 from kinen.text import spelled

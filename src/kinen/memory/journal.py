@@ -7,7 +7,7 @@ import os
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen.errors import NotFound, QueryError
-from kinen.memory.asking import Asking
+from kinen.memory.search import Asking
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.text import now

@@ -7,7 +7,7 @@ import os
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError, NotFound, QueryError, StoreError, UnsafeFile
-from kinen.memory.working import Working
+from kinen.memory.worklog import Working
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.storage import inside
 from kinen.text import iso, now
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kinen.consolidation.model import Drawer
     from kinen.journal.erase import Erased
     from kinen.journal.origin import Origin
-    from kinen.memory.working import Path
+    from kinen.memory.worklog import Path
     from kinen.model.journal import Capsule, Checkpoint, Clock, Finding, Learned, Summary
     from kinen.model.records import Status
     from kinen.transfer.bundle import Loaded

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen import config as configuration
 from kinen.brief import for_the_next, outcome_only
 from kinen.errors import Busy
-from kinen.memory.tracing import Tracing
+from kinen.memory.git import Tracing
 from kinen.model.records import Hits, Query
 from kinen.question import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
@@ -152,7 +152,7 @@ class Recalling(Tracing):
 
         Refs in `known` are in its context already.
         """
-        from kinen.memory.prompting import related
+        from kinen.memory.prompts import related
 
         return related(self.search, self._reader, prompt, session, budget, known)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
-from kinen.memory.keeping import Keeping
+from kinen.memory.journal import Keeping
 from kinen.model.records import Companion
 from kinen.space import route
 from kinen.storage import regular

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import NotFound
-from kinen.memory.answering import Answering
+from kinen.memory.answers import Answering
 from kinen.space import find as spaces
 from kinen.space import route
 from kinen.space.repository import git_above, parents

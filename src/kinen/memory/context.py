@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
-from kinen.memory.learning import Learning
+from kinen.memory.consolidation import Learning
 from kinen.model.records import Query
 from kinen.recall.clip import compact, cut
 from kinen.space.route import inside

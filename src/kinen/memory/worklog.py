@@ -7,7 +7,7 @@ import os
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import StoreError
-from kinen.memory.recalling import Recalling
+from kinen.memory.recall import Recalling
 from kinen.privacy.injected import without_injected
 from kinen.text import now
 
