@@ -17,8 +17,8 @@ import mcp_types as types
 import pytest
 
 import kinen.cli
-from kinen.mcp.run import by_folder
 from kinen.mcp.server import ASK, DATA, TELL, TOOLS, create_server
+from kinen.mcp.transports import by_folder
 from kinen.memory import Memory
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import without_injected

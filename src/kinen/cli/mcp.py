@@ -41,7 +41,7 @@ def mcp(http: bool, port: int, read_only: bool, space: str) -> int:
       kinen mcp --read-only --space notes
       kinen mcp --http --port 8765
     """
-    from kinen.mcp.run import serve
+    from kinen.mcp.transports import serve
 
     if not http and sys.stdin.isatty():
         note("an MCP client talks here, on standard input; Ctrl-D ends it")

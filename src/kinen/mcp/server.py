@@ -23,7 +23,9 @@ from pydantic import ValidationError
 from kinen import __version__
 from kinen.characters import visible, visible_line
 from kinen.errors import KinenError
-from kinen.mcp.asking import (
+from kinen.mcp.tools_experience import FixError, HowTo
+from kinen.mcp.tools_git import GetArtifact, GetCochange, GetProvenance, ListArtifacts, ListTags
+from kinen.mcp.tools_search import (
     Context,
     IndexRebuild,
     IndexStatus,
@@ -32,15 +34,7 @@ from kinen.mcp.asking import (
     Search,
     watched,
 )
-from kinen.mcp.experience import FixError, HowTo
-from kinen.mcp.telling import Checkpoint, Observe, Pin, Plan
-from kinen.mcp.tracing import (
-    GetArtifact,
-    GetCochange,
-    GetProvenance,
-    ListArtifacts,
-    ListTags,
-)
+from kinen.mcp.tools_write import Checkpoint, Observe, Pin, Plan
 from kinen.memory.pool import JOURNAL, Spaces
 from kinen.privacy.injected import marked
 from kinen.render.style import readable
