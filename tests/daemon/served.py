@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 import kinen.cli
-from kinen import httpserver
-from kinen.daemon.app import create_app
-from kinen.daemon.events import Hub
-from kinen.daemon.guard import failure
 from kinen.errors import SpaceError
+from kinen.http import server as httpserver
+from kinen.http.app import create_app
+from kinen.http.events import Hub
+from kinen.http.guard import failure
 from kinen.memory import Memory
 from kinen.memory.pool import Spaces
 from kinen.space import find
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from kinen.daemon.guard import Guard
+    from kinen.http.guard import Guard
 
 TOKEN = "a-token-that-nobody-guesses"
 NOTE = "notes/oncall.md"

@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 from served import NOTE, Project, application, client, opened, serving, unix_door
 
 from kinen import embed, render
-from kinen.daemon.app import create_app
-from kinen.daemon.events import Hub
 from kinen.errors import Busy, StoreError
+from kinen.http.app import create_app
+from kinen.http.events import Hub
 from kinen.memory import Memory
 from kinen.memory.pool import Spaces
 from kinen.model.records import Query

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from served import application, client, serving, unix_door
 
-from kinen.daemon.events import Hub
+from kinen.http.events import Hub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,10 +19,10 @@ import httpx
 import pytest
 from served import TOKEN, Raw, application, client, opened, serving, tcp_door, unix_door
 
-from kinen import httpserver
-from kinen.daemon import guard
-from kinen.daemon.app import create_app
-from kinen.daemon.events import Hub
+from kinen.http import guard
+from kinen.http import server as httpserver
+from kinen.http.app import create_app
+from kinen.http.events import Hub
 from kinen.memory.pool import Spaces
 
 if TYPE_CHECKING:

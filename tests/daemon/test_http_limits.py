@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import TOKEN, Raw, application, client, serving, tcp_door, unix_door
 
-from kinen.daemon.events import LISTENERS, Hub
-from kinen.httpserver import Limits
+from kinen.http.events import LISTENERS, Hub
+from kinen.http.server import Limits
 from kinen.ipc import client as wire
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from served import Project, application
 
-from kinen.daemon.guard import FAULTS
+from kinen.http.guard import FAULTS
 
 if TYPE_CHECKING:
     from pathlib import Path

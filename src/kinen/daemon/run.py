@@ -19,8 +19,8 @@ from kinen import __version__, config
 from kinen.characters import visible, visible_line
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
-from kinen.daemon.guard import by_socket, failure
 from kinen.errors import Busy, KinenError, SpaceError
+from kinen.http.guard import by_socket, failure
 from kinen.ipc import client, loopback
 from kinen.memory import Memory
 from kinen.privacy import entrance
@@ -29,7 +29,7 @@ from kinen.storage import private
 
 if TYPE_CHECKING:
     from kinen.daemon.syncs import Syncs
-    from kinen.httpserver import Quiet
+    from kinen.http.server import Quiet
     from kinen.ports import Embedder
 
 TOKEN_FILE = "http.token"  # noqa: S105
@@ -165,11 +165,11 @@ class Daemon:
         return made
 
     async def _serve(self, doors: list[socket.socket]) -> None:
-        from kinen import httpserver
-        from kinen.daemon.app import create_app
-        from kinen.daemon.events import Hub
         from kinen.daemon.syncs import Syncs
         from kinen.daemon.watch import Watch
+        from kinen.http import server
+        from kinen.http.app import create_app
+        from kinen.http.events import Hub
         from kinen.memory.pool import Spaces
 
         threading.Thread(target=self._warm, daemon=True).start()
@@ -184,7 +184,7 @@ class Daemon:
             default=self._options.folder,
             used=self._touch,
         )
-        self._server: Quiet = httpserver.make(self._porch(app), failure)
+        self._server: Quiet = server.make(self._porch(app), failure)
         self._syncs: Syncs = Syncs(
             self.open,
             debounce=self._debounce,

@@ -66,7 +66,7 @@ async def _stdio(server: Any) -> None:
 async def _http(server: Any, door: socket.socket, secret: str) -> None:
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from kinen import httpserver
+    from kinen.http import server as httpserver
 
     port = door.getsockname()[1]
     names = [f"{host}:{port}" for host in (HOST, "localhost")]

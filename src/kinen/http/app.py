@@ -11,14 +11,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from kinen import __version__, errors
-from kinen.daemon import api_ask, api_forms, api_tell
-from kinen.daemon.api import Door
-from kinen.daemon.guard import BROKEN, FAULTS, JSON, Guard, Refused, failure
+from kinen.http import responses, routes_journal, routes_search
+from kinen.http.guard import BROKEN, FAULTS, JSON, Guard, Refused, failure
+from kinen.http.space import Door
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kinen.daemon.events import Hub
+    from kinen.http.events import Hub
     from kinen.memory.pool import Spaces
 
 STATUS: dict[type, int] = {
@@ -63,7 +63,7 @@ def create_app(
         telemetry=TELEMETRY,
     )
     app.state.door = Door(spaces, hub, state, default)
-    for router, tag in ((api_ask.router, "ask"), (api_tell.router, "journal")):
+    for router, tag in ((routes_search.router, "ask"), (routes_journal.router, "journal")):
         app.include_router(router, prefix="/v1", tags=[tag])
     for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):
         app.add_exception_handler(kind, _failed)
@@ -126,7 +126,7 @@ async def _invalid(_: Request, error: Any) -> Response:
 def described(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with every error that there is, and an example of every body."""
     parts = schema["components"]
-    failure_ref = {"$ref": f"#/components/schemas/{api_forms.Failure.__name__}"}
+    failure_ref = {"$ref": f"#/components/schemas/{responses.Failure.__name__}"}
     for name in ("HTTPValidationError", "ValidationError"):
         parts["schemas"].pop(name, None)
     parts["schemas"].update(_schemas())
@@ -157,8 +157,8 @@ def described(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     """The models of errors, which no endpoint names."""
-    made = api_forms.Failure.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {**made.pop("$defs"), api_forms.Failure.__name__: made}
+    made = responses.Failure.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**made.pop("$defs"), responses.Failure.__name__: made}
 
 
 def example(schema: dict[str, Any], known: dict[str, Any]) -> Any:

@@ -17,8 +17,8 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel
 
 from kinen import config, render
-from kinen.daemon.guard import JSON
 from kinen.errors import QueryError, SpaceError
+from kinen.http.guard import JSON
 from kinen.memory.pool import ASK, JOURNAL
 from kinen.model.records import KINDS
 from kinen.space import find as spaces
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from kinen.daemon.events import Hub
+    from kinen.http.events import Hub
     from kinen.memory import Memory
     from kinen.memory.pool import Spaces
 

@@ -7,11 +7,11 @@ from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from kinen import __version__, render
-from kinen.daemon import api_forms as forms
-from kinen.daemon import models
-from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, moment, text
-from kinen.daemon.guard import Refused
 from kinen.errors import QueryError
+from kinen.http import requests
+from kinen.http import responses as forms
+from kinen.http.guard import Refused
+from kinen.http.space import Asking, Routes, answer, cursor, key_of, known, moment, text
 from kinen.memory import Memory
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.question import place, recall_query, search_query
@@ -23,7 +23,9 @@ router = Routes()
 PLAIN, BYTES = "text/plain", "application/octet-stream"
 FAR = 1 << 31
 Accept = Annotated[str, Header(description="`text/plain` for what the command prints")]
-File = Annotated[models.Place, Query(description="from the space's root", examples=["src/auth.py"])]
+File = Annotated[
+    requests.Place, Query(description="from the space's root", examples=["src/auth.py"])
+]
 TOLD: Any = {
     200: {
         "headers": {
@@ -39,7 +41,7 @@ TOLD: Any = {
 
 
 @router.on("POST GET", "/search", forms.Found, responses=TOLD)
-def search(memory: Memory, asked: models.Search, accept: Accept = "") -> Any:
+def search(memory: Memory, asked: requests.Search, accept: Accept = "") -> Any:
     """Find things by word and by meaning, each with where it is and why it ranked."""
     names = ("mode", "types", "kinds", "agent", "author", "repo", "session", "tags", "paths")
     query = search_query(
@@ -62,7 +64,7 @@ def search(memory: Memory, asked: models.Search, accept: Accept = "") -> Any:
 
 
 @router.on("POST GET", "/recall", forms.Recalled, responses=TOLD)
-def recall(memory: Memory, asked: models.Recall, accept: Accept = "") -> Any:
+def recall(memory: Memory, asked: requests.Recall, accept: Accept = "") -> Any:
     """The plan, pins, the latest summary and what was found, inside a token budget."""
     names = ("types", "tags", "files", "symbols", "session", "limit", "budget", "min_similarity")
     query = recall_query(
@@ -90,7 +92,7 @@ def _plain(accept: str) -> bool:
 
 
 @router.on("POST", "/retrieve", forms.Retrieved)
-def retrieve(memory: Memory, asked: models.Retrieve) -> Any:
+def retrieve(memory: Memory, asked: requests.Retrieve) -> Any:
     """What the journal has on a question, tier by tier: Kindling's recall."""
     scope, since, until = asked.scope, moment(asked.since), moment(asked.until, end=True)
     how: Any = {"types": JOURNAL_KINDS, "limit": asked.limit, "budget": asked.budget}
@@ -111,19 +113,19 @@ def retrieve(memory: Memory, asked: models.Retrieve) -> Any:
 
 
 @router.on("POST", "/context/session-start", forms.Brief)
-def session_start(memory: Memory, asked: models.Beginning) -> Any:
+def session_start(memory: Memory, asked: requests.Beginning) -> Any:
     """What an agent is told when it begins: plan, pins, the last summary, memories."""
     return _brief(memory.brief(asked.session, asked.agent, asked.budget))
 
 
 @router.on("POST", "/context/pre-compact", forms.Brief)
-def pre_compact(memory: Memory, asked: models.Beginning) -> Any:
+def pre_compact(memory: Memory, asked: requests.Beginning) -> Any:
     """What an agent has to keep when it sums up its session: plan and pins."""
     return _brief(memory.brief(asked.session, asked.agent, asked.budget, compacting=True))
 
 
 @router.on("POST", "/context/prompt", forms.Related)
-def prompt(memory: Memory, asked: models.Prompt) -> Any:
+def prompt(memory: Memory, asked: requests.Prompt) -> Any:
     """What belongs to a prompt, of other sessions and files."""
     size = asked.budget or memory.config.hooks.budget
     try:
@@ -143,7 +145,7 @@ def _brief(told: str) -> Any:
 
 @router.on("GET", "/records/{ref:path}", forms.Whole)
 def record(
-    memory: Memory, ref: models.Place, line: Annotated[int, Query(ge=-1, lt=FAR)] = -1
+    memory: Memory, ref: requests.Place, line: Annotated[int, Query(ge=-1, lt=FAR)] = -1
 ) -> Any:
     """What is remembered of a ref or path, or of a line of it (`docs/auth.md:42`)."""
     name, there, n = place(ref)
@@ -159,7 +161,7 @@ def record(
 @router.on("GET", "/links", forms.Links)
 def links(
     memory: Memory,
-    ref: Annotated[models.Place, Query(examples=["note:docs/sessions.md"])],
+    ref: Annotated[requests.Place, Query(examples=["note:docs/sessions.md"])],
     depth: Annotated[int, Query(ge=1, le=6)] = 1,
 ) -> Any:
     """The edges around a record, both directions."""
@@ -178,7 +180,7 @@ def history(memory: Memory, path: File) -> Any:
 @router.on("GET", "/cochange", forms.Companions)
 def cochange(
     memory: Memory,
-    path: Annotated[list[models.Place], Query(min_length=1, max_length=100)],
+    path: Annotated[list[requests.Place], Query(min_length=1, max_length=100)],
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
 ) -> Any:
     """Files that usually change together with these, and why."""
@@ -187,7 +189,7 @@ def cochange(
 
 
 @router.on("GET", "/tags", forms.TagPage)
-def tags(memory: Memory, asked: models.Page) -> Any:
+def tags(memory: Memory, asked: requests.Page) -> Any:
     """The tags of the repository's files, the most frequent first."""
     after, found = key_of(asked.cursor), memory.tags()
     left = [one for one in found if not after or (-one[1], one[0]) > (-after[0], after[1])]
@@ -197,7 +199,7 @@ def tags(memory: Memory, asked: models.Page) -> Any:
 
 
 @router.on("POST", "/vectors", None, responses={200: {"content": {BYTES: {"schema": {}}}}})
-def vectors(memory: Memory, asked: models.Texts) -> Any:
+def vectors(memory: Memory, asked: requests.Texts) -> Any:
     """Vectors of texts as rows of little-endian float32; 409 if the space has another model."""
     try:
         return Response(memory.vectors(asked.texts, asked.model), media_type=BYTES)

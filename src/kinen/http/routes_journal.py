@@ -9,11 +9,11 @@ from typing import IO, Annotated, Any, Literal
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from kinen.daemon import api_forms as forms
-from kinen.daemon import models
-from kinen.daemon.api import Asking, Routes, answer, cursor, key_of, known, milliseconds
-from kinen.daemon.guard import Refused
 from kinen.errors import Busy, QueryError, StoreError
+from kinen.http import requests
+from kinen.http import responses as forms
+from kinen.http.guard import Refused
+from kinen.http.space import Asking, Routes, answer, cursor, key_of, known, milliseconds
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model.journal import Scope
@@ -21,7 +21,7 @@ from kinen.privacy.injected import without_injected
 from kinen.render.entries import entry_json, loaded_json
 
 router = Routes()
-Id = Annotated[models.Id, Path(description="an id, or the beginning of one")]
+Id = Annotated[requests.Id, Path(description="an id, or the beginning of one")]
 BLOCK = 1 << 18
 ROOM = 8 << 20
 """Bytes of a bundle that are held in memory; what is more is in a temporary file."""
@@ -42,7 +42,7 @@ class Spool(SpooledTemporaryFile[bytes]):
 
 
 @router.on("POST", "/observations", forms.Kept, "observation", JOURNAL)
-def observe(memory: Memory, asked: models.Observe) -> Any:
+def observe(memory: Memory, asked: requests.Observe) -> Any:
     """Keep something that happened; when this answers, it is on disk, its secrets masked."""
     there = bool(asked.id) and memory.observed(asked.id)
     kept = memory.observe(
@@ -59,7 +59,7 @@ def observe(memory: Memory, asked: models.Observe) -> Any:
 
 
 @router.on("POST", "/observations/list", forms.ObservationPage)
-def list_observations(memory: Memory, asked: models.Observations) -> Any:
+def list_observations(memory: Memory, asked: requests.Observations) -> Any:
     """Observations, newest first: from `since` on, and before `until`."""
     return _page(
         memory,
@@ -85,20 +85,20 @@ def forget_observation(memory: Memory, id: Id) -> Any:  # noqa: A002
 
 
 @router.on("POST", "/capsules", forms.Capsule, "capsule", JOURNAL)
-def open_capsule(memory: Memory, asked: models.Open) -> Any:
+def open_capsule(memory: Memory, asked: requests.Open) -> Any:
     """Begin a capsule: a session, or a step of a workflow."""
     how: Any = {"type": asked.type, "resume": asked.resume, "id": asked.id}
     return entry_json(memory.open_capsule(asked.intent, scope=_scope(asked.scope), **how))
 
 
 @router.on("GET", "/capsules", forms.CapsulePage)
-def list_capsules(memory: Memory, asked: models.Capsules) -> Any:
+def list_capsules(memory: Memory, asked: requests.Capsules) -> Any:
     """Capsules, newest first."""
     return _page(memory, "capsules", asked, asked, kind=asked.type, status=asked.status)
 
 
 @router.on("GET", "/capsules/open", forms.CapsulePage)
-def list_open_capsules(memory: Memory, asked: models.Pins) -> Any:
+def list_open_capsules(memory: Memory, asked: requests.Pins) -> Any:
     """Capsules that go on, newest first."""
     return _page(memory, "capsules", asked, asked, status="open")
 
@@ -113,7 +113,7 @@ def show_capsule(memory: Memory, id: Id) -> Any:  # noqa: A002
 
 
 @router.on("PATCH", "/capsules/{id}/close", forms.Closed, "capsule")
-def close_capsule(memory: Memory, id: Id, asked: models.Close) -> Any:  # noqa: A002
+def close_capsule(memory: Memory, id: Id, asked: requests.Close) -> Any:  # noqa: A002
     """End a capsule, with a summary of yours or one made of what happened in it."""
     summary = without_injected(asked.summary)
     closed, written = memory.close_capsule(f"capsule:{id}", summary, confidence=asked.confidence)
@@ -124,7 +124,7 @@ def close_capsule(memory: Memory, id: Id, asked: models.Close) -> Any:  # noqa: 
 
 
 @router.on("POST", "/pins", forms.Pin, "pin")
-def pin(memory: Memory, asked: models.MakePin) -> Any:
+def pin(memory: Memory, asked: requests.MakePin) -> Any:
     """Have every recall in a scope begin with an entry, a note or any other record."""
     if bool(asked.target) == bool(asked.target_type and asked.target_id):
         raise QueryError("nothing or two to pin", "give target, or targetType and targetId")
@@ -134,7 +134,7 @@ def pin(memory: Memory, asked: models.MakePin) -> Any:
 
 
 @router.on("GET", "/pins", forms.PinPage)
-def list_pins(memory: Memory, asked: models.Pins) -> Any:
+def list_pins(memory: Memory, asked: requests.Pins) -> Any:
     """Pins that hold, newest first."""
     return _page(memory, "pins", asked, asked)
 
@@ -145,11 +145,11 @@ def unpin(memory: Memory, id: Id) -> Any:  # noqa: A002
     return {"unpinned": memory.unpin(f"pin:{id}")}
 
 
-def _scope(scope: models.Flat) -> Scope:
-    return Scope(**{name: getattr(scope, name) for name in models.SCOPE})
+def _scope(scope: requests.Flat) -> Scope:
+    return Scope(**{name: getattr(scope, name) for name in requests.SCOPE})
 
 
-def _page(memory: Memory, plural: str, asked: Any, scope: models.Flat, **wanted: Any) -> Any:
+def _page(memory: Memory, plural: str, asked: Any, scope: requests.Flat, **wanted: Any) -> Any:
     past = key_of(asked.cursor)
     found, last = memory.page(plural, asked.limit, scope=_scope(scope), past=past, **wanted)
     return {plural: [entry_json(one) for one in found], "next": cursor(last)}
@@ -163,7 +163,7 @@ def _page(memory: Memory, plural: str, asked: Any, scope: models.Flat, **wanted:
     response_class=StreamingResponse,
     responses={200: {"content": {kind: {"schema": {}} for kind in FORMS.values()}}},
 )
-async def export(asked: Annotated[models.Export, Query()], at: Asking) -> Response:
+async def export(asked: Annotated[requests.Export, Query()], at: Asking) -> Response:
     """The journal, or a part of it, as one bundle; the same journal gives the same entries."""
 
     def call(memory: Memory) -> Spool:
