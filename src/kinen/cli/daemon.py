@@ -99,8 +99,8 @@ def status(as_json: bool) -> int:
 @click.option("--auto", is_flag=True, hidden=True, help="started by a search")
 def run(stay: bool, auto: bool) -> int:
     """Run it in the foreground, for a system that looks after processes by itself."""
-    from kinen.daemon.run import Options
-    from kinen.daemon.run import run as serve
+    from kinen.daemon.process import Options
+    from kinen.daemon.process import run as serve
     from kinen.errors import Busy
 
     try:
@@ -199,8 +199,8 @@ def serve(port: int, space: str) -> int:
         'http://127.0.0.1:7335/v1/search?query=redis'
     """
     from kinen.daemon import control
-    from kinen.daemon.run import Options
-    from kinen.daemon.run import run as serving
+    from kinen.daemon.process import Options
+    from kinen.daemon.process import run as serving
     from kinen.space import find as spaces
 
     folder: Any = ""

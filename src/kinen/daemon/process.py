@@ -28,7 +28,7 @@ from kinen.space import find as spaces
 from kinen.storage import private
 
 if TYPE_CHECKING:
-    from kinen.daemon.syncs import Syncs
+    from kinen.daemon.scheduler import Syncs
     from kinen.http.server import Quiet
     from kinen.ports import Embedder
 
@@ -165,7 +165,7 @@ class Daemon:
         return made
 
     async def _serve(self, doors: list[socket.socket]) -> None:
-        from kinen.daemon.syncs import Syncs
+        from kinen.daemon.scheduler import Syncs
         from kinen.daemon.watch import Watch
         from kinen.http import server
         from kinen.http.app import create_app
