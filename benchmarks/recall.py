@@ -224,7 +224,7 @@ def _warm(home: Path) -> float:
     """The same answer looked up by a process that runs already."""
     import kinen.cli.recall as command
     from kinen import answers
-    from kinen.cli.options import read
+    from kinen.cli.fastargs import read
 
     os.environ["KINEN_HOME"] = str(home)
     words, options = read(["--distill", ASKED[0]], command.OPTIONS)

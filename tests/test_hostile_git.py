@@ -22,7 +22,7 @@ import pytest
 
 from daemon.served import application, client, serving, unix_door
 from kinen.cli import main
-from kinen.cli.root import root as kinen_root
+from kinen.cli.groups import root as kinen_root
 from kinen.hooks.command import HANDLERS
 from kinen.mcp.server import TOOLS, create_server
 from kinen.memory import Memory

@@ -20,7 +20,7 @@ from daemon.served import application, client, serving, unix_door
 from forked import run_lines
 from kinen import Memory
 from kinen.characters import STYLES, visible, visible_line
-from kinen.cli.root import root as commands
+from kinen.cli.groups import root as commands
 from kinen.errors import KinenError
 from kinen.mcp.server import TOOLS, create_server
 from kinen.model.kinds import EVENTS

@@ -16,7 +16,7 @@ import pytest
 
 from kinen import Memory
 from kinen.agents import claude_code
-from kinen.cli import root
+from kinen.cli import groups
 from kinen.hooks import command as hooks
 from kinen.hooks import event
 from kinen.journal import write
@@ -162,13 +162,13 @@ def test_no_option_of_any_command_leaks_a_secret(
     tried = 0
     file = tmp_path / "a.md"
     file.write_text("# Note\n")
-    for path, command in commands(root.root):
+    for path, command in commands(groups.root):
         if path in (["config", "set"], ["init"]):
             continue  # what a user puts into a file of their own stays; see below for init
         arguments = [word for word in planted(command, file) if not word.startswith("-")]
         count = sum(isinstance(one, click.Argument) for one in command.params)
         for words in (planted(command, file), arguments[:count]):
-            root.run([*path, *words])
+            groups.run([*path, *words])
             tried += 1
     capfd.readouterr()
     assert tried > 60

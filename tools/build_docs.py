@@ -11,7 +11,7 @@ import click
 
 from kinen import config
 from kinen.cli import COMMANDS, overview
-from kinen.cli.root import root
+from kinen.cli.groups import root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ COMMANDS = (
     ("Ask", "fix", "kinen.cli.experience:fix", "the same error before, and what ended it"),
     ("Ask", "how", "kinen.cli.experience:how", "invocations of a command that worked here"),
     ("Ask", "memories", "kinen.cli.memories:memories", "decisions, lessons, patterns and insights"),
-    ("Ask", "list", "kinen.cli.listing", "observations, capsules, summaries, pins, memories"),
+    ("Ask", "list", "kinen.cli.list_", "observations, capsules, summaries, pins, memories"),
     ("Ask", "ledger", "kinen.cli.ledger:ledger", "what agents were told, and by which event"),
     ("Ask", "show", "kinen.cli.show", "show a record, a file or a place in it"),
     ("Ask", "graph", "kinen.cli.graph", "links between notes: around one, broken ones, drawings"),
@@ -37,8 +37,8 @@ COMMANDS = (
     ("Tell", "pin", "kinen.cli.pin", "have every recall begin with something"),
     ("Tell", "unpin", "kinen.cli.pin:undo", "take a pin away"),
     ("Tell", "tag", "kinen.cli.tags:tag", "give a file a tag by hand, or take one away"),
-    ("Tell", "redact", "kinen.cli.erase", "empty an entry for good, keeping its place"),
-    ("Tell", "forget", "kinen.cli.erase:forgetting", "leave only a tombstone; hide a file"),
+    ("Tell", "redact", "kinen.cli.redact", "empty an entry for good, keeping its place"),
+    ("Tell", "forget", "kinen.cli.redact:forgetting", "leave only a tombstone; hide a file"),
     ("Keep", "export", "kinen.cli.bundle", "write the journal as one file"),
     ("Keep", "import", "kinen.cli.bundle:importing", "take in such a file, or Kindling's"),
     ("Keep", "index", "kinen.cli.index", "bring the index up to date; its status; rebuild it"),
@@ -126,7 +126,7 @@ def _quick(words: list[str]) -> int | None:
     import gc
 
     gc.disable()  # the process ends before there is garbage to speak of
-    from kinen.cli.options import read
+    from kinen.cli.fastargs import read
 
     if words[0] == "search":
         from kinen.cli import search as command
@@ -171,6 +171,6 @@ def _run(words: list[str]) -> int:
         code = _quick(words)
         if code is not None:
             return code
-    from kinen.cli.root import run
+    from kinen.cli.groups import run
 
     return run(words)

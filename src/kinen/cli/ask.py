@@ -44,7 +44,7 @@ def ask(
       kinen ask --distiller claude 'how do tokens expire?'
       kinen ask 'what broke the deploy?' --json | jq -r '.citations[].ref'
     """
-    from kinen.cli.warm import started
+    from kinen.cli.daemon_answer import started
     from kinen.memory import Memory
     from kinen.memory.recall import UNKNOWN
     from kinen.render.answers import answer_json, sources_text

@@ -22,7 +22,7 @@ def completion(shell: str) -> int:
     """
     from click.shell_completion import get_completion_class
 
-    from kinen.cli.root import root
+    from kinen.cli.groups import root
 
     kind = get_completion_class(shell)
     assert kind is not None

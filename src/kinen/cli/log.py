@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.cli.options import Option
+from kinen.cli.fastargs import Option
 from kinen.model.kinds import EVENTS
 
 TYPE_CHECKING = False
@@ -88,7 +88,7 @@ def _whole(text: str, options: dict[str, Any]) -> int:
 def command() -> click.Command:
     import click
 
-    from kinen.cli.options import click_options
+    from kinen.cli.fastargs import click_options
 
     def run(text: str, **options: Any) -> int:
         options["kind"] = options["kind"] or "message"

@@ -6,7 +6,7 @@ import sys
 import time
 
 from kinen import answers
-from kinen.cli.options import Option
+from kinen.cli.fastargs import Option
 
 # A digest that was given before is printed by a process that loads little more than this.
 TYPE_CHECKING = False
@@ -100,7 +100,7 @@ def _asked(text: str, options: dict[str, Any]) -> tuple[int, str, str] | None:
     """What the daemon recalls; digests are made and kept here."""
     if len(options["spaces"]) > 1 or "all" in options["spaces"] or distiller_of(options):
         return None
-    from kinen.cli.warm import answered
+    from kinen.cli.daemon_answer import answered
 
     words = {name: options[name] for name in PLAIN} | {"query": text, "full": bool(options["full"])}
     words |= {"since": since_of(options)}
@@ -131,7 +131,7 @@ def _told(given: Recall, *, as_json: bool) -> tuple[int, str, str]:
 
 def ask(text: str, options: dict[str, Any]) -> tuple[Recall, float]:
     """What is recalled, and how many hours a digest holds."""
-    from kinen.cli.warm import started
+    from kinen.cli.daemon_answer import started
     from kinen.errors import QueryError
     from kinen.memory import Memory, recall_spaces
 
@@ -180,7 +180,7 @@ def since_of(options: dict[str, Any]) -> str:
 def command() -> click.Command:
     import click
 
-    from kinen.cli.options import click_options
+    from kinen.cli.fastargs import click_options
 
     def run(query: tuple[str, ...], **options: Any) -> int:
         return recall(" ".join(query), **options)

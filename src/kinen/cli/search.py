@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.cli.options import Option
+from kinen.cli.fastargs import Option
 from kinen.cli.output import coloured, print_rendered, write_raw
 
 # An answer of the daemon is printed by a process that loads little more than this.
@@ -110,7 +110,7 @@ def asked(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | No
     """What the daemon finds, as it is to be printed; None where it is not there or not the one."""
     if len(options["spaces"]) > 1 or "all" in options["spaces"] or options["near"]:
         return None
-    from kinen.cli.warm import answered
+    from kinen.cli.daemon_answer import answered
 
     words = {name: options[name] for name in PLAIN} | {"kinds": options["events"]}
     looks = {name: bool(options[name]) for name in ("files", "explain")} | {
@@ -136,7 +136,7 @@ def _found(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
 
 
 def ask(text: str, options: dict[str, Any]) -> Hits:
-    from kinen.cli.warm import started
+    from kinen.cli.daemon_answer import started
 
     spaces = options["spaces"]
     if len(spaces) > 1 or "all" in spaces:
@@ -180,7 +180,7 @@ def mode_of(options: dict[str, Any]) -> str:
 def command() -> click.Command:
     import click
 
-    from kinen.cli.options import click_options
+    from kinen.cli.fastargs import click_options
 
     def run(query: tuple[str, ...], **options: Any) -> int:
         return search(" ".join(query), **options)
