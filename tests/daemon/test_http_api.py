@@ -20,7 +20,7 @@ from kinen.http.events import Hub
 from kinen.memory import Memory
 from kinen.memory.pool import Spaces
 from kinen.model.records import Query
-from kinen.render.entries import recall_json, recall_text
+from kinen.render.journal import recall_json, recall_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

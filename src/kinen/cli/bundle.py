@@ -133,7 +133,7 @@ def import_(file: str, on_conflict: Any, dry_run: bool, space: str | None, as_js
 
 def told(loaded: Any, dry_run: bool, as_json: bool) -> int:
     """Print what an import did."""
-    from kinen.render.entries import loaded_json, loaded_text
+    from kinen.render.journal import loaded_json, loaded_text
 
     if as_json:
         print(render.to_json(loaded_json(loaded, dry_run)))

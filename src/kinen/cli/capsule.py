@@ -46,7 +46,7 @@ def open_(
       kinen capsule open --intent 'find the flaky test' --session s1
     """
     from kinen.memory import Memory
-    from kinen.render.entries import entry_json
+    from kinen.render.journal import entry_json
 
     with Memory.open(space=space) as memory:
         scope = {"session": session, "agent": agent}
@@ -69,7 +69,7 @@ def close(name: str, summary: str, confidence: float, space: str | None, as_json
       kinen capsule close 01JD8X9Z3M --summary 'the test raced with the cache; now it waits'
     """
     from kinen.memory import Memory
-    from kinen.render.entries import entry_json
+    from kinen.render.journal import entry_json
 
     with Memory.open(space=space) as memory:
         closed, written = memory.close_capsule(name, summary, confidence=confidence)
@@ -90,7 +90,7 @@ def close(name: str, summary: str, confidence: float, space: str | None, as_json
 def show(name: str, space: str | None, as_json: bool) -> int:
     """A capsule with its summaries and what happened in it."""
     from kinen.memory import Memory
-    from kinen.render.entries import capsule_text, entry_json
+    from kinen.render.journal import capsule_text, entry_json
 
     with Memory.open(space=space) as memory:
         found, observations, summaries = memory.capsule(name)

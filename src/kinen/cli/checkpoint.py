@@ -63,7 +63,7 @@ def checkpoint(text: str, space: str | None, as_json: bool, **said: Any) -> int:
       git log -1 --format=%B | kinen checkpoint -
     """
     from kinen.memory import Memory
-    from kinen.render.entries import checkpoint_json
+    from kinen.render.journal import checkpoint_json
 
     if text == "-":
         text = piped()
@@ -83,7 +83,7 @@ def plan() -> None:
 
 
 def _told(plan: Plan, as_json: bool) -> int:
-    from kinen.render.entries import plan_json
+    from kinen.render.journal import plan_json
 
     print(render.to_json(plan_json(plan)) if as_json else f"{plan.ref}  {plan.status}")
     return FOUND
@@ -129,7 +129,7 @@ def save(
 def show(id_: str, space: str | None, as_json: bool) -> int:
     """A plan, by default the active one. Exit 1 if none is."""
     from kinen.memory import Memory
-    from kinen.render.entries import plan_json
+    from kinen.render.journal import plan_json
 
     with Memory.open(space=space) as memory:
         found = memory.plan(id_)
@@ -146,7 +146,7 @@ def show(id_: str, space: str | None, as_json: bool) -> int:
 def list_(space: str | None, as_json: bool) -> int:
     """All plans, the latest changed first; `*` is the active one. Exit 1 if there are none."""
     from kinen.memory import Memory
-    from kinen.render.entries import plan_json
+    from kinen.render.journal import plan_json
 
     with Memory.open(space=space) as memory:
         found = memory.plans()

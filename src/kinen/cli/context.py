@@ -43,7 +43,7 @@ def context(
     """
     from kinen.errors import QueryError
     from kinen.memory import Memory
-    from kinen.render.entries import recall_json, recall_text
+    from kinen.render.journal import recall_json, recall_text
 
     if budget < 0:
         raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")

@@ -116,7 +116,7 @@ DEEDS = (
 def _session(memory: Memory, style: Style) -> None:
     """What an agent does is kept, its secrets masked, summed up and given back."""
     from kinen.model.records import Query
-    from kinen.render.entries import recall_text
+    from kinen.render.journal import recall_text
 
     scope = {"session": "demo", "agent": "claude"}
     capsule = memory.open_capsule("fix the blank labels", scope=scope)

@@ -50,7 +50,7 @@ def list_(
       kinen list pins --audit
     """
     from kinen.memory import Memory
-    from kinen.render.entries import entries_text, entry_json
+    from kinen.render.journal import entries_text, entry_json
 
     if kind and plural in ("summaries", "pins"):
         raise click.UsageError(f"{plural} have no kind")

@@ -68,7 +68,7 @@ def _whole(text: str, options: dict[str, Any]) -> int:
     """The same through the façade, for all that the quick way leaves out."""
     from kinen import render
     from kinen.memory import Memory
-    from kinen.render.entries import entry_json
+    from kinen.render.journal import entry_json
 
     scope = {"session": options["session"], "agent": options["agent"]}
     with Memory.open(space=options["space"] or None) as memory:

@@ -25,7 +25,7 @@ def memories() -> None:
 def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) -> int:
     """All memories, newest first; exit 1 if there are none."""
     from kinen.memory import Memory
-    from kinen.render.entries import learned_text, memory_json
+    from kinen.render.journal import learned_text, memory_json
 
     with Memory.open(space=space) as memory:
         found = memory.memories(type_ or "", hidden=forgotten)
@@ -46,7 +46,7 @@ def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) 
 def show(name: str, space: str | None, as_json: bool) -> int:
     """A memory with all its sources."""
     from kinen.memory import Memory
-    from kinen.render.entries import learned_text, memory_json, origin_text
+    from kinen.render.journal import learned_text, memory_json, origin_text
 
     with Memory.open(space=space) as memory:
         found = memory.learned(name)
@@ -122,7 +122,7 @@ def consolidate(
       kinen consolidate --distiller ollama
     """
     from kinen.memory import Memory
-    from kinen.render.entries import consolidated_json, consolidated_text
+    from kinen.render.journal import consolidated_json, consolidated_text
     from kinen.text import now, parse_time
 
     begin = parse_time(since, now()) if since else ""

@@ -33,7 +33,7 @@ def pin(ref: str, note: str, ttl: str, session: str, space: str | None, as_json:
       kinen pin docs/conventions.md --ttl 7d
     """
     from kinen.memory import Memory
-    from kinen.render.entries import entry_json
+    from kinen.render.journal import entry_json
 
     with Memory.open(space=space) as memory:
         made = memory.pin(ref, note, ttl=seconds(ttl), scope={"session": session})

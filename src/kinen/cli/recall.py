@@ -119,7 +119,7 @@ def _told(given: Recall, *, as_json: bool) -> tuple[int, str, str]:
     """The exit code, what is printed, and remarks beside it."""
     from kinen import render
     from kinen.cli.run import FOUND, NOTHING
-    from kinen.render.entries import recall_json, recall_text
+    from kinen.render.journal import recall_json, recall_text
 
     code = FOUND if given.items or given.digest else NOTHING
     if as_json:

@@ -135,7 +135,7 @@ def close(name: str, space: str | None, as_json: bool) -> int:
       kinen session close 20251206-01
     """
     from kinen.memory import Memory
-    from kinen.render.entries import consolidated_json, consolidated_text
+    from kinen.render.journal import consolidated_json, consolidated_text
 
     with Memory.open(space=space) as memory:
         closed, done = memory.close_session(name)

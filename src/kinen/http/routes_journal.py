@@ -18,7 +18,7 @@ from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model.journal import Scope
 from kinen.privacy.injected import without_injected
-from kinen.render.entries import entry_json, loaded_json
+from kinen.render.journal import entry_json, loaded_json
 
 router = Routes()
 Id = Annotated[requests.Id, Path(description="an id, or the beginning of one")]

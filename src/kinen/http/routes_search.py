@@ -16,7 +16,7 @@ from kinen.memory import Memory
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.question import place, recall_query, search_query
 from kinen.render import history as shown
-from kinen.render.entries import recall_json, recall_text
+from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
 
 router = Routes()

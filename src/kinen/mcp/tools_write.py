@@ -13,7 +13,7 @@ from kinen.memory.pool import JOURNAL
 from kinen.model import journal
 from kinen.model.kinds import EVENTS
 from kinen.privacy.injected import marked, without_injected
-from kinen.render.entries import checkpoint_json, entry_json, plan_json
+from kinen.render.journal import checkpoint_json, entry_json, plan_json
 from kinen.text import estimate, now, parse_time
 
 TYPES = ("checkpoint", "decision", "incident", "learning")
