@@ -160,7 +160,7 @@ def distiller_of(options: dict[str, Any]) -> str:
 
 
 def query_of(text: str, options: dict[str, Any]) -> Query:
-    from kinen.question import recall_query
+    from kinen.query import recall_query
 
     return recall_query(text, since=since_of(options), **{name: options[name] for name in PLAIN})
 

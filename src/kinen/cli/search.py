@@ -153,7 +153,7 @@ def ask(text: str, options: dict[str, Any]) -> Hits:
 
 def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
     """The command line's words as a query, with the space's defaults."""
-    from kinen.question import search_query
+    from kinen.query import search_query
 
     return search_query(
         text,

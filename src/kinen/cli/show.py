@@ -9,7 +9,7 @@ from kinen.cli.flags import FILE_NAME, for_scripts, in_space
 from kinen.cli.output import write_raw
 from kinen.cli.run import colours
 from kinen.model.records import GIT_KINDS
-from kinen.question import place
+from kinen.query import place
 from kinen.render.history import revisions_text
 
 LAST = 5

@@ -14,7 +14,7 @@ from kinen.http.guard import Refused
 from kinen.http.space import Asking, Routes, answer, cursor, key_of, known, moment, text
 from kinen.memory import Memory
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
-from kinen.question import place, recall_query, search_query
+from kinen.query import place, recall_query, search_query
 from kinen.render import history as shown
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
-from kinen import question
+from kinen import query
 from kinen.mcp.models import Value
 from kinen.memory import Memory
 from kinen.memory.pool import ASK
@@ -65,7 +65,7 @@ Budget = Annotated[int, Field(ge=0, le=100_000, description="most tokens; 0: as 
 
 def place(memory: Memory, name: str) -> tuple[str, int, int]:
     """A ref or path as memory takes it, with the line and the number of a chunk, -1 for none."""
-    name, line, n = question.place(name)
+    name, line, n = query.place(name)
     if n >= 0 or name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
         return name, line, n
     return memory.inside(name), line, n

@@ -26,7 +26,7 @@ from kinen.mcp.tool import (
 from kinen.memory import Memory
 from kinen.memory.recall import compact
 from kinen.model.records import MODES, Chunk, Hit, Hits
-from kinen.question import listed, recall_query, search_query
+from kinen.query import listed, recall_query, search_query
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
 

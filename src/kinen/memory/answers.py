@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import QueryError
 from kinen.memory.reports import Reports
 from kinen.model.records import Query
-from kinen.question import storable_query
+from kinen.query import storable_query
 from kinen.recall.clip import compact
 from kinen.text import excerpt
 

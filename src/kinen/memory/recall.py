@@ -11,7 +11,7 @@ from kinen.brief import for_the_next, outcome_only
 from kinen.errors import Busy
 from kinen.memory.git import Tracing
 from kinen.model.records import Hits, Query
-from kinen.question import storable_query
+from kinen.query import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
 from kinen.space import find as spaces

@@ -11,7 +11,7 @@ from kinen.errors import Busy, EmbedError, NotFound
 from kinen.memory.indexing import FIRST_SEARCH_SECONDS, Syncing
 from kinen.memory.parts import FILES
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS, Hits, Query
-from kinen.question import storable_query
+from kinen.query import storable_query
 from kinen.text import spelled
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import QueryError
 from kinen.model.records import GIT_KINDS, MODES, Hit, Hits
-from kinen.question import LONGEST
+from kinen.query import LONGEST
 from kinen.recall import fuse
 from kinen.recall.spelling import check
 from kinen.recall.wording import exact_wording, read_wording, run_strength, telling_runs
