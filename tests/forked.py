@@ -64,7 +64,7 @@ def run_lines(
 
 def main() -> None:
     asked: Any = json.load(sys.stdin.buffer)
-    import kinen.cli.root  # noqa: F401
+    import kinen.cli.groups  # noqa: F401
 
     stdin = asked["stdin"].encode("latin-1")
     rows = [_run(line, asked["terminal"], stdin) for line in asked["lines"]]

@@ -1,4 +1,4 @@
-"""The house of design §3, checked from the imports themselves."""
+"""The structure of docs/architecture.md, checked from the imports themselves."""
 
 from __future__ import annotations
 
@@ -12,51 +12,18 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "kinen"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-# What each part may import, besides itself. Layer 0 is open to all.
-BASE = {
-    *("model", "entries", "ports", "errors", "text", "masking", "database", "config", "configfile"),
-    "configkeys",
-    *("gitdir", "registry", "space", "route", "vocabulary", "characters", "gitcommand"),
-    *("entrance", "budget"),
-    "storage",
-    *(
-        "secret_shapes",
-        "secret_names",
-        "secret_values",
-        "secret_marks",
-        "secret_blocks",
-        "injected",
-        "lineage",
-        "answers",
-        "question",
-        "wire",
-    ),
-    *("brief", "loopback", "httpserver", "endpoints"),
-}
-ALLOWED = {
-    "markdown": BASE,
-    "journal": BASE | {"markdown"},
-    "extract": BASE,
-    "embed": BASE,
-    "index": BASE | {"markdown"},
-    "sources": BASE | {"markdown", "extract", "journal"},
-    "recall": BASE | {"index", "journal", "markdown"},
-    "memory": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
-    "render": BASE | {"journal", "extract", "embed", "index", "sources", "recall"},
-}
-ALLOWED["consolidation"] = BASE | {"journal", "markdown", "sources", "recall"}
-ALLOWED["memory"] |= {"consolidation"}
-ALLOWED["jot"] = BASE | {"journal"}
-ALLOWED["memory"] |= {"jot"}
-SURFACES = ("cli", "mcp", "web", "tui", "agents", "daemon")
-for _surface in SURFACES:
-    ALLOWED[_surface] = BASE | {"memory", "render", "jot"}
-ALLOWED["agents"] |= {"journal"}  # its quick ways: a hook has no time for the façade
-ALLOWED["cli"] |= {"agents", "mcp", "daemon"}
-for _base in BASE:
-    ALLOWED[_base] = BASE
-ALLOWED["__init__"] = {"memory", "model", "entries", "errors"}
-ALLOWED["__main__"] = {"cli"}
+LAYERS = (
+    {"errors", "paths", "ids", "times", "text", "characters", "ports", "model", "storage", "privacy"},
+    {"config", "space", "ipc", "markdown", "extract", "embed", "query"},
+    {"journal", "index"},
+    {"sources", "worklog", "agents", "transfer", "recall", "distill", "consolidation"},
+    {"memory", "render"},
+    {"api"},
+    {"hooks", "cli", "mcp", "http", "daemon", "__init__", "__main__"},
+)
+"""A part may import parts of its own layer and of the layers before it."""
+HOOKS = LAYERS[0] | LAYERS[1] | {"journal", "agents", "hooks"}
+"""What the hot path may import."""
 
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "mcp", "fastapi", "textual", "click", "rich", "yaml")
 
@@ -81,17 +48,25 @@ def imports(path: Path) -> set[str]:
     return found - {"__version__"}
 
 
+def allowed(name: str) -> set[str]:
+    """The parts that a part may import."""
+    if name == "hooks":
+        return HOOKS
+    for number, layer in enumerate(LAYERS):
+        if name in layer:
+            return set().union(*LAYERS[: number + 1])
+    raise AssertionError(f"{name} is in no layer")
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_module_imports_only_what_its_layer_allows(path: Path) -> None:
-    here = part(path)
-    assert here in ALLOWED, f"{here} has no place in design §3"
-    assert imports(path) - {here} <= ALLOWED[here]
+    assert imports(path) <= allowed(part(path))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_module_and_its_functions_are_readable_in_one_sitting(path: Path) -> None:
     text = path.read_text()
-    assert len(text.splitlines()) <= 400
+    assert len(text.splitlines()) <= 500
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 60, f"{node.name} is too long"

@@ -501,7 +501,7 @@ def imported(code: str, *args: str) -> set[str]:
 def test_a_second_start_reads_no_yaml(data: Path, space: Path, ours: Path) -> None:
     aged(ours, REMOTE + "  chunk_size: 77\n")
     code = (
-        "from kinen import config, space\n"
+        "from kinen import config\nfrom kinen.space import find as space\n"
         "found = space.find(sys.argv[2], home=sys.argv[1])\n"
         "assert config.load(sys.argv[1], found.root).index.chunk_size == 77\n"
     )

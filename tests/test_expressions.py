@@ -30,15 +30,15 @@ BOUNDED = {
 COMPOSED = {
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("mcp/tool.py", "re.split"): "one of two separators, below",
-    ("recall/relevance.py", "re.compile"): "an escaped name between two looks around it",
+    ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
     ("render/__init__.py", "re.sub"): "escaped words of a question, as alternatives",
-    ("secret_shapes.py", "re.compile"): "tests/test_linear_time.py has all that it is given",
-    ("sources/chunks.py", "re.finditer"): "a run of a fixed length",
-    ("sources/frontmatter.py", "re.split"): "a comma, or a comma and white space",
-    ("sources/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
-    ("sources/globs.py", "re.compile"): "a glob: tests/sources/test_ignore.py has its worst cases",
-    ("sources/ignore.py", "re.compile"): "globs, as alternatives",
-    ("sources/yamltext.py", "re.sub"): "an indent of a fixed length",
+    ("privacy/shapes.py", "re.compile"): "tests/test_linear_time.py has all that it is given",
+    ("markdown/chunks.py", "re.finditer"): "a run of a fixed length",
+    ("markdown/frontmatter.py", "re.split"): "a comma, or a comma and white space",
+    ("markdown/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
+    ("sources/files/globs.py", "re.compile"): "a glob: tests/sources/test_ignore.py has its worst cases",
+    ("sources/files/ignore.py", "re.compile"): "globs, as alternatives",
+    ("worklog/yamltext.py", "re.sub"): "an indent of a fixed length",
     ("text.py", "re.findall"): "one set of characters",
 }
 """Calls whose expression is put together when they run, and why it is harmless."""

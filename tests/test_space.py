@@ -650,7 +650,7 @@ def test_a_registry_from_the_future_is_left_alone(space: Path, data: Path) -> No
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path, data: Path) -> None:
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
-        "from kinen import space\n"
+        "from kinen.space import find as space\n"
         "for number in range(5):\n"
         "    space.register(space.at(f'{sys.argv[1]}/{number}'))\n"
     )
@@ -669,7 +669,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path, data: Path) -> No
 def test_a_writer_that_was_killed_leaves_no_lock(space: Path, data: Path) -> None:
     code = (
         f"import os, sys; sys.path[:] = {sys.path!r}\n"
-        "from kinen import registry\n"
+        "from kinen.space import registry\n"
         "registry.update(sys.argv[1], 'spaces', lambda book: os._exit(9))\n"
     )
     assert subprocess.run([sys.executable, "-c", code, str(data)], check=False).returncode == 9
@@ -698,7 +698,7 @@ def test_a_known_space_is_found_without_starting_git(tmp_path: Path, data: Path)
         spaces.register(spaces.find(top))
         code = (
             f"import sys; sys.path[:] = {sys.path!r}\n"
-            "from kinen import config, space\n"
+            "from kinen import config\nfrom kinen.space import find as space\n"
             "found = space.find(sys.argv[1])\n"
             "config.load(found.home, found.root)\n"
             "print(*sys.modules)"

@@ -291,7 +291,7 @@ def test_the_ledger_of_hooks_loads_only_what_sqlite_needs() -> None:
 def test_an_event_that_tells_nothing_does_not_touch_the_ledger(space: Path, pinned: str) -> None:
     payload = {"session_id": "s", "cwd": str(space), "hook_event_name": "PostToolUse"}
     payload |= {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {}}
-    run = f"from kinen.agents import hook\nhook.handled({payload!r}, 'claude-code')"
+    run = f"from kinen.hooks import command\ncommand.handled({payload!r}, 'claude-code')"
     assert "kinen.journal.ledger" not in modules_after(run)
     assert not file_of(space).exists()
 

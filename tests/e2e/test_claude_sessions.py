@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import kinen.agents
+import kinen.hooks
 from e2e.stub_llm import script
 from kinen import Memory
 from kinen.brief import HEAD, KEEP
@@ -21,7 +21,7 @@ from kinen.brief import HEAD, KEEP
 if TYPE_CHECKING:
     from e2e.stub_llm import Stub
 
-PLUGIN = Path(kinen.agents.__file__).parent / "plugin"
+PLUGIN = Path(kinen.hooks.__file__).parent / "plugin"
 TOOLS = "Bash,Write,Edit,Agent,Read"
 
 
