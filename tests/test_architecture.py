@@ -13,7 +13,18 @@ SOURCE = Path(__file__).parents[1] / "src" / "kinen"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = (
-    {"errors", "paths", "ids", "times", "text", "characters", "ports", "model", "storage", "privacy"},
+    {
+        "errors",
+        "paths",
+        "ids",
+        "times",
+        "text",
+        "characters",
+        "ports",
+        "model",
+        "storage",
+        "privacy",
+    },
     {"config", "space", "ipc", "markdown", "extract", "embed", "query"},
     {"journal", "index"},
     {"sources", "worklog", "agents", "transfer", "recall", "distill", "consolidation"},

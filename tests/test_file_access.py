@@ -77,5 +77,11 @@ def test_files_are_opened_through_the_storage_package() -> None:
 
 
 def test_what_hooks_read_of_a_space_comes_through_the_storage_package() -> None:
-    for name in ("brief.py", "space/repository.py", "hooks/command.py", "hooks/event.py", "journal/jot.py"):
+    for name in (
+        "brief.py",
+        "space/repository.py",
+        "hooks/command.py",
+        "hooks/event.py",
+        "journal/jot.py",
+    ):
         assert not openings(SOURCE / name)

@@ -532,7 +532,13 @@ def plain_words(node: ast.List | ast.Tuple) -> bool:
 
 
 STARTERS = {
-    *("space/gitcommand.py", "distill/process.py", "extract/child.py", "hooks/command.py", "ipc/client.py"),
+    *(
+        "space/gitcommand.py",
+        "distill/process.py",
+        "extract/child.py",
+        "hooks/command.py",
+        "ipc/client.py",
+    ),
 }
 """Modules that start processes: git, a distiller, and kinen itself from the last three."""
 PROCESSES = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "pty.", "create_sub")

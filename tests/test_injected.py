@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinen.agents.deeds import Use, deed
-from kinen.brief import brief
+from kinen.journal.brief import brief
 from kinen.privacy.injected import asks_kinen, marked, own_words, without_blocks, without_injected
 
 

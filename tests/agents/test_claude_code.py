@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen import brief as briefs
 from kinen.agents.claude_code import MAKERS, Event, Sieve, event, summary
+from kinen.journal import brief as briefs
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import asks_kinen
 from kinen.text import estimate

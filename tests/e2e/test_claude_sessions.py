@@ -16,7 +16,7 @@ import pytest
 import kinen.hooks
 from e2e.stub_llm import script
 from kinen import Memory
-from kinen.brief import HEAD, KEEP
+from kinen.journal.brief import HEAD, KEEP
 
 if TYPE_CHECKING:
     from e2e.stub_llm import Stub

@@ -65,7 +65,7 @@ def tip(
 
 def tell(injection: ledger.Injection, context: Context, known: Tip, name: str) -> None:
     """Have an injection tell a tip, unless the session has it in its context."""
-    from kinen.brief import item
+    from kinen.journal.brief import item
     from kinen.privacy.injected import marked
     from kinen.text import estimate
 

@@ -114,9 +114,9 @@ def _prompt(session: Session) -> str:
 
 def _start(session: Session) -> str:
     """Open or resume the capsule, and tell what there is to know."""
-    from kinen.brief import brief, decisions_of, ranked
     from kinen.hooks.injection import CLEARED, Context
     from kinen.journal import capsules
+    from kinen.journal.brief import brief, decisions_of, ranked
 
     db, source, fresh = session.journal(), text_of(session.said, "source"), True
     if db and session.id:
@@ -173,8 +173,8 @@ def _acting(session: Session) -> str:
 
 def _compacting(session: Session) -> str:
     """What must survive a compaction: it becomes part of its instructions."""
-    from kinen.brief import KEEP, brief
     from kinen.hooks.injection import Context
+    from kinen.journal.brief import KEEP, brief
 
     plan, pins = _kept(session, session.journal())
     text = brief(plan, pins, None, (), session.budget)
@@ -247,8 +247,8 @@ def _tried(work: Callable[[], bool], *, default: bool) -> bool:
 
 def _kept(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], list[Any]]:
     """The plan and the pins."""
-    from kinen.brief import plan_of
     from kinen.journal import capsules
+    from kinen.journal.brief import plan_of
 
     plan = plan_of(session.here.tree, session.now / 1000)
     return plan, capsules.pins(db, session.id, session.agent, session.now) if db else []

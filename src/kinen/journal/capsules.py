@@ -157,7 +157,7 @@ def touched(db: sqlite3.Connection) -> str:
 
 def known(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
     """What there is to ask for besides one capsule, as a line; empty where there is nothing."""
-    from kinen.brief import count_checkpoints, known_line
+    from kinen.journal.brief import count_checkpoints, known_line
 
     sessions, drawn = db.execute(
         "SELECT (SELECT COUNT(*) FROM capsules"

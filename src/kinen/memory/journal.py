@@ -168,8 +168,8 @@ class Keeping(Asking):
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
-        from kinen.brief import KEEP, brief, decisions_of, plan_of, ranked
         from kinen.journal import capsules
+        from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 
         at, size = _milliseconds(), budget or self.config.hooks.budget
         plan, db = plan_of(self.space.root, at / 1000), None

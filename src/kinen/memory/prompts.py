@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen import brief
+from kinen.journal import brief
 from kinen.journal.ledger import cites
 from kinen.model.records import Query
 from kinen.recall import prompts

@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen import config as configuration
-from kinen.brief import for_the_next, outcome_only
 from kinen.errors import Busy
+from kinen.journal.brief import for_the_next, outcome_only
 from kinen.memory.git import Tracing
 from kinen.model.records import Hits, Query
 from kinen.query import storable_query
