@@ -26,7 +26,6 @@ ALLOWED = {
     "recall/spelling.py": "a file of the package",
     "ipc/loopback.py": HOME,
     "ipc/client.py": HOME,
-    "answers.py": HOME,
     "config/file.py": "the cache in kinen's folder, and the user's own config file",
     "space/find.py": "the names in the working folder, to see whether there are notes",
     "journal/write.py": HOME,

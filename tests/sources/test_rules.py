@@ -124,7 +124,9 @@ def test_an_empty_file_says_nothing(name: str, text: str, tmp_path: Path) -> Non
 
 def test_yaml_is_loaded_only_where_there_is_a_file(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom kinen.config.keys import GitSection\nfrom kinen.sources.git import tagging\n"
+        "import sys\n"
+        "from kinen.config.keys import GitSection\n"
+        "from kinen.sources.git import tagging\n"
         "found = tagging.read_rules(sys.argv[1], GitSection(), {})\n"
         "assert tagging.Tagger(found).excluded('dist/a.js')\n"
         "print('yaml' in sys.modules, 'pathspec' in sys.modules)"

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import time
-
-from kinen import answers
 from kinen.cli.fastargs import Option
 
-# A digest that was given before is printed by a process that loads little more than this.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -74,30 +69,21 @@ EPILOG = """Examples:
 
 def recall(text: str, **options: Any) -> int:
     """Print what an agent should know; 1 if there is nothing."""
-    asked = repr((text, sorted(options.items()))) if _lasting(options) else ""
-    known = answers.look(asked) if asked else _asked(text, options)
-    if known is None:
-        began = time.time()
-        given, hours = ask(text, options)
-        known = _told(given, as_json=options["as_json"])
-        if asked and given.digest:
-            refs = (*(one.ref for one in given.items), *given.digest.sources)
-            answers.keep(asked, *known, (ref.partition(":")[2] for ref in refs), hours, began)
-    code, output, remarks = known
-    if remarks and sys.stderr.isatty():
+    code, output, remarks = _asked(text, options) or _told(
+        ask(text, options), as_json=options["as_json"]
+    )
+    if remarks:
         from kinen.cli.run import note
 
         for remark in remarks.split("\n"):
             note(remark)
-    elif remarks:  # as `note` has it, without what it takes to load that
-        sys.stderr.writelines(f"note: {remark}\n" for remark in remarks.split("\n"))
     if output:
         print(output)
     return code
 
 
 def _asked(text: str, options: dict[str, Any]) -> tuple[int, str, str] | None:
-    """What the daemon recalls; digests are made and kept here."""
+    """What the daemon recalls; a digest is made by this process."""
     if len(options["spaces"]) > 1 or "all" in options["spaces"] or distiller_of(options):
         return None
     from kinen.cli.daemon_answer import answered
@@ -107,12 +93,6 @@ def _asked(text: str, options: dict[str, Any]) -> tuple[int, str, str] | None:
     space = options["spaces"][0] if options["spaces"] else ""
     found = answered("POST /v1/recall", words, space, as_json=options["as_json"])
     return (found[0], found[1], "\n".join(found[2])) if found else None
-
-
-def _lasting(options: dict[str, Any]) -> bool:
-    """Whether an answer can be given again: a digest of this space, at whatever time."""
-    passing = ("since", "days", "from_", "until", "spaces")
-    return bool(distiller_of(options)) and not any(options[name] for name in passing)
 
 
 def _told(given: Recall, *, as_json: bool) -> tuple[int, str, str]:
@@ -129,27 +109,21 @@ def _told(given: Recall, *, as_json: bool) -> tuple[int, str, str]:
     return code, recall_text(given), "\n".join(lines)
 
 
-def ask(text: str, options: dict[str, Any]) -> tuple[Recall, float]:
-    """What is recalled, and how many hours a digest holds."""
+def ask(text: str, options: dict[str, Any]) -> Recall:
+    """Recall from one space, or from several."""
     from kinen.cli.daemon_answer import started
     from kinen.errors import QueryError
     from kinen.memory import Memory, recall_spaces
 
-    spaces, distiller = options["spaces"], distiller_of(options)
+    spaces = options["spaces"]
+    distiller = distiller_of(options)
     query = query_of(text, options)
     if len(spaces) > 1 or "all" in spaces:
         if distiller:
             raise QueryError("a digest is of one space", "leave --distill, or name one space")
-        return recall_spaces(spaces, lambda _memory: query, Memory, full=options["full"]), 0
+        return recall_spaces(spaces, lambda _memory: query, Memory, full=options["full"])
     with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
-        given = memory.recall(query, full=options["full"], distiller=distiller)
-        wanted = memory.distillers(distiller)[:1] if given.digest else ()
-        first = given.digest is None or given.digest.by in wanted  # else another was to answer
-        hours = float(memory.config.distill.cache_hours) if first else 0.0
-        if given.digest:  # it is shown with pins, which have their own time
-            ends = (one.expires_at for one in memory.entries("pins")[0] if one.expires_at)
-            hours = min([hours, *((end / 1000 - time.time()) / 3600 for end in ends)])
-        return given, hours
+        return memory.recall(query, full=options["full"], distiller=distiller)
 
 
 def distiller_of(options: dict[str, Any]) -> str:

@@ -275,7 +275,7 @@ class Keeping(Asking):
         from kinen.index.writer import Writer
 
         snapshots.prune(self._file("snapshots"), 0)  # they have it too, and can be made again
-        shutil.rmtree(self._file("answers"), ignore_errors=True)
+        shutil.rmtree(self._file("answers"), ignore_errors=True)  # of earlier versions
         expire(self._cache.texts, float("inf"))
         if not os.path.exists(self._file("index.db")):
             return
