@@ -41,7 +41,6 @@ COMPOSED = {
         "re.compile",
     ): "a glob: tests/sources/test_ignore.py has its worst cases",
     ("sources/files/ignore.py", "re.compile"): "globs, as alternatives",
-    ("worklog/yamltext.py", "re.sub"): "an indent of a fixed length",
     ("text.py", "re.findall"): "one set of characters",
 }
 """Calls whose expression is put together when they run, and why it is harmless."""

@@ -1,28 +1,29 @@
-"""Checkpoints and plans read as they are found, and written as Goldfish writes them."""
+"""Checkpoints and plans: what Goldfish wrote is read, and what is written reads back the same."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
-from kinen.markdown.frontmatter import load_yaml
+from kinen.markdown.frontmatter import dump_yaml, load_yaml
 from kinen.model.journal import Checkpoint, Plan
 from kinen.worklog.checkpoints import (
     checkpoint_id,
     file_name,
+    format_checkpoint,
+    format_plan,
     read_checkpoint,
     read_plan,
     summary_of,
-    written,
-    written_plan,
 )
-from kinen.worklog.yamltext import dump
 
 KETTLE = """\
 ---
@@ -71,8 +72,26 @@ It said "done" and went on: the thermostat reports late.
 - [x] read the sensor before the switch
 """
 """What Goldfish 7.6 writes, every field filled in."""
-PAIRS = json.loads(Path(__file__).with_name("npm_yaml.json").read_text())
-"""Values, and what `yaml` 2.8.2 of npm, which Goldfish uses, makes of them."""
+VALUES = json.loads(Path(__file__).with_name("yaml_values.json").read_text())
+"""Values that are easily written so that some reader takes them for something else."""
+
+
+class CoreLoader(yaml.SafeLoader):
+    """Reads scalars by the core schema of YAML 1.2, as Goldfish does."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's attribute
+
+
+for name, pattern, first in (
+    ("bool", "true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", "~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("int", "[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", "-+."),
+):
+    CoreLoader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), list(first)
+    )
 
 
 def read(text: str, name: str = "a.md") -> Checkpoint:
@@ -113,35 +132,33 @@ def test_every_field_is_read() -> None:
     assert found.text.endswith("\n---\n\n- [x] read the sensor before the switch")
 
 
-def test_what_goldfish_wrote_is_written_to_the_byte() -> None:
-    assert written(read(KETTLE)) == KETTLE
+def test_what_goldfish_wrote_reads_the_same_after_it_is_written() -> None:
+    text = format_checkpoint(read(KETTLE))
+    assert read(text) == read(KETTLE)
+    before, after = (yaml.load(one.split("---\n")[1], CoreLoader) for one in (KETTLE, text))
+    assert after == before
+    assert list(after) == list(before)
 
 
-@pytest.mark.parametrize(("values", "text"), PAIRS, ids=lambda one: ascii(one)[:40])
-def test_yaml_is_that_of_npm(values: dict[str, Any], text: str) -> None:
-    assert dump(values).strip() == text
+@pytest.mark.parametrize("values", VALUES, ids=lambda one: ascii(one)[:40])
+def test_every_reader_of_yaml_gets_the_same_values(values: dict[str, Any]) -> None:
+    text = dump_yaml(values)
+    assert load_yaml(text) == values
+    assert yaml.safe_load(text) == values  # YAML 1.1
+    assert yaml.load(text, CoreLoader) == values  # YAML 1.2
 
 
-def test_quoted_text_is_never_cut_between_the_halves_of_a_character() -> None:
-    said = 'a: "' + "🐟" * 80  # npm's yaml cuts one in two here, and the file has neither half
-    assert load_yaml(dump({"next": f"{said} '"})) == {"next": f"{said} '"}
-
-
-def test_a_line_of_one_space_stays_one_in_quotes() -> None:
-    said = "\x07 is a bell, and this is long enough to be on lines of its own\n \nend"
-    assert load_yaml(dump({"next": said})) == {"next": said}  # npm's yaml adds a backslash
+def test_text_of_several_lines_is_a_block() -> None:
+    assert dump_yaml({"impact": "one\n\ntwo: 2"}) == "impact: |-\n  one\n\n  two: 2\n"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\t :#-'\"\\")))
-def test_any_text_reads_as_it_was_written(said: str) -> None:
-    for sign in "\u2028\u2029\ufffe\uffff":
-        said = said.replace(sign, "")
-    said = said.strip()
-    if said != "<<":
-        assert load_yaml(dump({"next": said, "git": {"files": [said]}})) == {
-            "next": said,
-            "git": {"files": [said]},
-        }
+def test_any_text_reads_as_it_was_written(text: str) -> None:
+    text = text.strip()
+    values = {"next": text, "git": {"files": [text]}}
+    written = dump_yaml(values)
+    assert load_yaml(written) == values
+    assert yaml.safe_load(written) == values
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
@@ -172,7 +189,7 @@ def test_times_are_read_in_every_way_they_were_written(said: str, at: str) -> No
     ["2026-02-30T10:00:00Z", "2026-13-01", "yesterday", "99999999999999999", "-5", "true", "[1]"],
 )
 def test_an_impossible_time_is_refused(said: str) -> None:
-    with pytest.raises(Unreadable, match=r"no such time|no timestamp"):
+    with pytest.raises(Unreadable, match=r"invalid timestamp|no timestamp"):
         with_head(timestamp=said)
 
 
@@ -219,7 +236,7 @@ def test_lists_may_be_json_in_a_string_or_one_line() -> None:
 def test_the_older_name_of_a_plan_is_read_and_the_newer_written() -> None:
     old = KETTLE.replace("briefId", "planId")
     assert read(old).plan == "warm-water"
-    assert written(read(old)) == KETTLE
+    assert "\nbriefId: warm-water\n" in format_checkpoint(read(old))
 
 
 def test_an_unknown_type_is_none() -> None:
@@ -302,7 +319,7 @@ tags:
 """
 
 
-def test_a_plan_is_read_and_written_to_the_byte() -> None:
+def test_a_plan_reads_the_same_after_it_is_written() -> None:
     plan = read_plan(BRIEF.encode(), ".memories/briefs/warm-water.md")
     assert plan == Plan(
         id="warm-water",
@@ -313,16 +330,17 @@ def test_a_plan_is_read_and_written_to_the_byte() -> None:
         tags=("kettle",),
         path=".memories/briefs/warm-water.md",
     )
-    assert written_plan(plan) == written_plan(plan, BRIEF) == BRIEF
+    assert read_plan(format_plan(plan).encode(), plan.path) == plan
+    assert format_plan(plan, BRIEF) == BRIEF
     bare = plan._replace(tags=(), text="")
-    assert "\ntags: []\n---\n\n\n" in written_plan(bare)
-    assert read_plan(written_plan(bare).encode(), plan.path) == bare
+    assert "\ntags: []\n---\n\n\n" in format_plan(bare)
+    assert read_plan(format_plan(bare).encode(), plan.path) == bare
 
 
 def test_a_plan_without_frontmatter_tells_what_it_can() -> None:
     plan = read_plan(b"\xef\xbb\xbf# Warm water #\r\n\r\nsoon\r\n", "plans/water.md")
     assert (plan.id, plan.title, plan.status) == ("water", "Warm water", "active")
-    done = written_plan(plan._replace(status="completed"), "# Warm water #\n\nsoon\n")
+    done = format_plan(plan._replace(status="completed"), "# Warm water #\n\nsoon\n")
     assert done == "---\nstatus: completed\n---\n\n# Warm water #\n\nsoon\n"
 
 
@@ -339,7 +357,7 @@ def test_what_a_user_added_to_a_plan_stays(head: str) -> None:
     before = f"---\n{head}\n---\n\nsoon\n"
     plan = read_plan(before.encode(), "plans/x.md")
     made = plan._replace(status="completed", id="y", updated="2026-03-05T09:00:00.000Z")
-    after = written_plan(made, before)
+    after = format_plan(made, before)
     assert read_plan(after.encode(), "plans/x.md") == made
     values = [load_yaml(text.split("---\n")[1]) for text in (before, after)]
     assert values[0]["owner"] == values[1]["owner"]

@@ -81,7 +81,7 @@ def test_a_session_is_known_by_a_part_of_its_name(root: str) -> None:
     assert session(root, "AGAIN").name == second
     assert session(root, "-01-").name == first
     assert session(root).name == second
-    with pytest.raises(QueryError, match="part of several"):
+    with pytest.raises(QueryError, match="matches several sessions"):
         session(root, "auth")
     with pytest.raises(NotFound):
         session(root, "nothing")
@@ -123,7 +123,7 @@ def test_a_closed_session_keeps_all_else_of_its_file(root: str) -> None:
     its = session(root, name)
     assert (its.ended, its.summary) == (True, f"sessions/{name}/session-summary.md")
     assert Path(root, its.summary).read_text().endswith("# Title\n\n## Decided\n\n- x\n")
-    with pytest.raises(NotFound, match="no session goes on"):
+    with pytest.raises(NotFound, match="no session is open"):
         session(root)
     with pytest.raises(QueryError, match="complete"):
         new_round(root, "one more", NOON, name)

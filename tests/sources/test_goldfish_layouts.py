@@ -9,7 +9,7 @@ import pytest
 
 from kinen.model.journal import Checkpoint
 from kinen.transfer.goldfish import is_goldfish, older
-from kinen.worklog.checkpoints import checkpoint_id, read_checkpoint, written
+from kinen.worklog.checkpoints import checkpoint_id, format_checkpoint, read_checkpoint
 from kinen.worklog.folder import Memories
 
 DAY = """\
@@ -173,7 +173,7 @@ def test_taking_over_twice_adds_nothing(project: Path, space: Path) -> None:
 def test_what_is_taken_over_reads_as_goldfish_would_write_it(project: Path) -> None:
     put(project / "checkpoints/2025-11-05.md", DAY)
     for one in older(str(project)):
-        assert read_checkpoint(written(one).encode(), "a.md") == one
+        assert read_checkpoint(format_checkpoint(one).encode(), "a.md") == one
 
 
 def test_other_folders_and_files_are_not_goldfish(tmp_path: Path, project: Path) -> None:

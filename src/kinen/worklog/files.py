@@ -1,4 +1,4 @@
-"""Files of a space that kinen writes: as a whole or not at all, and never a secret in them."""
+"""Files of a space that kinen writes: whole or not at all, and without secrets."""
 
 from __future__ import annotations
 
@@ -17,35 +17,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 LARGEST = 4 << 20
+"""Bytes of a file that are read."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BREAKS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
 _UNREADABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What YAML cannot have, or what makes a file look binary."""
+"""Characters that YAML forbids, or that make a file look binary."""
 
 
 class Folder:
-    """Files below a root, by their paths from there."""
+    """Reads and writes files below a root, by their paths relative to it."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.warnings: list[str] = []
-        """What the last look could not read: `path: reason`."""
+        """What the last listing could not read: `path: reason`."""
 
-    def _names(self, folder: str, suffixes: tuple[str, ...]) -> list[str]:
-        """The files of a folder, as paths in the space."""
-        with self._warned(folder):
+    def names(self, folder: str, suffixes: tuple[str, ...]) -> list[str]:
+        """The paths of the files in a folder that end in one of the suffixes."""
+        with self.warn(folder):
             names = inside.files(self.root, folder)
             return [f"{folder}/{name}" for name in names if name.endswith(suffixes)]
         return []
 
-    def _folders(self, folder: str) -> list[str]:
+    def folders(self, folder: str) -> list[str]:
         """The names of the folders in a folder."""
-        with self._warned(folder):
+        with self.warn(folder):
             return inside.folders(self.root, folder)
         return []
 
     @contextlib.contextmanager
-    def _warned(self, path: str) -> Iterator[None]:
+    def warn(self, path: str) -> Iterator[None]:
+        """Turn a failure to read a path into a warning; a missing file is none."""
         try:
             yield
         except FileNotFoundError:
@@ -57,52 +59,55 @@ class Folder:
         except OSError as error:
             self.warnings.append(f"{spelled(path)}: {error.strerror}")
 
-    def _bytes(self, path: str) -> bytes:
+    def read(self, path: str) -> bytes:
         return inside.read(self.root, path, LARGEST)
 
-    def _writable(self) -> None:
+    def check_writable(self) -> None:
+        """Refuse the home folder and the root of a disk: they are not projects."""
         real = os.path.realpath(self.root)
         if real == os.path.realpath(user_folder(os.environ)) or os.path.dirname(real) == real:
-            raise SpaceError(f"nothing is kept in {real} itself", "choose the folder of a project")
+            raise SpaceError(f"kinen writes no files to {real}", "choose the folder of a project")
 
-    def _create(self, path: str, text: str) -> bool:
-        """Write a new file as a whole, never over another; whether its name was free."""
-        with _written(path):
+    def create(self, path: str, text: str) -> bool:
+        """Write a new file; False if there already is one of this name, which stays."""
+        with _write_errors(path):
             return inside.create(self.root, path, text.encode())
 
-    def _replace(self, path: str, text: str) -> None:
-        with _written(path):
+    def replace(self, path: str, text: str) -> None:
+        with _write_errors(path):
             inside.replace(self.root, path, text.encode())
 
-    def _remove(self, path: str) -> None:
-        with _written(path):
+    def remove(self, path: str) -> None:
+        with _write_errors(path):
             inside.remove(self.root, path)
 
 
-def tidied(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields without secrets, and without what could not be read again."""
-    masked: Any = mask_values({key: _clean(value) for key, value in fields.items()})[0]
-    made: dict[str, Any] = {}
+def clean_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields with secrets masked, and without characters that could not be read back."""
+    masked: Any = mask_values({key: _readable(value) for key, value in fields.items()})[0]
+    clean: dict[str, Any] = {}
     for key, value in masked.items():
         if isinstance(value, list):
-            made[key] = tuple(one.strip() for one in value if one.strip())
+            clean[key] = tuple(item.strip() for item in value if item.strip())
+        elif isinstance(value, str):
+            clean[key] = value.strip()
         else:
-            made[key] = value.strip() if isinstance(value, str) else value
-    return made
+            clean[key] = value
+    return clean
 
 
-def _clean(value: Any) -> Any:
+def _readable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_clean(one) for one in value]
+        return [_readable(item) for item in value]
     if not isinstance(value, str):
         return value
     return _UNREADABLE.sub("", _BREAKS.sub("\n", _COLOURS.sub("", value)))
 
 
 @contextlib.contextmanager
-def _written(path: str) -> Iterator[None]:
+def _write_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "check the disk, and who owns the folder"
-        raise StoreError(f"cannot write {path}: {error.strerror}", remedy) from None
+        hint = "check the disk and the owner of the folder"
+        raise StoreError(f"cannot write {path}: {error.strerror}", hint) from None

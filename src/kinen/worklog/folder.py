@@ -1,4 +1,4 @@
-"""The folder `.memories/` of a space: checkpoints, and the plans they were made under."""
+"""The folder `.memories/` of a space: checkpoints and plans."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kinen.space import gitcommand
 from kinen.space.repository import git_above
 from kinen.space.route import head
 from kinen.text import iso, spelled
-from kinen.worklog import checkpoints as files
-from kinen.worklog.files import LARGEST, tidied
-from kinen.worklog.plans import Plans, slug_of
+from kinen.worklog import checkpoints
+from kinen.worklog.files import LARGEST, clean_fields
+from kinen.worklog.plans import Plans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,15 +25,13 @@ if TYPE_CHECKING:
     from kinen.model.journal import Plan
     from kinen.space.repository import Git
 
-__all__ = ["Memories", "git_state", "slug_of"]
-
 FOLDER = ".memories"
-MOST = 30
-"""Changed files that a checkpoint names."""
-PATIENCE = 2.0
-"""Seconds that git has to tell them."""
+MOST_FILES = 30
+"""Changed files that a checkpoint lists."""
+GIT_TIMEOUT = 2.0
+"""Seconds for all git commands of a checkpoint."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_SAID = (*files.TEXTS, *files.LISTS, "type", "confidence", "plan")
+_FIELDS = (*checkpoints.TEXTS, *checkpoints.LISTS, "type", "confidence", "plan")
 
 
 class Memories(Plans):
@@ -42,150 +40,157 @@ class Memories(Plans):
     def __init__(self, root: str, tree: str = "") -> None:
         super().__init__(root)
         self.tree = tree or root
-        """The working tree whose state is kept: of a linked one its own."""
-        self._known: dict[str, set[str]] = {}
+        """The working tree whose git state a checkpoint records: for a linked one, that one."""
+        self._ids: dict[str, set[str]] = {}
 
-    def save(self, text: str, *, now: float, **said: Any) -> tuple[Checkpoint, str]:
-        """Keep a checkpoint of the work as it stands; when this returns, it is on disk.
+    def save(self, text: str, *, now: float, **fields: Any) -> tuple[Checkpoint, str]:
+        """Write a checkpoint of the work as it stands; returns it with the path of its file.
 
-        Besides the text: tags type context decision alternatives impact evidence symbols next
-        confidence unknowns, and plan, which is the active one if not given.
+        Fields: tags type context decision alternatives impact evidence symbols next confidence
+        unknowns, and plan, by default the active one.
         """
-        self._writable()
-        given = tidied({**_checked(said), "text": text})
-        if not given["text"]:
-            raise QueryError("nothing to keep: the text is empty", "say what was done, and why")
-        if "plan" not in said:
+        self._files.check_writable()
+        clean = clean_fields({**_checked(fields), "text": text})
+        if not clean["text"]:
+            raise QueryError("the text is empty", "say what was done, and why")
+        if "plan" not in fields:
             plan = self.current()
-            given["plan"] = plan.id if plan else ""
-        git = dict(zip(("branch", "commit", "files"), git_state(self.tree), strict=True))
+            clean["plan"] = plan.id if plan else ""
+        branch, commit, files = git_state(self.tree)
         at = iso(now)
-        made = Checkpoint(
-            id=files.checkpoint_id(at, given["text"]),
+        checkpoint = Checkpoint(
+            id=checkpoints.checkpoint_id(at, clean["text"]),
             at=at,
-            summary=files.summary_of(given["text"]),
-            **given,
-            **tidied(git),
+            summary=checkpoints.summary_of(clean["text"]),
+            **clean,
+            **clean_fields({"branch": branch, "commit": commit, "files": files}),
         )
         n = 0
         while True:
-            kept = made._replace(
-                id=f"{made.id}_{n}" if n else made.id, path=f"{FOLDER}/{files.file_name(made, n)}"
+            saved = checkpoint._replace(
+                id=f"{checkpoint.id}_{n}" if n else checkpoint.id,
+                path=f"{FOLDER}/{checkpoints.file_name(checkpoint, n)}",
             )
-            if self._create(kept.path, _readable(kept)):
-                return kept, kept.path
+            if self._files.create(saved.path, _format(saved)):
+                return saved, saved.path
             n += 1
 
     def add(self, checkpoint: Checkpoint) -> str | None:
-        """Write one of elsewhere as it is, its secrets masked; None if its id is there already."""
-        self._writable()
+        """Write an imported checkpoint with secrets masked; None if its id is there already."""
+        self._files.check_writable()
         fields = checkpoint._asdict()
-        id_, at, _ = fields.pop("id"), files.moment(fields.pop("at")), fields.pop("path")
+        id_ = fields.pop("id")
+        at = checkpoints.moment(fields.pop("at"))
+        fields.pop("path")
         if not at:
-            raise QueryError(f"no such time: {checkpoint.at!r}", "give ISO 8601 in UTC")
-        made = Checkpoint(id_, at, **tidied(fields))
-        known = self._known.setdefault(at[:10], set())
-        if not known:
-            known.update(one.id for one in self._day(at[:10]))
+            raise QueryError(f"invalid time {checkpoint.at!r}", "use ISO 8601 in UTC")
+        clean = Checkpoint(id_, at, **clean_fields(fields))
+        ids = self._ids.setdefault(at[:10], set())
+        if not ids:
+            ids.update(other.id for other in self._day(at[:10]))
         n = 0
-        while id_ not in known:
-            path = f"{FOLDER}/{files.file_name(made, n)}"
-            if self._create(path, _readable(made)):
-                known.add(id_)
+        while id_ not in ids:
+            path = f"{FOLDER}/{checkpoints.file_name(clean, n)}"
+            if self._files.create(path, _format(clean)):
+                ids.add(id_)
                 return path
             with contextlib.suppress(OSError, Unreadable):
-                known.add(self._checkpoint(path).id)
+                ids.add(self._checkpoint(path).id)
             n += 1
         return None
 
     def checkpoints(self, since: str = "", until: str = "") -> Iterator[Checkpoint]:
         """The checkpoints of a time, newest first; a bare date means all of that day in UTC."""
-        self.warnings = []
-        days = filter(_DATE.fullmatch, self._folders(FOLDER))
+        self._files.warnings = []
+        days = filter(_DATE.fullmatch, self._files.folders(FOLDER))
         for day in sorted(days, reverse=True):
             if day >= since[:10] and (not until or day <= until[:10]):
-                for one in self._day(day):
-                    if one.at >= since and (not until or one.at[: len(until)] <= until):
-                        yield one
+                for checkpoint in self._day(day):
+                    at = checkpoint.at
+                    if at >= since and (not until or at[: len(until)] <= until):
+                        yield checkpoint
 
     def _day(self, day: str) -> list[Checkpoint]:
-        """The checkpoints of one folder, newest first."""
-        found = []
-        for path in self._names(f"{FOLDER}/{day}", (".md", ".json")):
-            with self._warned(path):
-                found.append(self._checkpoint(path))
-        return sorted(found, key=lambda one: (one.at, one.path), reverse=True)
+        """The checkpoints of a day's folder, newest first."""
+        saved = []
+        for path in self._files.names(f"{FOLDER}/{day}", (".md", ".json")):
+            with self._files.warn(path):
+                saved.append(self._checkpoint(path))
+        return sorted(saved, key=lambda checkpoint: (checkpoint.at, checkpoint.path), reverse=True)
 
     def _checkpoint(self, path: str) -> Checkpoint:
-        return files.read_checkpoint(self._bytes(path), path)._replace(path=spelled(path))
+        checkpoint = checkpoints.read_checkpoint(self._files.read(path), path)
+        return checkpoint._replace(path=spelled(path))
 
     def stale(self, plan: Plan, now: float) -> int:
-        """Days since a plan was touched: changed, or followed by a checkpoint of no other plan."""
+        """Days since a plan was updated or a checkpoint was saved for it, or for no plan."""
         from datetime import datetime
 
         latest = max(plan.updated, plan.created)
-        made = (one.at for one in self.checkpoints(latest) if one.plan in ("", plan.id))
-        latest = max(latest, next(made, ""))
+        saved = self.checkpoints(latest)
+        times = (checkpoint.at for checkpoint in saved if checkpoint.plan in ("", plan.id))
+        latest = max(latest, next(times, ""))
         if not latest:
             return 0
         return max(0, int(now - datetime.fromisoformat(latest).timestamp()) // 86_400)
 
 
-def _checked(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said of a checkpoint, in its types; raises QueryError where it cannot be."""
-    for key in sorted(said.keys() - set(_SAID)):
-        raise QueryError(f"a checkpoint has no {key!r}", "use " + ", ".join(_SAID))
-    made: dict[str, Any] = {key: str(value or "") for key, value in said.items()}
-    for key in files.LISTS:
-        made[key] = files.items(said.get(key), split=key in ("tags", "symbols"))
-    sure = str(made.get("confidence", "")).strip()
-    if sure not in ("", "1", "2", "3", "4", "5"):
-        raise QueryError(f"confidence {sure} is not from 1 to 5", "1 is a guess, 5 is certain")
-    made["confidence"] = int(sure or 0)
-    if made.get("type") and made["type"] not in files.TYPES:
-        raise QueryError(f"no type {made['type']!r}", "use one of " + ", ".join(files.TYPES))
-    return made
+def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a checkpoint in their types; raises QueryError for an invalid one."""
+    for key in sorted(fields.keys() - set(_FIELDS)):
+        raise QueryError(f"unknown checkpoint field {key!r}", "use " + ", ".join(_FIELDS))
+    checked: dict[str, Any] = {key: str(value or "") for key, value in fields.items()}
+    for key in checkpoints.LISTS:
+        checked[key] = checkpoints.items(fields.get(key), split=key in ("tags", "symbols"))
+    confidence = str(checked.get("confidence", "")).strip()
+    if confidence not in ("", "1", "2", "3", "4", "5"):
+        raise QueryError(f"invalid confidence {confidence}", "use 1 (a guess) to 5 (certain)")
+    checked["confidence"] = int(confidence or 0)
+    type_ = checked.get("type")
+    if type_ and type_ not in checkpoints.TYPES:
+        raise QueryError(f"unknown type {type_!r}", "use one of " + ", ".join(checkpoints.TYPES))
+    return checked
 
 
-def _readable(checkpoint: Checkpoint) -> str:
-    """The file of a checkpoint, if it can be read again."""
-    text = files.written(checkpoint)
+def _format(checkpoint: Checkpoint) -> str:
+    """The text of a checkpoint's file; raises QueryError if it could not be read back."""
+    text = checkpoints.format_checkpoint(checkpoint)
     try:
         data = text.encode()
         if len(data) > LARGEST:
             raise Unreadable("too large")
-        files.read_checkpoint(data, checkpoint.path)
+        checkpoints.read_checkpoint(data, checkpoint.path)
     except Unreadable as error:
-        remedy = "say it in fewer words, the long parts in the text"
-        raise QueryError(f"it cannot be kept: {error.message}", remedy) from None
+        hint = "shorten the fields; long parts belong into the text"
+        raise QueryError(f"cannot save the checkpoint: {error.message}", hint) from None
     return text
 
 
 def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
-    """The branch, the short commit, and what is changed or new below a folder, in its paths."""
+    """The branch, the short commit, and the changed and new files below a folder."""
     root = os.path.realpath(root)
     git = git_above(root)
     if git is None:
         return "", "", ()
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + GIT_TIMEOUT
     branch, commit = head(git.folder, git.common)
-    if not branch and not commit:  # refs that are kept in a table
-        branch = _answer(git, until, "symbolic-ref", "--quiet", "--short", "HEAD")
-    short = _answer(git, until, "rev-parse", "--short", "HEAD")
+    if not branch and not commit:  # refs in a reftable cannot be read as files
+        branch = _git_line(git, until, "symbolic-ref", "--quiet", "--short", "HEAD")
+    short = _git_line(git, until, "rev-parse", "--short", "HEAD")
     try:
         changed = changed_files(git, root, until)
     except GitError:
         changed = set()
-    names = (spelled(os.fsdecode(path)) for path in changed)
+    paths = (spelled(os.fsdecode(path)) for path in changed)
     ours = sorted(
-        (name for name in names if not name.startswith(f"{FOLDER}/")),
-        key=lambda name: name.encode("utf-16-be", "surrogatepass"),  # as JavaScript sorts
+        (path for path in paths if not path.startswith(f"{FOLDER}/")),
+        key=lambda path: path.encode("utf-16-be", "surrogatepass"),  # as JavaScript sorts
     )
-    return branch, short or commit[:7], tuple(ours[:MOST])
+    return branch, short or commit[:7], tuple(ours[:MOST_FILES])
 
 
-def _answer(git: Git, until: float, *words: str) -> str:
-    """The one line that git answers; empty if it fails or takes too long."""
+def _git_line(git: Git, until: float, *words: str) -> str:
+    """The line that a git command prints; empty if it fails or takes too long."""
     seconds = max(0.1, until - time.monotonic())
     try:
         result = gitcommand.run(git, *words, timeout=seconds)

@@ -1,4 +1,4 @@
-"""The plans and briefs of a space: files of `.memories/`, of which one is marked as the active."""
+"""The plans and briefs of a space: files of `.memories/`, one of them marked as the active plan."""
 
 from __future__ import annotations
 
@@ -13,74 +13,92 @@ from kinen.model.journal import Plan
 from kinen.storage import inside
 from kinen.text import digest, iso
 from kinen.text import now as clock
-from kinen.worklog import checkpoints as files
-from kinen.worklog.files import Folder, tidied
+from kinen.worklog.checkpoints import STATUSES, format_plan, items, read_plan
+from kinen.worklog.files import Folder, clean_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PLANS, BRIEFS = ".memories/plans", ".memories/briefs"
+PLANS = ".memories/plans"
+BRIEFS = ".memories/briefs"
 MARKS = {PLANS: ".memories/.active-plan", BRIEFS: ".memories/.active-brief"}
-"""Each folder of plans with the file that names the active one."""
+"""Each folder of plans with the file that names the active plan."""
 LONGEST = 50
-"""Characters of an id that is made of a title."""
-_NAME = re.compile(r"\w[^/\\:*?\"<>|\x00-\x1f\ud800-\udfff]{0,199}")
+"""Characters of an id that is made from a title."""
+_ID = re.compile(r"\w[^/\\:*?\"<>|\x00-\x1f\ud800-\udfff]{0,199}")
 
 
-class Plans(Folder):
-    """What is being worked towards."""
+class Plans:
+    """Reads and writes the plans of a space."""
+
+    def __init__(self, root: str) -> None:
+        self._files = Folder(root)
+
+    @property
+    def root(self) -> str:
+        return self._files.root
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the last listing could not read: `path: reason`."""
+        return self._files.warnings
 
     def plans(self) -> list[Plan]:
-        """Plans and briefs, the latest changed first."""
-        self.warnings = []
-        active, found = self.current(), []
-        for path in (one for folder in MARKS for one in self._names(folder, (".md",))):
-            with self._warned(path):
-                plan = self._plan(path)
-                found.append(active if active and active.path == path else plan)
-        return sorted(found, key=lambda one: (one.updated, one.path), reverse=True)
+        """Plans and briefs, the last updated first."""
+        self._files.warnings = []
+        active = self.current()
+        plans = []
+        for path in self._paths():
+            with self._files.warn(path):
+                plan = self._read(path)
+                plans.append(active if active and active.path == path else plan)
+        return sorted(plans, key=lambda plan: (plan.updated, plan.path), reverse=True)
+
+    def _paths(self) -> list[str]:
+        return [path for folder in MARKS for path in self._files.names(folder, (".md",))]
 
     def plan(self, id: str) -> Plan:  # noqa: A002
-        """The plan or brief of that id."""
-        path = self._found(id)
+        """The plan or brief of an id; raises NotFound."""
+        path = self._path(id)
         if not path:
-            plan = next((one for one in self.plans() if one.id == id), None)
+            plan = next((plan for plan in self.plans() if plan.id == id), None)
             if plan is None:
                 raise NotFound(f"no plan {id!r}", "list the plans to see their ids")
             return plan
         try:
-            plan, active = self._plan(path), self.current()
+            plan = self._read(path)
         except Unreadable as error:
-            raise Unreadable(f"{path}: {error.message}", "mend the file") from None
+            raise Unreadable(f"{path}: {error.message}", "fix the file") from None
         except OSError as error:
             raise Unreadable(f"{path}: {error.strerror}", "check who owns it") from None
+        active = self.current()
         return plan._replace(current=active is not None and active.path == path)
 
     def current(self) -> Plan | None:
-        """The plan that is being worked on: one that is marked so, and still active."""
+        """The active plan: the one that a mark names, unless it is completed or archived."""
         for folder, mark in MARKS.items():
             with contextlib.suppress(OSError, Unreadable, QueryError):
-                path = self._found(self._marked(mark), first=folder)
-                if path and (plan := self._plan(path)).status == "active":
+                path = self._path(self._marked_id(mark), first=folder)
+                if path and (plan := self._read(path)).status == "active":
                     return plan._replace(current=True)
         return None
 
-    def _plan(self, path: str) -> Plan:
-        return files.read_plan(self._bytes(path), path)
+    def _read(self, path: str) -> Plan:
+        return read_plan(self._files.read(path), path)
 
-    def _marked(self, mark: str) -> str:
+    def _marked_id(self, mark: str) -> str:
         with contextlib.suppress(OSError, Unreadable):
-            return self._bytes(mark).decode("utf-8-sig", "replace").strip()
+            return self._files.read(mark).decode("utf-8-sig", "replace").strip()
         return ""
 
-    def _found(self, id_: str, first: str = PLANS) -> str:
-        """The file of that name, or nothing; an id that leads elsewhere is refused."""
-        if not _NAME.fullmatch(id_):
-            raise QueryError(f"no id of a plan: {id_!r}", "list the plans to see their ids")
+    def _path(self, id_: str, first: str = PLANS) -> str:
+        """The file of a plan, or an empty string; refuses ids that would leave the folder."""
+        if not _ID.fullmatch(id_):
+            raise QueryError(f"invalid plan id {id_!r}", "list the plans to see their ids")
         for folder in (first, *MARKS):
             path = f"{folder}/{id_}.md"
-            linked = os.path.islink(os.path.join(self.root, path))
-            if not linked and inside.is_file(self.root, path):
+            is_link = os.path.islink(os.path.join(self.root, path))
+            if not is_link and inside.is_file(self.root, path):
                 return path
         return ""
 
@@ -94,18 +112,19 @@ class Plans(Folder):
         tags: Sequence[str] = (),
         activate: bool = False,
     ) -> Plan:
-        """A new plan; its id is made of the title if not given."""
-        self._writable()
-        said = _titled({"title": title, "text": text, "tags": files.items(tags, split=True)})
-        slug, n = id or slug_of(said["title"]), 1
+        """Create a plan; without an id, one is made from the title."""
+        self._files.check_writable()
+        fields = _checked({"title": title, "text": text, "tags": items(tags, split=True)})
+        slug = id or slug_of(fields["title"])
+        n = 1
         while True:
-            made = slug if n == 1 else f"{slug[: LONGEST - 1 - len(str(n))].rstrip('-')}-{n}"
-            path = f"{PLANS}/{made}.md"
-            plan = Plan(made, created=iso(now), updated=iso(now), path=path, **said)
-            if not self._found(made) and self._create(path, files.written_plan(plan)):
-                return self.activate(made) if activate else plan
+            name = slug if n == 1 else f"{slug[: LONGEST - 1 - len(str(n))].rstrip('-')}-{n}"
+            path = f"{PLANS}/{name}.md"
+            plan = Plan(name, created=iso(now), updated=iso(now), path=path, **fields)
+            if not self._path(name) and self._files.create(path, format_plan(plan)):
+                return self.activate(name) if activate else plan
             if id:
-                raise QueryError(f"there is a plan {id!r} already", "update it, or choose a new id")
+                raise QueryError(f"plan {id!r} already exists", "update it or choose another id")
             n += 1
 
     def update_plan(
@@ -118,30 +137,36 @@ class Plans(Folder):
         status: str | None = None,
         now: float = 0,
     ) -> Plan:
-        """Change what is given of a plan, in the file that it has; all else stays as it is."""
-        self._writable()
-        if status is not None and status not in files.STATUSES:
-            raise QueryError(f"no status {status!r}", "use one of " + ", ".join(files.STATUSES))
-        tags = None if tags is None else files.items(tags, split=True)
-        given = {"title": title, "text": text, "tags": tags, "status": status}
-        said = _titled({key: value for key, value in given.items() if value is not None})
+        """Change some fields of a plan; the rest of its file stays as it is."""
+        self._files.check_writable()
+        if status is not None and status not in STATUSES:
+            raise QueryError(f"unknown status {status!r}", "use one of " + ", ".join(STATUSES))
+        tags = None if tags is None else items(tags, split=True)
+        values = {"title": title, "text": text, "tags": tags, "status": status}
+        fields = _checked({key: value for key, value in values.items() if value is not None})
         plan = self.plan(id)
-        made = plan._replace(updated=iso(now or clock()), **said)
-        self._replace(plan.path, files.written_plan(made, decode(self._bytes(plan.path))))
-        if made.status == "active":
-            return made
-        self._unmark(os.path.basename(plan.path)[:-3])
-        return made._replace(current=False)
+        updated = plan._replace(updated=iso(now or clock()), **fields)
+        before = decode(self._files.read(plan.path))
+        self._files.replace(plan.path, format_plan(updated, before))
+        if updated.status == "active":
+            return updated
+        name = os.path.basename(plan.path)[:-3]
+        for mark in MARKS.values():
+            if self._marked_id(mark) == name:
+                self._files.remove(mark)
+        return updated._replace(current=False)
 
     def activate(self, id: str) -> Plan:  # noqa: A002
-        """Make a plan the one that is being worked on."""
-        self._writable()
+        """Make a plan the active one."""
+        self._files.check_writable()
         plan = self.plan(id)
         if plan.status != "active":
             raise QueryError(f"{id} is {plan.status}", "set its status to active first")
         folder, name = os.path.split(plan.path)
-        self._replace(MARKS[folder], name[:-3])
-        self._unmark("", but=MARKS[folder])
+        self._files.replace(MARKS[folder], name[:-3])
+        for mark in MARKS.values():
+            if mark != MARKS[folder]:
+                self._files.remove(mark)
         return plan._replace(current=True)
 
     def complete(self, id: str, now: float = 0) -> Plan:  # noqa: A002
@@ -150,25 +175,19 @@ class Plans(Folder):
     def archive(self, id: str, now: float = 0) -> Plan:  # noqa: A002
         return self.update_plan(id, status="archived", now=now)
 
-    def _unmark(self, name: str, but: str = "") -> None:
-        """Take away the marks of a plan, or all but one."""
-        for mark in MARKS.values():
-            if mark != but and name in ("", self._marked(mark)):
-                self._remove(mark)
 
-
-def _titled(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a plan, its title on one line."""
-    made = tidied(fields)
-    if "title" in made:
-        made["title"] = " ".join(made["title"].split())
-        if not made["title"]:
-            raise QueryError("a plan needs a title", "say in a few words what it is about")
-    return made
+def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a plan without secrets, the title on one line; raises if that is empty."""
+    clean = clean_fields(fields)
+    if "title" in clean:
+        clean["title"] = " ".join(clean["title"].split())
+        if not clean["title"]:
+            raise QueryError("a plan needs a title", "describe it in a few words")
+    return clean
 
 
 def slug_of(title: str) -> str:
-    """A title as an id."""
+    """A title as an id: ASCII letters, digits and hyphens."""
     from unicodedata import normalize
 
     plain = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()

@@ -207,12 +207,12 @@ class Files:
 
     def _checkpoint(self, ref: str, path: str, data: bytes) -> Document:
         """A checkpoint; what its frontmatter says in words is searched too."""
-        from kinen.worklog.checkpoints import LISTS, TEXTS, read_checkpoint, written
+        from kinen.worklog.checkpoints import LISTS, TEXTS, format_checkpoint, read_checkpoint
 
         if self._masked:
             data = self._text(data).encode()
         one = read_checkpoint(data, path)
-        text = decode(data) if is_markdown(path) else written(one)
+        text = decode(data) if is_markdown(path) else format_checkpoint(one)
         made = self._markdown(ref, "checkpoint", path, text, one.at)
         first = next((line.strip("#* ") for line in one.text.splitlines() if line.strip()), "")
         title = made.record.title
