@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinen import Memory, Query
+from kinen import Memory, Query, ids
 from kinen.index.schema import TOKENIZE
 from kinen.journal import write
 from record import save
@@ -311,7 +311,7 @@ def observe_rows(bench: Bench) -> list[Row]:
             kind, content, _ = next(bare)
             now = time.time_ns() // 1_000_000
             db.execute("BEGIN IMMEDIATE")
-            db.execute(insert, (write.ulid(), kind, content, now, "s1"))
+            db.execute(insert, (ids.ulid(), kind, content, now, "s1"))
             db.execute("COMMIT")
 
         taken = alternated({"ours": observe, "bare": raw}, len(texts))

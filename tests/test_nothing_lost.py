@@ -347,7 +347,7 @@ def test_a_spooled_row_is_what_the_table_takes(space: Path, tmp_path: Path) -> N
     row = write.row("half \ud83d \0", "message", session="a\ud83d", files=["\ud83d"])
     folder = str(tmp_path / "spool")
     spool.put(folder, row)
-    assert spool._read(write.waiting([folder])[0]) == row
+    assert spool._read(spool.waiting([folder])[0]) == row
 
 
 # The write-ahead log

@@ -21,7 +21,7 @@ import pytest
 import kinen as package
 from kinen.daemon import control, diary
 from kinen.index.schema import SCHEMA as INDEX_SCHEMA
-from kinen.journal.write import SCHEMA
+from kinen.journal.schema import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

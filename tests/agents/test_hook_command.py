@@ -456,9 +456,9 @@ def test_the_log_of_the_journal_does_not_grow_with_every_hook(space: Path, hook:
     with Memory.open(space) as memory:
         path = memory._journal.path
     fill = (
-        "import os, sys\nfrom kinen.journal import append\n"
-        "db = append.connect(sys.argv[1], 1000)\n"
-        "append.insert(db, [append.row('x ' * 1_000_000, 'message')])\nos._exit(0)"
+        "import os, sys\nfrom kinen.journal import write\nfrom kinen.journal.schema import insert\n"
+        "db = write.connect(sys.argv[1], 1000)\n"
+        "insert(db, [write.row('x ' * 1_000_000, 'message')])\nos._exit(0)"
     )
     subprocess.run([sys.executable, "-c", fill, path], check=True)
     log = Path(f"{path}-wal")

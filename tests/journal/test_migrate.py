@@ -15,6 +15,7 @@ import pytest
 from kinen import Memory, Query
 from kinen.errors import StoreError
 from kinen.journal import migrate, write
+from kinen.journal.schema import SCHEMA
 from kinen.journal.store import Journal
 from kinen.model.journal import Scope
 from kinen.storage.database import statements
@@ -62,7 +63,7 @@ def first(data: Path) -> Path:
 def test_migrations_are_numbered_without_gaps_and_the_last_is_the_schema() -> None:
     numbers = [re.match(r"(\d{3})_[a-z_]+\.sql$", name) for name in migrate.scripts()]
     assert all(numbers)
-    assert [int(found[1]) for found in numbers if found] == [*range(1, write.SCHEMA + 1)]
+    assert [int(found[1]) for found in numbers if found] == [*range(1, SCHEMA + 1)]
 
 
 @pytest.mark.parametrize("name", migrate.scripts())
@@ -79,10 +80,10 @@ def test_a_fresh_journal_knows_its_version_and_how_it_came_to_it(data: Path) -> 
     with closing(at(data)) as journal:
         found = journal.db.execute("SELECT version, name, applied_at FROM schema_migrations")
         applied = found.fetchall()
-        assert journal.db.execute("PRAGMA user_version").fetchone() == (write.SCHEMA,)
+        assert journal.db.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
         assert journal.db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert [row[1] for row in applied] == migrate.scripts()
-    assert [row[0] for row in applied] == [*range(1, write.SCHEMA + 1)]
+    assert [row[0] for row in applied] == [*range(1, SCHEMA + 1)]
     assert all(row[2] > 1_700_000_000_000 for row in applied)
 
 
@@ -96,7 +97,7 @@ def test_a_journal_of_the_first_version_keeps_every_row(first: Path, data: Path)
             found = rows(journal.db, table, columns)
             assert found[: len(kept)] == kept
             assert len(found) == len(kept) or table == "schema_migrations"
-        assert journal.db.execute("PRAGMA user_version").fetchone() == (write.SCHEMA,)
+        assert journal.db.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
 
 
 def test_an_upgrade_announces_what_an_index_cannot_see_by_number(first: Path, data: Path) -> None:
@@ -186,7 +187,7 @@ def test_a_journal_of_a_newer_kinen_is_refused_and_not_touched(
     assert {path.name for path in data.iterdir()} == {"journal.db"}
 
 
-@pytest.mark.parametrize("version", [0, 1, write.SCHEMA])
+@pytest.mark.parametrize("version", [0, 1, SCHEMA])
 def test_a_database_of_somebody_else_is_refused_and_not_touched(
     data: Path, tmp_path: Path, version: int
 ) -> None:
@@ -213,14 +214,15 @@ def test_a_file_that_is_no_database_is_refused_and_not_touched(data: Path, tmp_p
 
 INSERT = """
 import os, sys, time
-from kinen.journal import append
+from kinen.journal import write
+from kinen.journal.schema import insert
 path, go = sys.argv[1:]
-row = append.row("one of ten", "message")
+row = write.row("one of ten", "message")
 print("ready", flush=True)
 while not os.path.exists(go):
     time.sleep(0.001)
-db = append.connect(path, 20_000)
-append.insert(db, [row])
+db = write.connect(path, 20_000)
+insert(db, [row])
 db.close()
 """
 
@@ -245,6 +247,6 @@ def test_ten_processes_may_open_the_same_journal_at_once(
         count = "SELECT COUNT(DISTINCT id) FROM observations"
         assert journal.db.execute(count).fetchone() == (there + 10,)
         versions = journal.db.execute("SELECT version FROM schema_migrations").fetchall()
-        assert [row[0] for row in versions] == [*range(1, write.SCHEMA + 1)]
+        assert [row[0] for row in versions] == [*range(1, SCHEMA + 1)]
         assert journal.check() == ""
     assert sorted(os.listdir(data)) == ["journal.db", "journal.seen"]

@@ -19,11 +19,14 @@ import pytest
 from kinen import Memory, Query
 from kinen.errors import StoreError
 from kinen.journal import spool, write
+from kinen.journal.schema import COLUMNS
 from kinen.journal.store import BRIEFLY_MS, Journal
 from kinen.model.journal import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from kinen.journal.schema import Row
 
 posix = pytest.mark.skipif(os.name == "nt", reason="no modes on Windows")
 LOCK = """
@@ -75,7 +78,7 @@ def journal(data: Path, spools: list[str]) -> Iterator[Journal]:
         yield opened
 
 
-def row(text: str, **more: str) -> write.Row:
+def row(text: str, **more: str) -> Row:
     return write.row(text, "message", **more)
 
 
@@ -103,7 +106,7 @@ def test_a_locked_journal_is_written_by_the_next_who_can(
         assert keep(data, spools, "one") is False
         assert keep(data, spools, "two") is False
         assert len(files(spools[0])) == 2
-        assert len(write.waiting(spools)) == 2
+        assert len(spool.waiting(spools)) == 2
     assert keep(data, spools, "three") is True
     assert files(spools[0]) == []
     assert kept(journal) == ["one", "two", "three"]
@@ -182,11 +185,11 @@ def test_hooks_that_all_begin_a_journal_at_once_lose_nothing(
     data: Path, spools: list[str], tmp_path: Path
 ) -> None:
     code = (
-        "import os, sys, time; from kinen.journal import append\n"
+        "import os, sys, time; from kinen.journal import write\n"
         "data, spool, go = sys.argv[1:]\n"
-        "row = append.row('one of ten', 'message'); print(row[0], flush=True)\n"
+        "row = write.row('one of ten', 'message'); print(row[0], flush=True)\n"
         "while not os.path.exists(go): time.sleep(0.001)\n"
-        "append.keep(data, [spool], row)\n"
+        "write.keep(data, [spool], row)\n"
     )
     go = tmp_path / "go"
     command = [sys.executable, "-c", code, str(data), spools[0], str(go)]
@@ -211,7 +214,7 @@ def test_a_memory_with_a_locked_journal_answers_and_finds_it_later(space: Path) 
         with locked(Path(memory.space.data)):
             one = memory.observe("The kettle whistles.", files=["stove.md"])
             assert one.ref.startswith("observation:")
-            assert [os.path.basename(path) for path in write.waiting(journal.spools)] == [one.id]
+            assert [os.path.basename(path) for path in spool.waiting(journal.spools)] == [one.id]
         hits = memory.search(Query("whistles", mode="fulltext"))
         assert [hit.record.ref for hit in hits] == [one.ref]
         assert memory.entries("observations")[0][0] == one
@@ -226,9 +229,9 @@ def test_a_crash_after_the_commit_and_before_the_file_is_gone_doubles_nothing(
     for text in ("one", "two"):
         spool.put(spools[0], row(text))
     die = (
-        "import os, sys; from kinen.journal import append\n"
+        "import os, sys; from kinen.journal import write\n"
         "os.unlink = lambda *_: os._exit(9)\n"
-        "append.keep(sys.argv[1], [sys.argv[2]], append.row('never', 'message'))\n"
+        "write.keep(sys.argv[1], [sys.argv[2]], write.row('never', 'message'))\n"
     )
     command = [sys.executable, "-c", die, str(data), spools[0]]
     assert subprocess.run(command, check=False).returncode == 9
@@ -242,13 +245,13 @@ def test_a_crash_after_the_commit_and_before_the_file_is_gone_doubles_nothing(
 
 
 def test_what_is_in_the_spool_twice_is_written_once(journal: Journal, spools: list[str]) -> None:
-    one, away = row("the same"), Path(write.elsewhere(spools[0]))
+    one, away = row("the same"), Path(spool.elsewhere(spools[0]))
     away.parents[1].mkdir(mode=0o700)
     for folder in (*spools, str(away)):
         spool.put(folder, one)
-    assert len(write.waiting(spools)) == 3
+    assert len(spool.waiting(spools)) == 3
     assert kept(journal) == ["the same"]
-    assert write.waiting(spools) == []
+    assert spool.waiting(spools) == []
 
 
 def test_a_draft_that_a_crash_left_is_not_taken_for_an_observation(
@@ -262,7 +265,7 @@ def test_a_draft_that_a_crash_left_is_not_taken_for_an_observation(
 
 def changed(**cells: Any) -> bytes:
     """A spooled row with some cells as they cannot be; it goes to a file that its id names."""
-    told = dict(zip(write.COLUMNS, row("bad", id=ID), strict=True)) | cells
+    told = dict(zip(COLUMNS, row("bad", id=ID), strict=True)) | cells
     return json.dumps(list(told.values())).encode()
 
 
@@ -355,11 +358,11 @@ def test_a_home_that_cannot_be_written_falls_back_to_the_temporary_folder(
     there = [str(blocked / "spool" / "a")]
     path = spool.put(there[0], row("elsewhere"))
     assert path.startswith(str(temporary))
-    assert write.waiting(there) == [path]
-    assert write.waiting(spools) == []
+    assert spool.waiting(there) == [path]
+    assert spool.waiting(spools) == []
     journal.spools = there
     assert kept(journal) == ["elsewhere"]
-    assert write.waiting(there) == []
+    assert spool.waiting(there) == []
 
 
 def test_what_stands_in_the_way_as_a_reserve_is_given_up(tmp_path: Path) -> None:
@@ -405,11 +408,11 @@ def test_a_temporary_folder_that_is_not_ours_alone_is_refused(
         spool.put(there, row("private"))
     assert [path for path in top.rglob("*") if path.is_file()] == []
     # Nor is anything believed that somebody put there.
-    os.makedirs(write.elsewhere(there), exist_ok=True)
+    os.makedirs(spool.elsewhere(there), exist_ok=True)
     foreign = row("put there by another")
-    Path(write.elsewhere(there), str(foreign[0])).write_text(json.dumps(foreign))
+    Path(spool.elsewhere(there), str(foreign[0])).write_text(json.dumps(foreign))
     journal.spools = [there]
-    assert write.waiting([there]) == []
+    assert spool.waiting([there]) == []
     assert kept(journal) == []
 
 
@@ -429,7 +432,7 @@ def test_where_nothing_can_be_written_the_error_says_so(
 FULL = """
 import json, os, subprocess, sys
 from contextlib import closing
-from kinen.journal import append, spool
+from kinen.journal import spool, write
 from kinen.journal.store import BRIEFLY_MS, Journal
 disk = sys.argv[1]
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk], check=True)
@@ -445,17 +448,17 @@ def fill():
 
 def spooled():
     here = os.listdir(spools[0]) if os.path.isdir(spools[0]) else []
-    away = append.elsewhere(spools[0])
+    away = spool.elsewhere(spools[0])
     return len(here), len(os.listdir(away)) if os.path.isdir(away) else 0
 
 told = []
 with closing(Journal(data, spools)) as journal:
-    journal.observe(append.row("before", "message"))
+    journal.observe(write.row("before", "message"))
 for text in ("first", "second"):
     fill()
     # Several pages: what is left of the page that the reserve gives back must not do.
-    big = append.row(text + "." * 300_000, "message")
-    told.append((append.keep(data, spools, big), *spooled()))
+    big = write.row(text + "." * 300_000, "message")
+    told.append((write.keep(data, spools, big), *spooled()))
     told.append(os.path.exists(f"{disk}/spool/.reserve"))
 os.unlink(ballast)
 with closing(Journal(data, spools)) as journal:
@@ -503,11 +506,11 @@ def test_a_journal_that_cannot_grow_spools(journal: Journal, data: Path, spools:
         journal.observe(row(str(n) * 4000))
     assert Path(journal.path + "-wal").stat().st_size > 100_000
     limited = (
-        "import resource, signal, sys; from kinen.journal import append\n"
+        "import resource, signal, sys; from kinen.journal import write\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
-        "one = append.row('small', 'message')\n"
-        "print(append.keep(sys.argv[1], sys.argv[2:], one), one[0])\n"
+        "one = write.row('small', 'message')\n"
+        "print(write.keep(sys.argv[1], sys.argv[2:], one), one[0])\n"
     )
     command = [sys.executable, "-c", limited, str(data), *spools]
     run = subprocess.run(command, capture_output=True, text=True, check=True)

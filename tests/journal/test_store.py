@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinen import Memory
+from kinen import Memory, ids
 from kinen.errors import NotFound, QueryError
 from kinen.journal import queries, write
 from kinen.journal.queries import Wanted
@@ -586,7 +586,7 @@ moments = st.integers(1, 253_402_300_799_999)
 
 @given(moments)
 def test_an_id_has_26_characters_and_tells_its_time(ms: int) -> None:
-    made = write.ulid(ms)
+    made = ids.ulid(ms)
     assert len(made) == 26
     assert set(made) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
     number = 0
@@ -597,16 +597,16 @@ def test_an_id_has_26_characters_and_tells_its_time(ms: int) -> None:
 
 @given(st.lists(moments, min_size=2, max_size=50))
 def test_ids_sort_by_time(times: list[int]) -> None:
-    made = [(write.ulid(ms), ms) for ms in times]
+    made = [(ids.ulid(ms), ms) for ms in times]
     assert [ms for _, ms in sorted(made)] == sorted(times)
 
 
 @given(st.lists(st.integers(0, 2), max_size=200), moments)
 def test_ids_sort_by_the_order_of_making(gaps: list[int], start: int) -> None:
-    made = [write.ulid(ms) for ms in itertools.accumulate(gaps, initial=start)]
+    made = [ids.ulid(ms) for ms in itertools.accumulate(gaps, initial=start)]
     assert made == sorted(set(made))
 
 
 def test_ids_made_now_sort_by_the_order_of_making() -> None:
-    made = [write.ulid() for _ in range(5000)]
+    made = [ids.ulid() for _ in range(5000)]
     assert made == sorted(set(made))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.agents.find import Tally, sessions_in
-from kinen.agents.session import milliseconds, stable_id
+from kinen.agents.session import milliseconds
+from kinen.ids import timed_id
 from kinen.memory.transfer import Importing
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ def test_things_of_one_millisecond_keep_their_order(memory, tmp_path) -> None:
     blocks = [{"type": "text", "text": f"thought {n}"} for n in range(30)]
     memory.import_transcripts(session.line("assistant", blocks).write(tmp_path))
     assert [one.content for one in told(memory)] == [f"thought {n}" for n in range(30)]
-    ids = [stable_id(5, n, "key") for n in range(9)]
+    ids = [timed_id(5, n, "key") for n in range(9)]
     assert ids == sorted(ids)
     assert {len(one) for one in ids} == {26}
 

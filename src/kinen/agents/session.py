@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.journal.write import LATEST
+from kinen.ids import timed_id
+from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import name, plain
 from kinen.privacy.masking import mask
 from kinen.text import excerpt
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 INTENT = 120
 """Characters of what a session was for."""
-_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _TIME = 10
 """Characters of an id that tell its time."""
 
@@ -60,7 +59,7 @@ class Past:
     ) -> None:
         self.agent, self.path, self.cwd = agent, path, cwd
         fits = 0 < len(id_) <= 200 and id_.isprintable()
-        self.id = name(id_) if fits else stable_id(0, 0, id_)
+        self.id = name(id_) if fits else timed_id(0, 0, id_)
         self.project = project
         """The digest of its folder, where the client tells no more."""
         self.origin = origin
@@ -89,26 +88,16 @@ class Past:
         if ms != self._moment:
             self._moment, self._keys = ms, {}
         order = self._keys.setdefault(key, len(self._keys))
-        return stable_id(ms, order, self.agent, key)
+        return timed_id(ms, order, self.agent, key)
 
     @property
     def capsule(self) -> str:
         """The id of its capsule, once the first event is known."""
-        return stable_id(self.first, 0, self.agent, "capsule", self.id)
+        return timed_id(self.first, 0, self.agent, "capsule", self.id)
 
     def made(self, capsule: str) -> bool:
         """Whether a capsule was made of this session by an import."""
         return capsule[_TIME:] == self.capsule[_TIME:]
-
-
-def stable_id(ms: int, order: int, *key: str) -> str:
-    """An id that sorts by time and order, and depends on nothing else but its key."""
-    digest = sha256("\0".join(key).encode("utf-8", "surrogatepass")).digest()
-    number, digits = ms << 80 | (order & 0xFFFF) << 64 | int.from_bytes(digest[:8], "big"), ""
-    for _ in range(26):
-        digits = _DIGITS[number & 31] + digits
-        number >>= 5
-    return digits
 
 
 def milliseconds(at: object) -> int:

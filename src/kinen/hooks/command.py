@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from kinen import ids
 from kinen.agents import claude_code
 from kinen.agents.claude_code import text_of
 from kinen.hooks import payload
@@ -198,7 +199,7 @@ def _compacted(session: Session) -> str:
     if not text or not session.id:
         return ""
     text += session.remark
-    id_ = capsules.named(session.agent, session.id, text_of(session.said, "prompt_id"), text)
+    id_ = ids.key_id(session.agent, session.id, text_of(session.said, "prompt_id"), text)
     db = session.journal()
 
     def write() -> bool:

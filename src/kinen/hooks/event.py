@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from kinen import ids
 from kinen.agents import claude_code
 from kinen.agents.claude_code import Sieve, text_of
 from kinen.hooks.payload import CUT
@@ -29,8 +30,6 @@ class Session:
     """One event with the space that it happened in, and the capsule it belongs to."""
 
     def __init__(self, said: Said, agent: str) -> None:
-        from kinen.journal import capsules
-
         self.said, self.agent = said, agent
         self.here = _here(said)
         self.id = name(text_of(said, "session_id"))
@@ -38,7 +37,7 @@ class Session:
         """Whether what happened is on disk, or is not to be kept."""
         size = said.get(CUT)
         self.remark = f"\n[cut: {size / 1e6:.0f} MB]" if isinstance(size, int) else ""
-        self.capsule = capsules.named(agent, self.id) if self.id else ""
+        self.capsule = ids.key_id(agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, agent)
         self.now = time.time_ns() // 1_000_000
         budget, prompted, before_tools = self.here.hooks.split(" ")
@@ -66,7 +65,7 @@ class Session:
 
     def keep(self, found: Event, sieve: Sieve, then: Work | None = None) -> None:
         """Write an observation, or spool it; `then` is done with the journal before that."""
-        from kinen.journal import capsules, write
+        from kinen.journal import write
 
         if self._private(found):
             self.kept = True
@@ -83,7 +82,7 @@ class Session:
             found.kind,
             self.now,
             found=sieve.found,
-            id=capsules.named(self.agent, *found.key) if found.key else "",
+            id=ids.key_id(self.agent, *found.key) if found.key else "",
             provenance=found.about,
             session=self.id,
             repo=self.here.repo,
@@ -112,15 +111,15 @@ class Session:
             self._spool_remark()
 
     def _spool_remark(self) -> None:
-        from kinen.journal import write
+        from kinen.journal.schema import COLUMNS
         from kinen.journal.spool import put
 
         event = text_of(self.said, "hook_event_name")
         text = f"[{event}: its text could not be masked and is not kept]"
         values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
-        values.update(id=write.ulid(), kind="message", content=text, ts=self.now)
+        values.update(id=ids.ulid(), kind="message", content=text, ts=self.now)
         values.update(capsule=self.capsule, agent=self.agent)
-        put(self.here.spool_folders[0], tuple(values.get(one, "") for one in write.COLUMNS))
+        put(self.here.spool_folders[0], tuple(values.get(one, "") for one in COLUMNS))
 
     def journal(self, timeout_ms: int = 0) -> sqlite3.Connection | None:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""

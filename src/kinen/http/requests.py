@@ -13,12 +13,11 @@ from pydantic import (
     model_validator,
 )
 
+from kinen.journal.schema import LATEST
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS
 from kinen.model.records import MODES
 from kinen.privacy.entrance import plain_values
 
-LATEST = 253_402_300_800_000
-"""The year 10000 in epoch milliseconds."""
 DEEP = 32
 """Levels of provenance."""
 SCOPE = ("session", "repo", "agent", "user", "task")
@@ -28,7 +27,6 @@ _ALSO = """scope_ids scope, ts at, reason note, summary_content summary, type ki
 ALSO = {word: fields for word, *fields in (one.split() for one in _ALSO.split(","))}
 ALSO.update({f"{name}_id": [name] for name in (*SCOPE, "capsule")})
 """Other words for a field: the first of those named that there is."""
-
 
 Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=20_000)]

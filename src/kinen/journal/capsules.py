@@ -7,19 +7,7 @@ from __future__ import annotations
 import os
 
 from kinen.model.kinds import REDACTED
-from kinen.privacy.entrance import name, named
-
-__all__ = [
-    "begin",
-    "call",
-    "known",
-    "left_open",
-    "memories",
-    "named",
-    "pins",
-    "sum_up",
-    "touched",
-]
+from kinen.privacy.entrance import name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kinen.journal.schema import Row
+
 
 def jot(
     text: str,
@@ -26,7 +28,7 @@ def jot(
     folder: str = "",
     session: str = "",
     agent: str = "",
-) -> tuple[write.Row, bool]:
+) -> tuple[Row, bool]:
     """Keep what happened in a folder; the row, and whether it is in the journal yet.
 
     It is on disk either way: what cannot be written now is spooled.

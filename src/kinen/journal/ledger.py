@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 
+from kinen import ids
 from kinen.journal import write as append
 from kinen.privacy import entrance
 from kinen.storage import private
@@ -125,7 +126,7 @@ def _create(db: sqlite3.Connection) -> None:
 def write(db: sqlite3.Connection, injection: Injection, tokens: int) -> str:
     """Record an injection, secrets masked as in everything that is written; its id."""
     text, found = entrance.masked(injection.text[:LONGEST])
-    id_ = append.ulid(injection.at)
+    id_ = ids.ulid(injection.at)
     lines = [f"{reason}\t{_line(ref)}" for ref, reason in injection.dropped]
     row = (
         id_,

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 
-from kinen.journal.write import SCHEMA
+from kinen.journal.schema import SCHEMA
 from kinen.storage.database import statements
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")

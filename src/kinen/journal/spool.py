@@ -1,16 +1,16 @@
-"""What could not be written at once waits here, one file each, and is written by the next writer.
+"""Observations that could not be written at once, one file each; the next writer drains them.
 
-One file per observation, named by its id: whoever drains reads them in order, and what was written
-by two is stored once. When the disk is full, a reserve is given up, and then the system's
-temporary folder is used.
+A file is named by its observation's id, so that files are drained in order and an observation that
+was spooled twice is stored once. When the disk is full, a reserve file is deleted to make room, and
+then the system's temporary folder is used. Hooks list the spool, so the module needs only `os`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 
-from kinen.journal.write import COLUMNS, LATEST, elsewhere, insert, only_ours
+from kinen.ids import is_ulid
+from kinen.journal.schema import COLUMNS, LATEST, insert
 from kinen.storage import private
 
 TYPE_CHECKING = False
@@ -18,60 +18,85 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from kinen.journal.write import Row
+    from kinen.journal.schema import Row
 
 RESERVE = 1 << 20
 BATCH = 500
 """Observations that are drained in one transaction."""
 
 
-def put(folder: str, one: Row) -> str:
-    """Keep an observation on disk until somebody can write it; the file's path."""
+def waiting(spools: list[str]) -> list[str]:
+    """The files of spooled observations, oldest first; a missing folder counts as empty."""
+    files = []
+    for folder in (*spools, *map(elsewhere, spools)):
+        try:
+            names = os.listdir(folder)
+            if folder not in spools:
+                _require_private(folder)
+        except OSError:
+            continue
+        files += [os.path.join(folder, name) for name in names if "." not in name]
+    return sorted(files, key=os.path.basename)
+
+
+def elsewhere(spool: str) -> str:
+    """The same spool in the system's temporary folder, for when the home's disk is full."""
+    top = os.environ.get("TEMP" if os.name == "nt" else "TMPDIR") or "/tmp"  # noqa: S108
+    user = os.getuid() if hasattr(os, "getuid") else ""
+    home, name = os.path.split(os.path.abspath(spool))
+    flat = home.replace(os.sep, "%").replace(":", "%")
+    return os.path.join(top, f"kinen-spool-{user}", flat, name)
+
+
+def _require_private(folder: str) -> None:
+    """Refuse a spool in the temporary folder that others can read or write."""
+    top = os.path.dirname(os.path.dirname(folder))
+    if hasattr(os, "getuid"):
+        info = os.lstat(top)
+        if info.st_uid != os.getuid() or info.st_mode & private.OTHERS:
+            raise PermissionError(13, "open to other users", top)
+
+
+def put(folder: str, row: Row) -> str:
+    """Store an observation on disk until it can be written; returns the file's path."""
     import json
 
-    name, data = _name(str(one[0])), json.dumps(one).encode()
+    name = _file_name(str(row[0]))
+    data = json.dumps(row).encode()
     try:
         return _write(folder, name, data)
-    except OSError:
-        with contextlib.suppress(OSError):
+    except OSError as error:
+        try:
             os.unlink(_reserve(folder))
             return _write(folder, name, data)
-        with contextlib.suppress(OSError):
-            return _write(_ours(elsewhere(folder)), name, data)
-        raise
+        except OSError:
+            pass
+        try:
+            return _write(_temporary(folder), name, data)
+        except OSError:
+            raise error from None
 
 
-def _name(id_: str) -> str:
-    """The id as the name of a file; one that is no ULID may not be fit for that."""
-    if len(id_) == 26 and id_.isascii() and id_.isalnum() and id_ == id_.upper():
+def _file_name(id_: str) -> str:
+    """The id as the name of a file; an id that is no ULID may contain anything."""
+    if is_ulid(id_):
         return id_
     from hashlib import sha256
 
     return sha256(id_.encode()).hexdigest()
 
 
-def _ours(folder: str) -> str:
-    """The folder, once it is certain that nobody else made it to read along."""
-    top = os.path.dirname(os.path.dirname(folder))
-    private.folder(top, tighten=False)  # one that others made or could write to is refused
-    only_ours(folder)
+def _temporary(spool: str) -> str:
+    """The spool in the temporary folder, refused if another user has made it."""
+    folder = elsewhere(spool)
+    private.folder(os.path.dirname(os.path.dirname(folder)), tighten=False)
+    _require_private(folder)
     return folder
 
 
 def _write(folder: str, name: str, data: bytes) -> str:
-    private.folder(folder)
     path = os.path.join(folder, name)
-    draft = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(draft, "xb", opener=private.opener) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)
-        raise
+    private.write(path, data)
     return path
 
 
@@ -80,62 +105,75 @@ def _reserve(folder: str) -> str:
 
 
 def keep_reserve(folder: str) -> None:
-    """A file to give up when the disk is full, so that there is room to spool."""
+    """Create the file that is deleted when the disk is full, so that there is room to spool."""
     path = _reserve(folder)
-    with contextlib.suppress(OSError):
+    try:
         if not os.path.exists(path):
             private.folder(os.path.dirname(path))
             with open(path, "xb", opener=private.opener) as file:
                 file.write(os.urandom(RESERVE))
+    except OSError:
+        return
 
 
 def drain(db: sqlite3.Connection, files: list[str]) -> int:
-    """Write what was spooled and remove its files; how many observations there were."""
-    done = 0
+    """Write spooled observations and remove their files; returns how many there were."""
+    count = 0
     for start in range(0, len(files), BATCH):
-        some = files[start : start + BATCH]
-        rows = [one for one in map(_read, some) if one]
+        batch = files[start : start + BATCH]
+        rows = [row for row in map(_read, batch) if row]
         insert(db, rows)
-        done += len(rows)
-        for path in some:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-    return done
+        count += len(rows)
+        for path in batch:
+            _remove(path)
+    return count
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
 
 
 def _read(path: str) -> Row:
-    """A spooled observation; one that cannot be read is put aside, not lost."""
+    """A spooled observation; a file that cannot be read is set aside as `.bad`."""
     import json
 
     try:
-        found = json.loads(private.read(path))
-        if _sound(found) and _name(found[0]) == os.path.basename(path):
-            return tuple(found)
+        values = json.loads(private.read(path))
+        if _valid(values) and _file_name(values[0]) == os.path.basename(path):
+            return tuple(values)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, RecursionError):
         pass
-    with contextlib.suppress(OSError):
+    try:
         os.replace(path, path + ".bad")
+    except OSError:
+        return ()
     return ()
 
 
-def _sound(found: object) -> bool:
-    """Whether it is what `put` wrote: one that the table refuses would hold up all others."""
-    if not isinstance(found, list) or len(found) != len(COLUMNS):
+def _valid(values: object) -> bool:
+    """Whether a file has what `put` wrote: a row that the table refuses would block all others."""
+    if not isinstance(values, list) or len(values) != len(COLUMNS):
         return False
     kinds = [int if name == "ts" else str for name in COLUMNS]
-    if list(map(type, found)) != kinds:
+    if list(map(type, values)) != kinds:
         return False
-    "".join(one for one in found if isinstance(one, str)).encode()  # ValueError if it is no text
-    return bool(0 <= found[COLUMNS.index("ts")] < LATEST)
+    "".join(value for value in values if isinstance(value, str)).encode()  # may raise ValueError
+    return bool(0 <= values[COLUMNS.index("ts")] < LATEST)
 
 
 def discard(spools: list[str], ids: Iterable[str]) -> None:
     """Remove what is left of observations besides the journal: drafts, and files set aside."""
-    names = tuple(_name(one) for one in ids)
+    prefixes = tuple(_file_name(id_) for id_ in ids)
     for folder in (*spools, *map(elsewhere, spools)):
-        with contextlib.suppress(OSError):
-            for name in os.listdir(folder):
-                if name.startswith(names):
-                    os.unlink(os.path.join(folder, name))
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        for name in names:
+            if name.lstrip(".").startswith(prefixes):
+                _remove(os.path.join(folder, name))

@@ -8,9 +8,11 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from kinen import ids
 from kinen.errors import Busy, NotFound, StoreError
-from kinen.journal import queries, write
+from kinen.journal import queries, spool, write
 from kinen.journal.capsules import IDLE, STALE_MS
+from kinen.journal.schema import COLUMNS, insert
 from kinen.journal.summary import summarize
 from kinen.model.journal import Capsule, Pin, Scope, Summary
 from kinen.privacy import entrance
@@ -21,6 +23,7 @@ from kinen.text import iso
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kinen.journal.schema import Row
     from kinen.model.journal import Observation
 
 PATIENCE_MS = 20_000
@@ -42,7 +45,7 @@ class Journal:
 
     @property
     def exists(self) -> bool:
-        return os.path.exists(self.path) or bool(write.waiting(self.spools))
+        return os.path.exists(self.path) or bool(spool.waiting(self.spools))
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -50,13 +53,11 @@ class Journal:
         if self._db is not None and not self._db.in_transaction and self._moved():
             self.close()
         if self._db is None:
-            from kinen.journal.spool import keep_reserve
-
             with self.translated():
                 private.folder(os.path.dirname(self.path))
                 self._db = write.connect(self.path, self._patience)
             self._file = private.identity(self.path)
-            keep_reserve(self.spools[0])
+            spool.keep_reserve(self.spools[0])
         self.drain(BRIEFLY_MS)
         return self._db
 
@@ -103,7 +104,7 @@ class Journal:
     def tag(self, path: str, ops: list[str], head: str, now: int) -> None:
         """Keep what a file was tagged by hand: `+tag` or `-tag`."""
         place = entrance.name(path)
-        rows = [(write.ulid(), place, op[0], entrance.name(op[1:]), head, now) for op in ops]
+        rows = [(ids.ulid(), place, op[0], entrance.name(op[1:]), head, now) for op in ops]
         with self.writing() as db:
             db.executemany(
                 "INSERT INTO tag_ops(id, path, op, tag, head, created_at)"
@@ -124,14 +125,12 @@ class Journal:
 
     def drain(self, patience_ms: int) -> int:
         """Write what was spooled; if that cannot be done now, it stays where it is."""
-        files = write.waiting(self.spools)
+        files = spool.waiting(self.spools)
         if not files or self._db is None:
             return 0
-        from kinen.journal.spool import drain
-
         try:
             self._db.execute(f"PRAGMA busy_timeout={min(patience_ms, self._patience)}")
-            return drain(self._db, files)
+            return spool.drain(self._db, files)
         except sqlite3.Error:
             return 0
         finally:
@@ -139,11 +138,11 @@ class Journal:
 
     # Observations
 
-    def observe(self, row: write.Row) -> Observation:
+    def observe(self, row: Row) -> Observation:
         """Keep an observation; when this returns, it is on disk."""
         try:
             db = self.db
-            written = write.insert(db, [row])
+            written = insert(db, [row])
         except (sqlite3.OperationalError, Busy) as error:
             self._spool(row, error)
             written = [row]
@@ -154,11 +153,9 @@ class Journal:
         )
         return found
 
-    def _spool(self, row: write.Row, error: Exception) -> None:
-        from kinen.journal.spool import put
-
+    def _spool(self, row: Row, error: Exception) -> None:
         try:
-            put(self.spools[0], row)
+            spool.put(self.spools[0], row)
         except OSError as fault:
             raise StoreError(
                 f"cannot keep it: {fault.strerror or fault} ({error})",
@@ -193,7 +190,7 @@ class Journal:
             for left in same:
                 self._close(db, left, "", "abandoned", now)
             self._close_idle(db, now)
-            name = id_ or write.ulid(now)
+            name = id_ or ids.ulid(now)
             capsule = Capsule(name, type_, entrance.name(intent), "open", now, scope=scope)
             db.execute(
                 "INSERT INTO capsules(id, type, intent, status, opened_at, session, repo, agent,"
@@ -271,7 +268,7 @@ class Journal:
         *,
         written: bool,
     ) -> Summary:
-        made = Summary(write.ulid(now), capsule.id, text, now, confidence, evidence, written)
+        made = Summary(ids.ulid(now), capsule.id, text, now, confidence, evidence, written)
         db.execute(
             "INSERT INTO summaries(id, capsule, content, created_at, confidence, evidence_refs,"
             " written) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -298,7 +295,7 @@ class Journal:
                     (entrance.name(note), ends, row[0]),
                 )
                 return queries.entry(db, "pin", row[0])  # type: ignore[no-any-return]
-            made = Pin(write.ulid(now), f"{kind}:{id_}", entrance.name(note), now, ends, scope)
+            made = Pin(ids.ulid(now), f"{kind}:{id_}", entrance.name(note), now, ends, scope)
             db.execute(
                 "INSERT INTO pins VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (made.id, kind, id_, made.note, now, ends, *scope),
@@ -323,7 +320,7 @@ class Journal:
 _READ = [one.strip() for one in queries.NOUNS["observations"].columns.split(",")]
 
 
-def _as_read(row: write.Row) -> tuple[Any, ...]:
+def _as_read(row: Row) -> tuple[Any, ...]:
     """A row to be written, in the order in which it is read."""
-    by_name = dict(zip(write.COLUMNS, row, strict=True), redacted=0, forgotten_at=0)
+    by_name = dict(zip(COLUMNS, row, strict=True), redacted=0, forgotten_at=0)
     return tuple(by_name[one] for one in _READ)

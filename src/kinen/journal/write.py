@@ -8,53 +8,27 @@ from __future__ import annotations
 import os
 import time
 
+from kinen import ids
+from kinen.journal import spool
+from kinen.journal.schema import COLUMNS, SCHEMA, insert
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any
 
-    Row = tuple[str | int, ...]
+    from kinen.journal.schema import Row
 
-SCHEMA = 4
-"""The newest migration."""
-COLUMNS = (
-    *("id", "kind", "content", "provenance", "ts", "session", "repo", "agent", "user", "task"),
-    *("capsule", "branch", "head", "files", "masked"),
-)
 HOOK_MS = 60
 """How long a hook waits for its turn before it spools."""
 LONGEST = 16 << 20
-LATEST = 253_402_300_800_000
-"""The year 10000 in epoch milliseconds: no calendar has what comes after."""
 CHECKPOINT = 200
 """Pages of write-ahead log before they move into the database: a hook may have to read them."""
 PAGE = 4096
 SEEN = "journal.seen"
 """The file that says how far the journal went when it was last written."""
-
-_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_INSERT = "INSERT OR IGNORE INTO observations({}) VALUES ({})".format(
-    ", ".join(COLUMNS), ", ".join("?" * len(COLUMNS))
-)
-_OPEN = "SELECT id FROM capsules WHERE session = ? AND type = 'session' AND status = 'open'"
-_last = [0, 0]
-
-
-def ulid(ms: int = 0) -> str:
-    """A new id: it sorts by time, and within a process by the order of making."""
-    ms = ms or time.time_ns() // 1_000_000
-    if ms == _last[0]:
-        _last[1] += 1
-    else:
-        _last[:] = [ms, int.from_bytes(os.urandom(10), "big") >> 1]
-    number, digits = ms << 80 | _last[1], ""
-    for _ in range(26):
-        digits = _DIGITS[number & 31] + digits
-        number >>= 5
-    return digits
 
 
 def row(
@@ -79,7 +53,7 @@ def row(
         for name, count in secrets.items():
             counts[name] = counts.get(name, 0) + count
     values: dict[str, str | int] = {name: entrance.name(cell) for name, cell in names.items()}
-    values["id"] = entrance.identifier(names.get("id", "")) or ulid()
+    values["id"] = entrance.identifier(names.get("id", "")) or ids.ulid()
     values["kind"] = kind
     values["content"] = text
     values["ts"] = ts or time.time_ns() // 1_000_000
@@ -149,30 +123,6 @@ def connect(path: str, timeout_ms: int) -> sqlite3.Connection:
     return db
 
 
-def insert(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
-    """Write observations in one transaction; one that is there already stays as it is.
-
-    They come back as they were written, or none if one was there.
-    """
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        placed = [_placed(db, one) for one in rows]
-        count = db.executemany(_INSERT, placed).rowcount
-        db.execute("COMMIT")
-        return placed if count == len(rows) else []
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-def _placed(db: sqlite3.Connection, one: Row) -> Row:
-    """An observation of a session is part of the session's open capsule."""
-    session, capsule = one[5], one[10]
-    found = db.execute(_OPEN, (session,)).fetchone() if session and not capsule else None
-    return (*one[:10], found[0], *one[11:]) if found else one
-
-
 def keep(
     data: str,
     spools: list[str],
@@ -193,11 +143,9 @@ def keep(
         file = private.identity(private.database(path))
         db = connect(path, timeout_ms)
         held.append(db)
-        files = waiting(spools)
+        files = spool.waiting(spools)
         if files:
-            from kinen.journal.spool import drain
-
-            drain(db, files)
+            spool.drain(db, files)
         if before:
             before(db)
         insert(db, [one])
@@ -205,9 +153,7 @@ def keep(
             raise OSError(path)  # the home was moved or deleted: what was written is in no file
         remember(db, data)
     except Exception:  # whatever it is: an event that is not written waits in the spool
-        from kinen.journal.spool import put
-
-        put(spools[0], one)
+        spool.put(spools[0], one)
         return False
     try:
         if os.path.getsize(f"{path}-wal") > CHECKPOINT * PAGE:
@@ -291,35 +237,3 @@ def mark(db: sqlite3.Connection) -> tuple[str, int, int]:
         " (SELECT IFNULL(MAX(seq), 0) FROM changes)"
     ).fetchone()
     return found
-
-
-def waiting(spools: list[str]) -> list[str]:
-    """The files of spooled observations, oldest first; folders that are not there are empty."""
-    found = []
-    for folder in (*spools, *map(elsewhere, spools)):
-        try:
-            names = os.listdir(folder)
-            if folder not in spools:
-                only_ours(folder)
-        except OSError:
-            continue
-        found += [os.path.join(folder, name) for name in names if "." not in name]
-    return sorted(found, key=os.path.basename)
-
-
-def elsewhere(spool: str) -> str:
-    """The same spool in the system's temporary folder, for when the home's disk is full."""
-    top = os.environ.get("TEMP" if os.name == "nt" else "TMPDIR") or "/tmp"  # noqa: S108
-    user = os.getuid() if hasattr(os, "getuid") else ""
-    home, name = os.path.split(os.path.abspath(spool))
-    flat = home.replace(os.sep, "%").replace(":", "%")
-    return os.path.join(top, f"kinen-spool-{user}", flat, name)
-
-
-def only_ours(folder: str) -> None:
-    """Refuse a spool in the temporary folder where others may read along, or write."""
-    top = os.path.dirname(os.path.dirname(folder))
-    if hasattr(os, "getuid"):
-        found = os.lstat(top)
-        if found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise PermissionError(13, "not ours alone", top)

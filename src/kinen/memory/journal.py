@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from kinen import ids
 from kinen.errors import NotFound, QueryError
 from kinen.memory.search import Asking
 from kinen.privacy import entrance
@@ -48,11 +49,12 @@ class Keeping(Asking):
         from kinen.journal import queries
         from kinen.journal import write as append
         from kinen.journal.jot import allowed, check
+        from kinen.journal.schema import LATEST
         from kinen.space import route
 
         text = entrance.plain(text)
         check(text, kind)
-        if not 0 <= at < append.LATEST:
+        if not 0 <= at < LATEST:
             raise QueryError(f"no such time: {at}", "give epoch milliseconds before the year 10000")
         root = self.space.root
         places = [os.path.join(root, file.replace("\0", "")) for file in files]
@@ -179,7 +181,7 @@ class Keeping(Asking):
         if compacting or not db:
             text = brief(plan, pins, None, (), size)
             return f"{KEEP}\n{text}\n" if text and compacting else text
-        own = capsules.named(agent, entrance.name(session)) if session else ""
+        own = ids.key_id(agent, entrance.name(session)) if session else ""
         last = capsules.summary(db, own)
         decided = decisions_of(self.space.root)
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
@@ -220,10 +222,10 @@ class Keeping(Asking):
         scope: Scope | Mapping[str, str] | None = None,
     ) -> Pin:
         """Have every recall in a scope begin with something, for `ttl` seconds or for good."""
-        from kinen.journal import write as append
+        from kinen.journal.schema import LATEST
         from kinen.model.journal import Scope
 
-        if not 0 <= ttl < append.LATEST / 1000:
+        if not 0 <= ttl < LATEST / 1000:
             raise QueryError(f"no such time: {ttl} seconds", "give a time to come, or 0 for good")
         chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
         target, _ = self._named(ref)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from kinen import ids
 from kinen.journal import events, ledger, queries
 from kinen.journal.ledger_queries import Filter, Reader
 from kinen.privacy import entrance
@@ -123,7 +124,7 @@ class Ledger:
         if not injection.session or not self._journal.exists:
             return
         db = self._journal.db
-        capsule = entrance.named(injection.agent, injection.session)
+        capsule = ids.key_id(injection.agent, injection.session)
         before = _actions(db, capsule, injection.at, later=False)
         after = _actions(db, capsule, injection.at, later=True)
         told = [(ref, True) for ref in injection.entries]

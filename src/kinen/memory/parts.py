@@ -124,7 +124,7 @@ class Parts:
 
     def _waiting(self) -> list[str]:
         """Files of observations that could not be written yet."""
-        from kinen.journal.write import waiting
+        from kinen.journal.spool import waiting
 
         return waiting(self._spools)
 

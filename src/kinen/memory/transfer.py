@@ -151,7 +151,7 @@ class Importing(Answering):
         after it counts more.
         """
         from kinen.agents.deeds import clipped
-        from kinen.agents.session import stable_id
+        from kinen.ids import timed_id
         from kinen.journal import queries
         from kinen.journal.summary import summarize
 
@@ -162,7 +162,7 @@ class Importing(Answering):
             if one.content.strip()
         ]
         text, evidence = summarize(capsule, queries.stream(db, capsule.id))
-        id_ = stable_id(0, 0, "summary", capsule.id)
+        id_ = timed_id(0, 0, "summary", capsule.id)
         at = max([capsule.closed_at, *(one["createdAt"] + 1 for one in told)])
         made = _summary(id_, capsule, text, at, 0.5)
         told.append({**made, "evidenceRefs": list(evidence), "written": False})

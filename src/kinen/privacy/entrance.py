@@ -7,6 +7,7 @@ it imports nothing but `characters` and `masking`.
 from __future__ import annotations
 
 from kinen.characters import storable
+from kinen.ids import key_id
 from kinen.privacy.masking import mask, mask_values
 
 TYPE_CHECKING = False
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 SHORTEST = 10
 """No name is masked that has fewer characters: `pwd=abc123` has ten. Most names are short."""
-_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _HALVES = (b"\\ud", b"\\uD", b"\\u0000", b"\0")
 """What the JSON of a lone surrogate or of a NUL has in it; UTF-8 itself cannot hold the first."""
 
@@ -53,22 +53,7 @@ def identifier(text: str) -> str:
     made_here = len(text) == 26 and text.isalnum() and text.isupper()
     if made_here or name(text) == text:
         return text
-    return named("id", text)
-
-
-def named(*key: str) -> str:
-    """An id for what has a name elsewhere: always the same one, so that it is stored once."""
-    try:
-        from _blake2 import blake2b
-    except ImportError:
-        from hashlib import blake2b
-    data = "\n".join(key).encode("utf-8", "surrogatepass")
-    number = int.from_bytes(blake2b(data, digest_size=16).digest(), "big")
-    digits = ""
-    for _ in range(26):
-        digits = _DIGITS[number & 31] + digits
-        number >>= 5
-    return digits
+    return key_id("id", text)
 
 
 def suspicious(data: bytes) -> bool:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import identifier, masked, masked_values, name
 from kinen.privacy.masking import evidence
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Column = list[Any]
     Found = dict[int, dict[str, int]] | None
 
-LATEST = 253_402_300_800_000  # the year 10000
 LONGEST_ID = 200
 SCOPE = {f"{name}Id": name for name in ("session", "repo", "agent", "user", "task")}
 

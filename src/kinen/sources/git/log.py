@@ -15,6 +15,7 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import GitError, UnsafeFile
+from kinen.journal.schema import LATEST
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.records import Commit, Part
 from kinen.sources.git.messages import read_message
@@ -51,7 +52,7 @@ ROUNDS = 50
 """How often a history that breaks off is taken up at another place."""
 _encoded = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 _DAY = 86_400
-_LAST = 253_402_300_799
+_LAST = LATEST // 1000 - 1
 _EPOCH = 719_163
 """The first of January 1970, in days of the calendar."""
 
