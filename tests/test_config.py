@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen import config
+from kinen import config, paths
 from kinen.config import file as configfile
 from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row
+from kinen.config.trust import is_trusted, revoke, trust
 from kinen.errors import ConfigError, StoreError
 from kinen.space import find as spaces
+from kinen.storage import atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -319,21 +321,21 @@ def test_dangerous_keys_of_a_space_file_wait_for_trust(
     assert loaded.index.embedding_endpoint == ""
     assert loaded.index.chunk_size == 100
     assert loaded.ignored == ("index.embedding_provider", "index.embedding_endpoint")
-    assert not config.trusted(data, ours)
+    assert not is_trusted(data, ours)
 
-    config.trust(data, ours)
-    assert config.trusted(data, ours)
+    trust(data, ours)
+    assert is_trusted(data, ours)
     loaded = config.load(data, space, plain_env(home))
     assert loaded.index.embedding_provider == "openai"
     assert loaded.ignored == ()
 
     ours.write_text(ours.read_text().replace("evil", "evel"))
-    assert not config.trusted(data, ours)
+    assert not is_trusted(data, ours)
     assert config.load(data, space, plain_env(home)).index.embedding_endpoint == ""
 
-    config.trust(data, ours)
-    config.revoke(data, ours)
-    assert not config.trusted(data, ours)
+    trust(data, ours)
+    revoke(data, ours)
+    assert not is_trusted(data, ours)
     assert config.load(data, space, plain_env(home)).ignored
 
 
@@ -357,7 +359,7 @@ def test_the_same_keys_in_the_user_file_or_a_variable_need_no_trust(
 
 def test_a_damaged_trust_table_trusts_nothing(data: Path, space: Path, ours: Path) -> None:
     ours.write_text(REMOTE)
-    config.trust(data, ours)
+    trust(data, ours)
     (data / "trust.json").write_text("{")
     with pytest.raises(StoreError, match="damaged"):
         config.load(data, space)
@@ -367,7 +369,7 @@ def test_a_relative_model_path_is_relative_to_the_space(
     data: Path, space: Path, ours: Path
 ) -> None:
     ours.write_text("index:\n  embedding_path: models/mine\n")
-    config.trust(data, ours)
+    trust(data, ours)
     assert config.load(data, space).index.embedding_path == str(space / "models" / "mine")
 
 
@@ -595,7 +597,7 @@ def test_setting_a_value_changes_that_value_and_nothing_else(
 
 
 def test_setting_a_value_makes_the_file_where_there_is_none(home: Path, data: Path) -> None:
-    file = config.user_file(plain_env(home))
+    file = paths.user_file(plain_env(home))
     config.set_value(file, "search.default_mode", "semantic")
     assert config.load(data, None, plain_env(home)).search.default_mode == "semantic"
 
@@ -654,7 +656,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None
     target.mkdir()
     (target / "inside").write_text("kept")
     with pytest.raises(OSError):
-        config.write_atomic(target, "text")
+        atomic.write(target, "text")
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
 
 
@@ -678,7 +680,7 @@ def test_the_template_loads_and_every_line_of_it_can_be_uncommented(
 def test_the_template_loads_whatever_the_folder_is_called(
     name: str, data: Path, space: Path, ours: Path
 ) -> None:
-    config.write_atomic(ours, config.template(name))
+    atomic.write(ours, config.template(name))
     assert config.load(data, space).space.name
 
 
@@ -688,17 +690,17 @@ def test_the_template_loads_whatever_the_folder_is_called(
 @pytest.mark.skipif(os.name == "nt", reason="POSIX folders")
 def test_xdg_folders_are_honoured_unless_relative(home: Path) -> None:
     env = plain_env(home)
-    assert config.user_file(env) == str(home / ".config/kinen/config.yml")
+    assert paths.user_file(env) == str(home / ".config/kinen/config.yml")
     there = plain_env(home, XDG_CONFIG_HOME="/there", XDG_DATA_HOME="/data")
-    assert config.user_file(there) == "/there/kinen/config.yml"
-    assert config.user_file({**env, "XDG_CONFIG_HOME": "rel"}) == config.user_file(env)
+    assert paths.user_file(there) == "/there/kinen/config.yml"
+    assert paths.user_file({**env, "XDG_CONFIG_HOME": "rel"}) == paths.user_file(env)
     if sys.platform == "darwin":
-        assert config.default_home(env) == str(home / "Library/Application Support/kinen")
+        assert paths.default_home(env) == str(home / "Library/Application Support/kinen")
     else:
-        assert config.default_home(env) == str(home / ".local/share/kinen")
-        assert config.default_home(there) == "/data/kinen"
-    assert config.default_home({**env, "KINEN_HOME": "/k"}) == "/k"
-    assert config.user_file({**env, "KINEN_CONFIG": "/c.yml"}) == "/c.yml"
+        assert paths.default_home(env) == str(home / ".local/share/kinen")
+        assert paths.default_home(there) == "/data/kinen"
+    assert paths.default_home({**env, "KINEN_HOME": "/k"}) == "/k"
+    assert paths.user_file({**env, "KINEN_CONFIG": "/c.yml"}) == "/c.yml"
 
 
 def test_yaml_written_by_kinen_means_the_same_to_any_reader() -> None:

@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "kinen"
 OPENING = {
     *("open", "os.open", "io.open", "os.fdopen", "os.listdir", "os.scandir", "os.walk"),
     *("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
-    *("write_atomic", "registry.write_atomic", "config.write_atomic", "filecmp.cmp"),
+    *("atomic.write", "filecmp.cmp"),
 }
 METHODS = {
     *("read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob", "rglob", "walk"),

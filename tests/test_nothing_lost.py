@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinen import Memory
+from kinen import Memory, paths
 from kinen.hooks import command as hooks
 from kinen.hooks import payload as payloads
 from kinen.journal import spool, write
@@ -329,7 +329,7 @@ def test_every_random_event_is_in_the_journal_or_the_spool(
 def _rows(space: Path) -> list[str]:
     from kinen.space import route
 
-    data = route.find(route.default_home(os.environ), str(space)).data
+    data = route.find(paths.default_home(os.environ), str(space)).data
     path = os.path.join(data, "journal.db")
     if not os.path.exists(path):
         return []

@@ -15,12 +15,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kinen import config
+from kinen import config, paths
 from kinen.errors import Excluded, SpaceError
 from kinen.journal.jot import jot
 from kinen.journal.store import Journal
+from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces
-from kinen.space import route
+from kinen.space import registry, route
+from kinen.space.head import read_head
 
 URL = "https://example.org/team/tool"
 
@@ -94,10 +96,10 @@ def test_a_worktree_belongs_to_its_repository_and_has_its_own_branch(
     (tmp_path / "tree" / "src").mkdir()
     found = routed(data, tmp_path / "tree" / "src")
     assert found.root == str(repo.resolve())
-    assert route.head(found.git, found.common)[0] == "side"
+    assert read_head(found.git, found.common)[0] == "side"
     main = routed(data, repo)
     assert main.data == found.data
-    assert route.head(main.git, main.common)[0] == "main"
+    assert read_head(main.git, main.common)[0] == "main"
 
 
 @pytest.mark.parametrize("marked", [".kinen", ".git"])
@@ -197,7 +199,7 @@ def test_a_space_that_is_taken_off_the_register_is_found_anew(tmp_path: Path, da
     (plain / "sub").mkdir(parents=True)
     spaces.register(spaces.at(plain, home=data))
     assert routed(data, plain / "sub").root == str(plain.resolve())
-    spaces.unregister(data, "plain")
+    registry.unregister(data, "plain")
     with pytest.raises(SpaceError):
         route.find(data, str(plain / "sub"), str(plain / "sub"))
 
@@ -313,16 +315,16 @@ def commit(repo: Path) -> str:
     return git(repo, "rev-parse", "HEAD")
 
 
-def head(folder: Path) -> tuple[str, str]:
+def checked_out(folder: Path) -> tuple[str, str]:
     common = folder / git(folder, "rev-parse", "--git-common-dir")
-    return route.head(str(folder / git(folder, "rev-parse", "--git-dir")), str(common))
+    return read_head(str(folder / git(folder, "rev-parse", "--git-dir")), str(common))
 
 
 def test_head_of_a_loose_ref(repo: Path, commit: str) -> None:
-    assert head(repo) == ("main", commit)
+    assert checked_out(repo) == ("main", commit)
     git(repo, "switch", "-q", "-c", "feature/deep/branch")
     git(repo, "commit", "-q", "--allow-empty", "-m", "second")
-    assert head(repo) == ("feature/deep/branch", git(repo, "rev-parse", "HEAD"))
+    assert checked_out(repo) == ("feature/deep/branch", git(repo, "rev-parse", "HEAD"))
 
 
 def test_head_of_a_packed_ref(repo: Path, commit: str) -> None:
@@ -335,38 +337,38 @@ def test_head_of_a_packed_ref(repo: Path, commit: str) -> None:
     git(repo, "symbolic-ref", "HEAD", "refs/heads/main")
     git(repo, "pack-refs", "--all")
     assert not (repo / ".git" / "refs" / "heads" / "main").exists()
-    assert head(repo) == ("main", commit)
+    assert checked_out(repo) == ("main", commit)
 
 
 def test_a_loose_ref_is_newer_than_a_packed_one(repo: Path, commit: str) -> None:
     git(repo, "pack-refs", "--all")
     git(repo, "commit", "-q", "--allow-empty", "-m", "second")
-    assert head(repo) == ("main", git(repo, "rev-parse", "HEAD"))
-    assert head(repo)[1] != commit
+    assert checked_out(repo) == ("main", git(repo, "rev-parse", "HEAD"))
+    assert checked_out(repo)[1] != commit
 
 
 def test_a_detached_head_has_no_branch(repo: Path, commit: str) -> None:
     git(repo, "switch", "-q", "--detach")
-    assert head(repo) == ("", commit)
+    assert checked_out(repo) == ("", commit)
 
 
 def test_a_branch_without_a_commit_has_no_head(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
-    assert head(tmp_path) == ("main", "")
+    assert checked_out(tmp_path) == ("main", "")
 
 
 def test_a_worktree_has_its_own_head(repo: Path, tmp_path: Path, commit: str) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "side")
     git(tmp_path / "tree", "commit", "-q", "--allow-empty", "-m", "second")
-    assert head(tmp_path / "tree") == ("side", git(tmp_path / "tree", "rev-parse", "HEAD"))
-    assert head(repo) == ("main", commit)
+    assert checked_out(tmp_path / "tree") == ("side", git(tmp_path / "tree", "rev-parse", "HEAD"))
+    assert checked_out(repo) == ("main", commit)
 
 
 def test_where_head_cannot_be_read_it_is_empty(tmp_path: Path) -> None:
-    assert route.head("", "") == ("", "")
-    assert route.head(str(tmp_path), str(tmp_path)) == ("", "")
+    assert read_head("", "") == ("", "")
+    assert read_head(str(tmp_path), str(tmp_path)) == ("", "")
     (tmp_path / "HEAD").write_text("ref: refs/heads/.invalid\n")  # refs are kept in a table
-    assert route.head(str(tmp_path), str(tmp_path)) == ("", "")
+    assert read_head(str(tmp_path), str(tmp_path)) == ("", "")
 
 
 # Paths
@@ -398,8 +400,8 @@ def test_where_head_cannot_be_read_it_is_empty(tmp_path: Path) -> None:
 def test_a_glob_catches_a_name_or_a_path(
     glob: str, caught: tuple[str, ...], free: tuple[str, ...]
 ) -> None:
-    assert [path for path in caught if route.excluded(path, ["zzz", glob]) != glob] == []
-    assert [path for path in free if route.excluded(path, ["zzz", glob])] == []
+    assert [path for path in caught if matching_glob(path, ["zzz", glob]) != glob] == []
+    assert [path for path in free if matching_glob(path, ["zzz", glob])] == []
 
 
 pieces = st.text("ab.*", max_size=8)
@@ -410,7 +412,7 @@ pieces = st.text("ab.*", max_size=8)
 @example("aba", "ab*ba")
 @example("a", "a**")
 def test_a_star_is_what_it_is_everywhere(name: str, glob: str) -> None:
-    assert bool(route.excluded(name, [glob])) == fnmatchcase(name, glob)
+    assert bool(matching_glob(name, [glob])) == fnmatchcase(name, glob)
 
 
 def test_a_path_is_told_as_the_space_knows_it(
@@ -420,11 +422,11 @@ def test_a_path_is_told_as_the_space_knows_it(
     (root / "a").mkdir(parents=True)
     top = str(root)
     monkeypatch.chdir(root / "a")
-    assert route.inside("x.md", top) == "a/x.md"
-    assert route.inside("../y.md", top) == "y.md"
-    assert route.inside(f"{top}/a/../b/z.md", top) == "b/z.md"
-    assert route.inside("../../out.md", top) == (tmp_path / "out.md").as_posix()
-    assert route.inside(f"{top}-2/x.md", top) == f"{root.as_posix()}-2/x.md"
+    assert paths.inside("x.md", top) == "a/x.md"
+    assert paths.inside("../y.md", top) == "y.md"
+    assert paths.inside(f"{top}/a/../b/z.md", top) == "b/z.md"
+    assert paths.inside("../../out.md", top) == (tmp_path / "out.md").as_posix()
+    assert paths.inside(f"{top}-2/x.md", top) == f"{root.as_posix()}-2/x.md"
 
 
 def test_a_path_through_a_link_is_inside_too(tmp_path: Path) -> None:
@@ -432,10 +434,10 @@ def test_a_path_through_a_link_is_inside_too(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "secrets").mkdir(parents=True)
     (tmp_path / "link").symlink_to(root)
-    assert route.inside(f"{tmp_path}/link/secrets/x", str(root)) == "secrets/x"
-    assert route.inside(f"{root}/secrets/x", f"{tmp_path}/link") == "secrets/x"
+    assert paths.inside(f"{tmp_path}/link/secrets/x", str(root)) == "secrets/x"
+    assert paths.inside(f"{root}/secrets/x", f"{tmp_path}/link") == "secrets/x"
     (root / "shortcut").symlink_to(tmp_path)
-    assert route.inside(f"{root}/shortcut/x", str(root)) == "shortcut/x"
+    assert paths.inside(f"{root}/shortcut/x", str(root)) == "shortcut/x"
 
 
 def test_excluded_paths_are_not_captured_and_nothing_is_spooled(

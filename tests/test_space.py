@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from kinen import config
+from kinen import config, paths
+from kinen.config.trust import trust
 from kinen.errors import ConfigError, SpaceError, StoreError
 from kinen.space import find as spaces
 from kinen.space import registry
-from kinen.space.find import Space
+from kinen.space.registry import Space
 from kinen.space.repository import normalise_origin
+from kinen.storage import atomic
 
 URL = "git@example.org:team/tool.git"
 
@@ -343,7 +345,7 @@ def test_two_clones_share_one_entry_with_two_roots(tmp_path: Path, data: Path) -
     two = spaces.find(repository(tmp_path / "two", commit="other", origin=URL))
     assert (two.id, remembered(two)) == (one.id, "knowledge")
     assert two.roots == (two.root, one.root)
-    assert [space.id for space in spaces.registered(data)] == [one.id]
+    assert [space.id for space in registry.registered(data)] == [one.id]
     assert spaces.find(one.root).root == one.root
 
 
@@ -359,7 +361,7 @@ def test_an_origin_added_later_takes_the_memory_along(tmp_path: Path, data: Path
     assert after.name == before.name
     assert not os.path.exists(before.data)
     assert spaces.find(top) == after
-    assert [space.id for space in spaces.registered(data)] == [after.id]
+    assert [space.id for space in registry.registered(data)] == [after.id]
 
 
 def test_every_step_up_keeps_the_memory_and_no_step_down_loses_it(tmp_path: Path) -> None:
@@ -404,7 +406,7 @@ def test_another_project_in_the_same_folder_does_not_inherit(tmp_path: Path, dat
     assert new.roots == ()
     spaces.register(new)
     assert remembered(old) == "knowledge"
-    assert [space.missing for space in spaces.registered(data)] == [True, False]
+    assert [space.missing for space in registry.registered(data)] == [True, False]
 
 
 def test_where_both_ids_have_data_nothing_is_lost(tmp_path: Path) -> None:
@@ -461,7 +463,7 @@ def test_a_cloned_file_cannot_take_the_memory_of_another_space(tmp_path: Path, d
     with pytest.raises(SpaceError, match="has the id of another space: mine"):
         spaces.find(tmp_path / "hostile")
     assert spaces.locate(tmp_path / "hostile") == str((tmp_path / "hostile").resolve())
-    config.trust(data, tmp_path / "hostile" / ".kinen" / "config.yml")
+    trust(data, tmp_path / "hostile" / ".kinen" / "config.yml")
     assert spaces.find(tmp_path / "hostile").id == mine.id
 
 
@@ -480,7 +482,7 @@ def test_a_folder_without_git_keeps_its_memory_by_a_given_id(tmp_path: Path) -> 
     old = tmp_path / "old"
     (old / ".kinen").mkdir(parents=True)
     file = config.space_file(old)
-    config.write_atomic(file, config.template("notes", spaces.new_identity()))
+    atomic.write(file, config.template("notes", registry.new_identity()))
     remember(spaces.find(old))
     new = old.rename(tmp_path / "new")
     assert remembered(spaces.find(new)) == "knowledge"
@@ -513,7 +515,7 @@ def test_a_space_is_found_by_name_alias_id_and_path(
     for name in ("one", "two"):
         (tmp_path / name / ".kinen").mkdir(parents=True)
     one = spaces.register(spaces.find(tmp_path / "one"), "first")
-    spaces.alias(data, "first", "uno")
+    registry.alias(data, "first", "uno")
     monkeypatch.chdir(tmp_path / "two")
     for word in ("first", "uno", one.id, one.id[:12], "../one", str(tmp_path / "one")):
         assert spaces.find(name=word).id == one.id
@@ -538,13 +540,13 @@ def test_names_and_aliases_are_unique(tmp_path: Path, data: Path) -> None:
         spaces.register(spaces.find(tmp_path / name))
     for taken in ("two", "all", "a/b", ""):
         with pytest.raises(SpaceError, match="taken or is no name"):
-            spaces.alias(data, "one", taken)
-    spaces.alias(data, "one", "uno")
-    assert spaces.alias(data, "one", "uno").aliases == ("uno",)
+            registry.alias(data, "one", taken)
+    registry.alias(data, "one", "uno")
+    assert registry.alias(data, "one", "uno").aliases == ("uno",)
     with pytest.raises(SpaceError):
-        spaces.alias(data, "two", "uno")
+        registry.alias(data, "two", "uno")
     with pytest.raises(SpaceError, match="no space called 'three'"):
-        spaces.alias(data, "three", "x")
+        registry.alias(data, "three", "x")
 
 
 def test_several_names_resolve_in_order_each_once(tmp_path: Path, data: Path) -> None:
@@ -568,7 +570,7 @@ def test_a_missing_folder_is_shown_and_named_but_never_a_crash(tmp_path: Path, d
     (tmp_path / "one" / ".kinen").mkdir(parents=True)
     spaces.register(spaces.find(tmp_path / "one"))
     shutil.rmtree(tmp_path / "one")
-    assert [space.missing for space in spaces.registered(data)] == [True]
+    assert [space.missing for space in registry.registered(data)] == [True]
     with pytest.raises(SpaceError, match="the folder of one is gone") as raised:
         spaces.find(name="one")
     assert "kinen space remove one" in raised.value.hint
@@ -577,18 +579,18 @@ def test_a_missing_folder_is_shown_and_named_but_never_a_crash(tmp_path: Path, d
 def test_a_removed_space_keeps_its_data_and_finds_it_again(tmp_path: Path, data: Path) -> None:
     top = repository(tmp_path / "repo", origin=URL)
     known = remember(spaces.find(top))
-    assert spaces.unregister(data, known.root).id == known.id
-    assert spaces.registered(data) == ()
+    assert registry.unregister(data, known.root).id == known.id
+    assert registry.registered(data) == ()
     assert remembered(spaces.find(top)) == "knowledge"
     with pytest.raises(SpaceError):
-        spaces.unregister(data, known.name)
+        registry.unregister(data, known.name)
 
 
 def test_the_default_space_is_used_where_there_is_none(
     tmp_path: Path, home: Path, space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spaces.register(spaces.find(space), "personal")
-    config.set_value(config.user_file(), "space.default", "personal")
+    config.set_value(paths.user_file(), "space.default", "personal")
     assert spaces.find(home).name == "personal"
     other = repository(tmp_path / "other")
     assert spaces.find(other).root == str(other.resolve())
@@ -619,7 +621,7 @@ def test_the_registry_is_readable_by_people(space: Path, data: Path) -> None:
 
 def test_looking_does_not_register(space: Path, data: Path) -> None:
     spaces.find(space)
-    assert spaces.registered(data) == ()
+    assert registry.registered(data) == ()
 
 
 @pytest.mark.parametrize(
@@ -661,7 +663,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path, data: Path) -> No
         command = [sys.executable, "-c", code, str(tmp_path / str(worker))]
         running.append(subprocess.Popen(command))
     assert [process.wait(60) for process in running] == [0] * 4
-    known = spaces.registered(data)
+    known = registry.registered(data)
     assert len(known) == 20
     assert len({space.name for space in known}) == 20
 
@@ -670,7 +672,7 @@ def test_a_writer_that_was_killed_leaves_no_lock(space: Path, data: Path) -> Non
     code = (
         f"import os, sys; sys.path[:] = {sys.path!r}\n"
         "from kinen.space import registry\n"
-        "registry.update(sys.argv[1], 'spaces', lambda book: os._exit(9))\n"
+        "registry.update(sys.argv[1], lambda book: os._exit(9))\n"
     )
     assert subprocess.run([sys.executable, "-c", code, str(data)], check=False).returncode == 9
     assert spaces.register(spaces.find(space)).roots
@@ -680,7 +682,7 @@ def test_a_change_that_fails_changes_nothing(space: Path, data: Path) -> None:
     spaces.register(spaces.find(space))
     before = (data / "spaces.json").read_bytes()
     with pytest.raises(ZeroDivisionError):
-        registry.update(str(data), "spaces", lambda book: book.clear() or 1 / 0)
+        registry.update(str(data), lambda book: book.clear() or 1 / 0)
     assert (data / "spaces.json").read_bytes() == before
 
 
@@ -689,7 +691,7 @@ def test_a_folder_whose_name_is_not_utf8_is_a_space(tmp_path: Path, data: Path) 
     odd = os.fsencode(tmp_path) + b"/caf\xe9"
     os.makedirs(odd + b"/.kinen")
     known = spaces.register(spaces.find(os.fsdecode(odd)))
-    assert spaces.registered(data) == (known,)
+    assert registry.registered(data) == (known,)
 
 
 def test_a_known_space_is_found_without_starting_git(tmp_path: Path, data: Path) -> None:

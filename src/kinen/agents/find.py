@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from kinen.agents import claude, codex, gemini, opencode
 from kinen.errors import StoreError, UnsafeFile
-from kinen.space.route import user_folder
+from kinen.paths import user_folder
 from kinen.storage import regular
 from kinen.transfer import stream
 

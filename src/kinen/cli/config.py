@@ -7,9 +7,10 @@ import os
 import click
 
 from kinen import config as configuration
-from kinen import render
+from kinen import paths, render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import colours
+from kinen.config.trust import is_trusted, trust
 from kinen.space import find as spaces
 
 
@@ -27,7 +28,7 @@ def config() -> None:
 @for_scripts
 def show(space: str | None, as_json: bool) -> int:
     """Every option with its value and where it was set."""
-    loaded = configuration.load(configuration.default_home(), _root(space))
+    loaded = configuration.load(paths.default_home(), _root(space))
     if as_json:
         print(render.to_json(dict(configuration.items(loaded))))
         return 0
@@ -45,7 +46,7 @@ def show(space: str | None, as_json: bool) -> int:
 @in_space
 def get(key: str, space: str | None) -> int:
     """The value of one option."""
-    loaded = configuration.load(configuration.default_home(), _root(space))
+    loaded = configuration.load(paths.default_home(), _root(space))
     print(_written(configuration.get(loaded, key)))
     return 0
 
@@ -64,12 +65,12 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
       kinen config set --user index.embedding_provider ollama
     """
     root = None if user else _root(space)
-    file = configuration.space_file(root) if root else configuration.user_file()
-    home = configuration.default_home()
-    trusted = configuration.trusted(home, file)
+    file = configuration.space_file(root) if root else paths.user_file()
+    home = paths.default_home()
+    trusted = is_trusted(home, file)
     configuration.set_value(file, key, value)
     if trusted:
-        configuration.trust(home, file)
+        trust(home, file)
     print(f"{key}: {value}  # {file}")
     return 0
 
@@ -79,7 +80,7 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
 def path(space: str | None) -> int:
     """Where the files are: yours, then the space's."""
     root = _root(space)
-    for file in (configuration.user_file(), configuration.space_file(root) if root else ""):
+    for file in (paths.user_file(), configuration.space_file(root) if root else ""):
         if file:
             print(f"{file}{'' if os.path.exists(file) else '  (not there yet)'}")
     return 0

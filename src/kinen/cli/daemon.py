@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kinen import config, render
+from kinen import paths, render
 from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import NOTHING, colours, note
 from kinen.errors import KinenError
@@ -24,7 +24,7 @@ FOLLOWING = 0.5
 
 
 def home() -> str:
-    return config.default_home(os.environ)
+    return paths.default_home(os.environ)
 
 
 @click.group()

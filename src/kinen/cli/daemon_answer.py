@@ -16,10 +16,11 @@ def answered(
     line: str, words: dict[str, Any], space: str, *, as_json: bool
 ) -> tuple[int, str, list[str]] | None:
     """The exit code, what is to be printed, and remarks; None where it has to be found out here."""
+    from kinen import paths
     from kinen.ipc import client
     from kinen.space import route
 
-    home = route.default_home(os.environ)
+    home = paths.default_home(os.environ)
     if not os.path.exists(os.path.join(home, client.LOCK)) or client.own_settings(os.environ):
         return None
     if not space:

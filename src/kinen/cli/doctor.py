@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kinen import config, render
+from kinen import config, paths, render
 from kinen.cli.flags import for_scripts
 from kinen.cli.run import colours
 from kinen.errors import KinenError
 from kinen.space import find as spaces
+from kinen.space import registry
 from kinen.storage import private
 
 if TYPE_CHECKING:
@@ -56,16 +57,16 @@ def examine() -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
     yield _full_text()
-    home = config.default_home()
+    home = paths.default_home()
     yield _writable(home)
     try:
         config.load(home, None)
-        yield Finding("your config", True, config.user_file())
+        yield Finding("your config", True, paths.user_file())
     except KinenError as error:
         yield Finding("your config", False, error.message, error.hint)
     yield _daemon(home)
     try:
-        for one in spaces.registered(home):
+        for one in registry.registered(home):
             if one.missing:
                 mend = f"kinen space remove {one.name}"
                 yield Finding("space", False, f"{one.name}: {one.root} is gone", mend)

@@ -31,19 +31,19 @@ def init(path: str, name: str | None, template: str | None) -> int:
       kinen init
       kinen init ~/notes --name notes --template research
     """
-    from kinen import config
-    from kinen.space import find
+    from kinen import config, paths
+    from kinen.space import find, registry
     from kinen.storage import inside
 
     os.makedirs(path, exist_ok=True)
     root = os.path.realpath(path)
-    home = config.default_home()
+    home = paths.default_home()
     found = find.at(root, home=home)
     file = config.space_file(root)
     new = not os.path.lexists(file)
     if new:
         title = name or found.name
-        identity = find.new_identity() if found.identity == "path" else ""
+        identity = registry.new_identity() if found.identity == "path" else ""
         inside.create(root, ".kinen/config.yml", config.template(title, identity).encode())
     registered = find.register(find.at(root, home=home), name)
     for folder in TEMPLATES.get(template or "", ()):

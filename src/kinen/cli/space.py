@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kinen import config, render
+from kinen import paths, render
 from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import FOUND, NOTHING, colours
 from kinen.space import find as spaces
+from kinen.space import registry
 
 if TYPE_CHECKING:
-    from kinen.space.find import Space
+    from kinen.space.registry import Space
 
 
 def command() -> click.Command:
@@ -28,7 +29,7 @@ def space() -> None:
 @for_scripts
 def list_(as_json: bool) -> int:
     """Every registered space with its folder."""
-    found = spaces.registered(config.default_home())
+    found = registry.registered(paths.default_home())
     if as_json:
         print(render.to_json({"spaces": [_shown(one) for one in found]}))
     else:
@@ -65,7 +66,7 @@ def add(path: str, name: str | None) -> int:
 @click.argument("name", type=FILE_NAME)
 def remove(name: str) -> int:
     """Take a space off the list; its folder and what was remembered stay."""
-    gone = spaces.unregister(config.default_home(), name)
+    gone = registry.unregister(paths.default_home(), name)
     print(f"removed {gone.name}; its data stays in {gone.data}")
     return 0
 
@@ -75,7 +76,7 @@ def remove(name: str) -> int:
 @click.argument("other")
 def alias(name: str, other: str) -> int:
     """Give a space another name that --space understands."""
-    known = spaces.alias(config.default_home(), name, other)
+    known = registry.alias(paths.default_home(), name, other)
     print(f"{known.name} is also {other}")
     return 0
 

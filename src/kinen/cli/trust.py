@@ -6,8 +6,9 @@ import os
 
 import click
 
-from kinen import config
+from kinen import config, paths
 from kinen.cli.flags import in_space
+from kinen.config import trust as store
 from kinen.space import find as spaces
 
 
@@ -24,18 +25,18 @@ def trust(revoke: bool, space: str | None) -> int:
     The file may have come with a `git clone`. Until you trust it, its keys that choose endpoints
     and models, or read outside the space, are ignored. When it changes, it must be trusted again.
     """
-    home = config.default_home()
+    home = paths.default_home()
     root = spaces.find(name=space).root if space else spaces.locate() or spaces.find().root
     file = config.space_file(root)
     if revoke:
-        config.revoke(home, file)
+        store.revoke(home, file)
         print(f"no longer trusted: {file}")
         return 0
     if not os.path.exists(file):
         print(f"nothing to trust: there is no {file}")
         return 0
     before = config.load(home, root).ignored
-    config.trust(home, file)
+    store.trust(home, file)
     print(f"trusted: {file}")
     for key in before:
         print(f"  {key} is now {config.get(config.load(home, root), key)}")

@@ -6,9 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kinen.config import file as configfile
-from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row, SpaceSection
+from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
+from kinen.config.trust import trusts
 from kinen.errors import ConfigError
-from kinen.space import registry, route
+from kinen.paths import user_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
     Raw = str | list[str] | dict[str, Any]
     Path = str | os.PathLike[str]
 
-user_folder, user_file, default_home = route.user_folder, route.user_file, route.default_home
-trust, revoke, trusted = configfile.trust, configfile.revoke, configfile.trusted
-write_atomic = registry.write_atomic
-TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+TRUE = ("true", "yes", "on", "1")
+FALSE = ("false", "no", "off", "0")
 
 
 def space_file(root: Path) -> str:
@@ -56,7 +55,7 @@ def load(
         file = space_file(space_root)
         found, digest = settings(home, file)
         doubtful = [key for key, (raw, _) in found.items() if _dangerous(ROWS[key], raw)]
-        if doubtful and not configfile.trusts(home, file, digest):
+        if doubtful and not trusts(home, file, digest):
             ignored = doubtful
         for dotted, (raw, line) in found.items():
             if dotted not in ignored:
@@ -296,7 +295,7 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
 
 def template(name: str, identity: str = "") -> str:
     """The commented file that `kinen init` writes; a folder without git needs an identity."""
-    named = configfile.written(registry.unique_name({}, name, ""))
+    named = configfile.written(clean_name(name))
     lines = ["# What kinen needs to know of this space; `kinen config show` has every key."]
     lines += ["space:", f"  name: {named}"]
     if identity:

@@ -11,9 +11,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import ConfigError, UnsafeFile
-from kinen.space import registry
-from kinen.space.route import user_file
-from kinen.storage import inside, private, regular
+from kinen.paths import user_file
+from kinen.storage import atomic, inside, private, regular
 
 if TYPE_CHECKING:
     Path = str | os.PathLike[str]
@@ -48,8 +47,8 @@ def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
             )
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
-    data = _bytes(file)
-    values, digest = parse(data, file), _digest(data)
+    data = read_bytes(file)
+    values, digest = parse(data, file), digest_of(data)
     if _settled(seen.st_mtime_ns):
         cache.pop(file, None)
         recent = dict(list(cache.items())[-63:])
@@ -79,7 +78,7 @@ def _store(path: str, cache: dict[str, Any]) -> None:
         private.write(path, json.dumps(cache))
 
 
-def _bytes(file: Path, root: str = "") -> bytes:
+def read_bytes(file: Path, root: str = "") -> bytes:
     file = os.fspath(file)
     root = root or _root(file)
     try:
@@ -109,33 +108,14 @@ def write(file: Path, text: str) -> None:
     if root:
         inside.replace(root, os.path.relpath(file, root), text.encode())
     else:
-        registry.write_atomic(file, text, mode=private.FILE_MODE)
+        private.folder(os.path.dirname(os.path.realpath(file)), tighten=False)
+        atomic.write(file, text, private.FILE_MODE)
 
 
-def _digest(data: bytes) -> str:
+def digest_of(data: bytes) -> str:
     from hashlib import sha256
 
     return sha256(data).hexdigest()
-
-
-def trust(home: Path, file: Path) -> None:
-    """Believe this file as it is now; any change to it asks again."""
-    key, digest = os.path.realpath(file), _digest(_bytes(file))
-    registry.update(os.fspath(home), "trust", lambda table: table.update({key: digest}))
-
-
-def revoke(home: Path, file: Path) -> None:
-    key = os.path.realpath(file)
-    registry.update(os.fspath(home), "trust", lambda table: table.pop(key, None))
-
-
-def trusted(home: Path, file: Path) -> bool:
-    return os.path.isfile(file) and trusts(home, file, _digest(_bytes(file)))
-
-
-def trusts(home: Path, file: Path, digest: str) -> bool:
-    """Whether the file was trusted when its bytes had this digest."""
-    return bool(registry.read(os.fspath(home), "trust").get(os.path.realpath(file)) == digest)
 
 
 def source_text(file: Path, root: str = "") -> str:
@@ -143,7 +123,7 @@ def source_text(file: Path, root: str = "") -> str:
     if not os.path.lexists(file):
         return ""
     try:
-        return _bytes(file, root).decode("utf-8-sig")
+        return read_bytes(file, root).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"{os.fspath(file)} is not UTF-8 text", "save it as UTF-8") from None
 

@@ -265,3 +265,14 @@ ROWS = {
 }
 # Known names that nothing reads yet: files that have them load.
 RESERVED = ("index.path",)
+
+
+def clean_name(text: str) -> str:
+    """A name of a space that can be typed: no slashes, commas, quotes or leading punctuation."""
+    from kinen.privacy import entrance
+
+    cleaned = ""
+    for letter in entrance.name(text):
+        cleaned += letter if letter.isprintable() and letter not in '/\\,"' else "-"
+    cleaned = cleaned.lstrip(" .-~").rstrip() or "space"
+    return "all-2" if cleaned == "all" else cleaned  # `--space all` means every space

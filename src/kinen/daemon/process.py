@@ -15,7 +15,7 @@ import time
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
-from kinen import __version__, config
+from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
@@ -25,6 +25,8 @@ from kinen.ipc import client, loopback
 from kinen.memory import Memory
 from kinen.privacy import entrance
 from kinen.space import find as spaces
+from kinen.space import registry
+from kinen.space.registry import Space
 from kinen.storage import private
 
 if TYPE_CHECKING:
@@ -221,7 +223,7 @@ class Daemon:
 
     def _porch(self, app: Any) -> Any:
         """What is said between a kinen and its daemon, before anything is asked."""
-        settings = client.quoted(config.user_file())
+        settings = client.quoted(paths.user_file())
 
         async def call(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] != "http":
@@ -273,7 +275,7 @@ class Daemon:
         """Load the model before somebody waits for it."""
         try:
             settings = config.load(self.home, None)
-            space = spaces.Space(self.home, "", "", "", "", self.home)
+            space = Space(self.home, "", "", "", "", self.home)
             log.info("the model is %s", Memory(space, settings, models=self._models).try_model())
         except Exception as error:
             log.warning("the model: %s", error)
@@ -305,7 +307,7 @@ class Daemon:
             self.stop(f"{self.home} is gone")
             return
         try:
-            known = spaces.registered(self.home)
+            known = registry.registered(self.home)
         except KinenError as error:
             self._diary.note(str(error))
             return

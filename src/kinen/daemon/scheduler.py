@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kinen.daemon.watch import Watch
     from kinen.memory import Memory
     from kinen.model.records import Report
-    from kinen.space.find import Space
+    from kinen.space.registry import Space
 
 MOST = 30.0
 """Seconds after which a space that never gets quiet is brought up to date all the same."""

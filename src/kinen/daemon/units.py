@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape
 
-from kinen.config import write_atomic
 from kinen.errors import KinenError
+from kinen.storage import atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ def install(one: Unit) -> bool:
                 return False
     except OSError:
         pass
-    write_atomic(one.path, one.text)
+    atomic.write(one.path, one.text)
     return True
 
 

@@ -10,7 +10,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import Unreadable
-from kinen.extract import decode, suffix_of
+from kinen.extract.decode import decode
+from kinen.extract.suffixes import suffix_of
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:

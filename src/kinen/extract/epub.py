@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from kinen.errors import Unreadable
-from kinen.extract import PAGES, budget, decode, html, suffix_of
+from kinen.extract import budget, html
+from kinen.extract.decode import decode
+from kinen.extract.suffixes import PAGES, suffix_of
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:

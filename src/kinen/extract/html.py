@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from kinen.errors import Unreadable
-from kinen.extract import budget, decode
+from kinen.extract import budget
+from kinen.extract.decode import decode
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen.errors import Unreadable
-from kinen.extract import budget, decode
+from kinen.extract import budget
+from kinen.extract.decode import decode
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:

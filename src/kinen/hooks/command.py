@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen import ids
+from kinen import ids, paths
 from kinen.agents import claude_code
 from kinen.agents.claude_code import text_of
 from kinen.hooks import payload
 from kinen.hooks.event import Session
-from kinen.space import route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -292,7 +291,7 @@ def _relevant(prompt: str, session: Session, known: list[str], injection: Inject
 
     if not os.path.exists(os.path.join(session.here.data, "index.db")):
         return  # making one takes longer than anybody waits here
-    home = route.default_home(os.environ)
+    home = paths.default_home(os.environ)
     if not client.own_settings(os.environ):
         said = {"prompt": prompt, "session": session.id, "budget": session.budget, "known": known}
         line, space = "POST /v1/context/prompt", session.here.root

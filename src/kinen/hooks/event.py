@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 
-from kinen import ids
+from kinen import ids, paths
 from kinen.agents import claude_code
 from kinen.agents.claude_code import Sieve, text_of
 from kinen.hooks.payload import CUT
 from kinen.privacy.entrance import name
+from kinen.privacy.exclude import matching_glob
 from kinen.space import route
+from kinen.space.head import read_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class Session:
         """A path as the space knows it; what is too long to be one stays as it is."""
         if len(path) > LONGEST_PATH:
             return path
-        return route.inside(self._full(path), self.here.tree, self.here.root)
+        return paths.inside(self._full(path), self.here.tree, self.here.root)
 
     def _full(self, path: str) -> str:
         return os.path.join(text_of(self.said, "cwd"), os.path.expanduser(path))
@@ -76,7 +78,7 @@ class Session:
             if then:
                 then(db)
 
-        branch, head = route.head(self.here.git, self.here.common)
+        branch, head = read_head(self.here.git, self.here.common)
         row = write.row(
             found.text + self.remark,
             found.kind,
@@ -143,10 +145,10 @@ class Session:
             if len(word) > LONGEST_PATH:
                 continue
             full = self._full(word)
-            path = route.inside(full, *roots) if "/" in word else word
-            if route.excluded(path, globs) and ("/" in word or os.path.lexists(full)):
+            path = paths.inside(full, *roots) if "/" in word else word
+            if matching_glob(path, globs) and ("/" in word or os.path.lexists(full)):
                 return True
-        return any(route.excluded(path, globs) for path in found.files)
+        return any(matching_glob(path, globs) for path in found.files)
 
 
 def _folders(said: Said) -> list[str]:
@@ -169,7 +171,7 @@ def _here(said: Said) -> route.Route:
     """
     from kinen.errors import KinenError, SpaceError
 
-    home, fault = route.default_home(os.environ), SpaceError("no folder")
+    home, fault = paths.default_home(os.environ), SpaceError("no folder")
     for folder in _folders(said):
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:

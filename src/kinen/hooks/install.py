@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.hooks.jsontext import drop, put
-from kinen.space.registry import write_atomic
+from kinen.paths import default_home, user_folder
 from kinen.space.repository import git_above
-from kinen.space.route import default_home, user_folder
-from kinen.storage import inside, private, regular
+from kinen.storage import atomic, inside, private, regular
 from kinen.text import digest
 
 if TYPE_CHECKING:
@@ -363,7 +362,7 @@ def _replace(plan: Done) -> None:
     if plan.root:
         inside.replace(plan.root, os.path.relpath(plan.path, plan.root), plan.after.encode())
     else:
-        write_atomic(plan.path, plan.after)
+        atomic.write(plan.path, plan.after)
 
 
 def _restore(plan: Done) -> None:

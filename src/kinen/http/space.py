@@ -16,7 +16,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel
 
-from kinen import config, render
+from kinen import paths, render
 from kinen.errors import QueryError, SpaceError
 from kinen.http.guard import JSON
 from kinen.memory.pool import ASK, JOURNAL
@@ -80,7 +80,7 @@ class Door:
         if not name and not self.default:
             hint = "send X-Kinen-Space: a name that `kinen space list` shows, or a folder"
             raise QueryError("no space is named", hint)
-        home = config.default_home(os.environ)
+        home = paths.default_home(os.environ)
         if "\0" in name:
             raise QueryError("the name of a space has no NUL byte", "leave it away")
         if os.path.isabs(name or self.default):
@@ -88,7 +88,7 @@ class Door:
             if not root:
                 raise SpaceError(f"{name or self.default} is in no space", "run `kinen init` there")
             return root
-        book = registry.read(home, "spaces")
+        book = registry.read(home)
         if not registry.named(book, name):
             raise SpaceError(f"no space called {name!r}", registry.names_hint(book, name))
         return spaces.find(name=name, home=home).root

@@ -68,7 +68,7 @@ def ask(
     except (OSError, ValueError):
         return None
     from kinen import __version__
-    from kinen.space.route import user_file
+    from kinen.paths import user_file
 
     sent = b"" if body is None else to_json(body).encode()
     lines = [f"{line} HTTP/1.1", f"Host: {host}", "Connection: close", f"Accept: {accept}"]

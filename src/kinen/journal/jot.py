@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 
+from kinen import paths
 from kinen.errors import Excluded, QueryError
 from kinen.journal import write
 from kinen.model.kinds import EVENTS
 from kinen.privacy.entrance import plain
+from kinen.privacy.exclude import matching_glob
 from kinen.space import route
+from kinen.space.head import read_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +38,10 @@ def jot(
     """
     text = plain(text)
     check(text, kind)
-    here = route.find(route.default_home(os.environ), folder or os.getcwd(), folder or None)
-    named = [route.inside(file, here.tree, here.root) for file in files]
+    here = route.find(paths.default_home(os.environ), folder or os.getcwd(), folder or None)
+    named = [paths.inside(file, here.tree, here.root) for file in files]
     allowed(named, here.excluded)
-    branch, head = route.head(here.git, here.common)
+    branch, head = read_head(here.git, here.common)
     row = write.row(
         text,
         kind,
@@ -66,6 +69,6 @@ def check(text: str, kind: str) -> None:
 def allowed(files: Iterable[str], globs: list[str]) -> None:
     """Refuse paths that are never captured."""
     for file in files:
-        glob = route.excluded(file, globs)
+        glob = matching_glob(file, globs)
         if glob:
             raise Excluded(f"{file} is never captured", f"privacy.exclude has {glob}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from kinen import config
+from kinen import paths
 from kinen.errors import SpaceError
 from kinen.ipc.loopback import HOST, listening, token
 from kinen.memory import Memory
@@ -88,7 +88,7 @@ def failure(status: int, message: str, hint: str) -> bytes:
 
 
 def token_file() -> str:
-    return os.path.join(config.default_home(os.environ), TOKEN_FILE)
+    return os.path.join(paths.default_home(os.environ), TOKEN_FILE)
 
 
 def guarded(app: App, secret: str) -> App:

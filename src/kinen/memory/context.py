@@ -10,8 +10,8 @@ from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.memory.consolidation import Learning
 from kinen.model.records import Query
+from kinen.paths import inside
 from kinen.recall.clip import compact, cut
-from kinen.space.route import inside
 from kinen.text import iso, spelled
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from kinen import paths
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory.journal import Keeping
 from kinen.model.records import Companion
-from kinen.space import route
 from kinen.storage import regular
 from kinen.text import now, spelled
 
@@ -148,15 +148,15 @@ class Tracing(Keeping):
 
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
         """Put a line of tags into the file of a commit's message, if it has none."""
-        from kinen.config import write_atomic
         from kinen.sources.git.messages import with_tags
+        from kinen.storage import atomic
 
         past = self._unmasked_past()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
         told = with_tags(text, line, past[0].comment_sign() if past else "#")
         if told != text:
-            write_atomic(os.fspath(message), told.encode("utf-8", "surrogateescape"))
+            atomic.write(os.fspath(message), told.encode("utf-8", "surrogateescape"))
 
     def tag(self, path: str | os.PathLike[str], ops: Sequence[str]) -> tuple[str, ...]:
         """Tag a file by hand, `+a` or `-b`; all of its tags afterwards. It survives a rebuild."""
@@ -226,7 +226,7 @@ class Tracing(Keeping):
 
         root, told = self.space.root, spelled(path)
         tops = [top for top in (root, self._worktree) if top]
-        tries = [route.inside(one, *tops) for one in (told, os.path.join(root, told))]
+        tries = [paths.inside(one, *tops) for one in (told, os.path.join(root, told))]
         able = [one for one in tries if not os.path.isabs(one)]
         if not able:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")

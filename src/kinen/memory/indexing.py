@@ -246,9 +246,9 @@ class Syncing(Parts):
 
     def _follow_past(self) -> list[str]:
         """Take in what was committed since the index last looked."""
-        from kinen.space import route
+        from kinen.space.head import read_head
 
-        head = route.head(*self._git)[1]
+        head = read_head(*self._git)[1]
         if head in ("", self._reader.stamp("git", "")):
             return []
         return self.follow_past()

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from kinen import ids
+from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
 from kinen.memory.search import Asking
 from kinen.privacy import entrance
@@ -50,7 +50,7 @@ class Keeping(Asking):
         from kinen.journal import write as append
         from kinen.journal.jot import allowed, check
         from kinen.journal.schema import LATEST
-        from kinen.space import route
+        from kinen.space.head import read_head
 
         text = entrance.plain(text)
         check(text, kind)
@@ -58,12 +58,12 @@ class Keeping(Asking):
             raise QueryError(f"no such time: {at}", "give epoch milliseconds before the year 10000")
         root = self.space.root
         places = [os.path.join(root, file.replace("\0", "")) for file in files]
-        named = [route.inside(place, root) for place in places]
+        named = [paths.inside(place, root) for place in places]
         allowed(named, list(self.config.privacy.exclude))
         journal = self._journal
         if capsule:
             capsule = queries.resolve(journal.db, capsule, ["capsule"])[1]
-        branch, head = route.head(*self._git)
+        branch, head = read_head(*self._git)
         try:
             row = append.row(
                 text,

@@ -7,6 +7,7 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from kinen import config as configuration
+from kinen import paths
 from kinen.errors import NotFound, SpaceError, StoreError
 from kinen.space import find as spaces
 from kinen.storage import inside, private
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kinen.index.vectors import Scan
     from kinen.journal.store import Journal
     from kinen.ports import Embedder
-    from kinen.space.find import Space
+    from kinen.space.registry import Space
 
     Progress = Callable[[str, int, int], None]
     T = TypeVar("T")
@@ -73,7 +74,7 @@ class Parts:
         settings: dict[str, Any] | None = None,
     ) -> Self:
         """The memory of the space at a path, or of a named one; settings are dotted config keys."""
-        data = os.fspath(home) if home else configuration.default_home(os.environ)
+        data = os.fspath(home) if home else paths.default_home(os.environ)
         start = None if path is None else os.fspath(path)
         if start is not None and not os.path.isdir(start):
             raise SpaceError(f"no folder {start}", "give the folder of a space")

@@ -7,15 +7,16 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen import config as configuration
+from kinen import paths
 from kinen.errors import Busy
 from kinen.journal.brief import for_the_next, outcome_only
 from kinen.memory.git import Tracing
 from kinen.model.records import Hits, Query
+from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
 from kinen.space import find as spaces
-from kinen.space.route import inside
 from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:
@@ -368,7 +369,7 @@ def recall_spaces(
     hits: list[Item] = []
     notes: list[str] = []
     query, budget = Query(""), 0
-    chosen = spaces.resolve_names(configuration.default_home(os.environ), names)
+    chosen = spaces.resolve_names(paths.default_home(os.environ), names)
     for space in chosen:
         with open_(space, configuration.load(space.home, space.root)) as memory:
             query = ask(memory)

@@ -8,10 +8,11 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from kinen import paths
 from kinen.errors import NotFound
 from kinen.memory.answers import Answering
+from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces
-from kinen.space import route
 from kinen.space.repository import git_above, parents
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Importing(Answering):
                 count.skipped["observations"] += 1
                 continue
             files = [_named(file, roots) for file in event.files]
-            if any(route.excluded(file, hidden) for file in files):
+            if any(matching_glob(file, hidden) for file in files):
                 count.hidden += 1
                 continue
             count.masked += sum(event.masked.values())
@@ -244,4 +245,4 @@ def _ids(scope: Scope) -> dict[str, str]:
 
 
 def _named(file: str, roots: tuple[str, ...]) -> str:
-    return route.inside(file, *roots) if os.path.isabs(file) else file.replace(os.sep, "/")
+    return paths.inside(file, *roots) if os.path.isabs(file) else file.replace(os.sep, "/")

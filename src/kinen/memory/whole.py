@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen import config as configuration
+from kinen import paths
 from kinen.errors import KinenError, NotFound
 from kinen.memory.experience import Experience
 from kinen.memory.recall import recall_spaces
@@ -58,7 +59,7 @@ class Memory(Experience):
 def search_spaces(names: Sequence[str], ask: Callable[[Memory], Query]) -> Hits:
     """Search several spaces and merge by score: scores lie in 0..1 and compare between them."""
     found, notes, query = [], [], Query("")
-    for space in spaces.resolve_names(configuration.default_home(os.environ), names):
+    for space in spaces.resolve_names(paths.default_home(os.environ), names):
         with Memory(space, configuration.load(space.home, space.root)) as memory:
             query = ask(memory)
             hits = memory.search(query)
@@ -76,7 +77,7 @@ def ask_spaces(
     A space that cannot be read is left out, and `on_error` learns why.
     """
     answers: list[T] = []
-    for space in spaces.resolve_names(configuration.default_home(os.environ), names):
+    for space in spaces.resolve_names(paths.default_home(os.environ), names):
         try:
             with Memory(space, configuration.load(space.home, space.root)) as memory:
                 answers.append(ask(memory))

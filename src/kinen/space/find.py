@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from kinen import config
+from kinen import config, paths
+from kinen.config.trust import is_trusted
 from kinen.errors import SpaceError, StoreError
 from kinen.space import registry
-from kinen.space.registry import Face
+from kinen.space.registry import Face, Space
 from kinen.space.repository import git_above, parents
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
     Env = Mapping[str, str]
     Entry = dict[str, Any]
-
-Space = registry.Space
-new_identity, write_atomic = registry.new_identity, registry.write_atomic
-registered, unregister, alias = registry.registered, registry.unregister, registry.alias
 
 SYSTEM = tuple("/bin /boot /etc /lib /lib64 /proc /sbin /sys /usr/bin /usr/lib /System".split())
 SHARED = tuple(
@@ -51,7 +48,7 @@ def find(
     root, refusal = _locate(_folder(start), home, env)
     if root:
         return at(root, home=home, env=env)
-    written = config.settings(home, config.user_file(env))[0].get("space.default", ("", 0))
+    written = config.settings(home, paths.user_file(env))[0].get("space.default", ("", 0))
     default = env.get("KINEN_SPACE_DEFAULT") or str(written[0])
     if default:
         return _named(default, home, env)
@@ -70,7 +67,7 @@ def _holds_notes(folder: str) -> bool:
 
 def _named(name: str, home: str, env: Env) -> Space:
     """The space that a name or a path stands for; names win."""
-    book = registry.read(home, "spaces")
+    book = registry.read(home)
     key = registry.named(book, name)
     if not key and os.path.isdir(os.path.expanduser(name)):
         found, refusal = _locate(_folder(os.path.expanduser(name)), home, env)
@@ -88,7 +85,7 @@ def _named(name: str, home: str, env: Env) -> Space:
 
 
 def _home(home: Path | None, env: Env) -> str:
-    return config.default_home(env) if home is None else os.path.abspath(home)
+    return paths.default_home(env) if home is None else os.path.abspath(home)
 
 
 def _folder(start: Path | None) -> str:
@@ -119,7 +116,7 @@ def _locate(start: str, home: str, env: Env) -> tuple[str, str]:
     refusal = _refusal(git.top, env) if git else ""
     if git and not refusal:
         return _in_main_tree(git.top, git), ""
-    known = {root for entry in registry.read(home, "spaces").values() for root in entry["roots"]}
+    known = {root for entry in registry.read(home).values() for root in entry["roots"]}
     return next((folder for folder in parents(start) if folder in known), ""), refusal
 
 
@@ -136,14 +133,14 @@ def _refusal(folder: str, env: Env) -> str:
     here = os.path.normcase(folder)
     if os.path.dirname(folder) == folder:
         return f"{folder} is a whole disk"
-    if here == os.path.normcase(os.path.realpath(config.user_folder(env))):
+    if here == os.path.normcase(os.path.realpath(paths.user_folder(env))):
         git = " and a git repository" if os.path.exists(os.path.join(folder, ".git")) else ""
         return f"{folder} is your home folder{git}, not one project"
     trees, shared = SYSTEM, SHARED
     if os.name == "nt":
         names = ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)", "ProgramData")
         trees = tuple(os.path.normcase(env[name]) for name in names if env.get(name))
-        shared = (os.path.normcase(os.path.dirname(config.user_folder(env))),)
+        shared = (os.path.normcase(os.path.dirname(paths.user_folder(env))),)
     if here in shared or any(here == tree or here.startswith(tree + os.sep) for tree in trees):
         return f"{folder} is a system folder"
     return ""
@@ -161,7 +158,7 @@ def at(root: Path, *, home: Path | None = None, env: Env | None = None) -> Space
     refusal = _refusal(root, env)
     if refusal:
         raise SpaceError(refusal, "choose the folder of one project")
-    book = registry.read(home, "spaces")
+    book = registry.read(home)
     listed = next((key for key, entry in book.items() if root in entry["roots"]), "")
     git = git_above(root)
     git = None if git and _refusal(git.top, env) else git
@@ -179,7 +176,7 @@ def at(root: Path, *, home: Path | None = None, env: Env | None = None) -> Space
         return _known(face, home, registry.settle(book, home, face, same), book)
 
     try:
-        return registry.update(home, "spaces", change)
+        return registry.update(home, change)
     except StoreError:
         return _known(face, home, key or registry.move_back(home, face.id, listed), book)
 
@@ -214,7 +211,7 @@ def _claim(face: Face, home: str, entry: Entry, git: Git | None) -> None:
         return
     file = config.space_file(face.root)
     related = _root_commit(git) in filter(None, entry["root_commits"].values())
-    if not related and not config.trusted(home, file):
+    if not related and not is_trusted(home, file):
         fact = f"{file} has the id of another space: {entry['name']} in {entry['roots'][0]}"
         raise SpaceError(fact, "run `kinen trust` if they are one, or remove space.id")
 
@@ -231,13 +228,13 @@ def register(space: Space, name: str | None = None) -> Space:
     """Remember a space by name; a second one called notes becomes notes-2."""
     face = Face(space.root, space.name, space.identity, space.key, space.origin)
     git = git_above(space.root)
-    known = registry.read(space.home, "spaces").get(space.id, {}).get("root_commits", {})
+    known = registry.read(space.home).get(space.id, {}).get("root_commits", {})
     commit = None if space.root in known or not git or not git.deep else _root_commit(git)
 
     def change(book: dict[str, Entry]) -> Space:
         return _known(face, space.home, registry.enter(book, face, name or "", commit), book)
 
-    return registry.update(space.home, "spaces", change)
+    return registry.update(space.home, change)
 
 
 def resolve_names(home: Path, names: Iterable[str], env: Env | None = None) -> tuple[Space, ...]:
@@ -246,7 +243,7 @@ def resolve_names(home: Path, names: Iterable[str], env: Env | None = None) -> t
     home = os.path.abspath(home)
     found: dict[str, Space] = {}
     for name in names:
-        every = (one for one in registered(home) if not one.missing)
+        every = (one for one in registry.registered(home) if not one.missing)
         for one in every if name == "all" else (_named(name, home, env),):
             found.setdefault(one.id, one)
     return tuple(found.values())

@@ -1,119 +1,18 @@
-"""The JSON tables in kinen's home: written so that nothing is lost; spaces by id, name and root."""
+"""The table of spaces in kinen's home: by id, name and root."""
 
 # Annotations are evaluated, as in `kinen.model.records`: named tuples would compile each of them.
-import json
 import os
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from kinen.errors import SpaceError, StoreError, Untrusted
-from kinen.storage import atomic, private
+from kinen.config.keys import clean_name
+from kinen.errors import SpaceError
+from kinen.storage import tables
 
 T = TypeVar("T")
 Table = dict[str, Any]
-VERSION = 1
 
-
-def write_atomic(path: str | os.PathLike[str], data: bytes | str, mode: int = 0o666) -> None:
-    """Replace a file of the user as a whole; its mode and a link to it are kept.
-
-    A new one has `mode`, less the umask. Files of kinen's home are written by `storage.private`.
-    """
-    target = os.path.realpath(path)
-    parent = os.path.dirname(target)
-    if mode & 0o077:
-        os.makedirs(parent, exist_ok=True)
-    else:
-        private.folder(parent, tighten=False)
-    try:
-        known = os.stat(target).st_mode & 0o7777
-    except FileNotFoundError:
-        known = None
-    atomic.replace(target, data, mode, keep=known)
-
-
-def table_file(home: str, name: str) -> str:
-    return os.path.join(home, f"{name}.json")
-
-
-def read(home: str, name: str) -> Table:
-    """The table of that name, empty when there is none yet."""
-    path = table_file(home, name)
-    try:
-        data = private.read(path)
-    except FileNotFoundError:
-        return {}
-    except Untrusted:
-        raise
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}", "check its permissions") from None
-    try:
-        loaded = json.loads(data)
-        newer = loaded["version"] > VERSION
-        table: Table = loaded[name]
-        sound = newer or all(_sound(name, value) for value in table.values())
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        newer = sound = False
-    if newer:
-        raise StoreError(f"{path} was written by a newer kinen", "update kinen")
-    if not sound:
-        raise _damaged(home, path, data)
-    return table
-
-
-def _sound(name: str, value: Any) -> bool:
-    if name != "spaces":
-        return isinstance(value, str)
-    return (
-        all(isinstance(value[key], str) for key in ("name", "origin", "identity", "key"))
-        and all(isinstance(value[key], list) for key in ("roots", "aliases"))
-        and all(isinstance(text, str) for text in (*value["roots"], *value["aliases"]))
-        and all(isinstance(text, str) for text in value["root_commits"].values())
-    )
-
-
-def _damaged(home: str, path: str, data: bytes) -> StoreError:
-    copy = f"{path}.damaged-{int(os.stat(path).st_mtime)}"
-    try:
-        if not os.path.exists(copy):
-            private.write(copy, data)
-    except OSError:
-        copy = path
-    return StoreError(
-        f"{path} is damaged (kept as {copy})",
-        f"mend it, or delete it and run `kinen init` again in each project; "
-        f"what was remembered is untouched in {os.path.join(home, 'spaces')}",
-    )
-
-
-def update(home: str, name: str, change: Callable[[Table], T]) -> T:
-    """Read, change and write a table while every other writer waits; a crash frees the lock."""
-    import sqlite3
-
-    path = table_file(home, name)
-    try:
-        private.folder(home)
-        file = private.database(os.path.join(home, "registry.lock"))
-        lock = sqlite3.connect(file, timeout=10)
-        try:
-            lock.isolation_level = None
-            lock.execute("BEGIN EXCLUSIVE")
-            table = read(home, name)
-            result = change(table)
-            private.write(path, json.dumps({"version": VERSION, name: table}, indent=1) + "\n")
-            return result
-        finally:
-            lock.close()
-    except Untrusted:
-        raise
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}", "check KINEN_HOME") from None
-    except sqlite3.Error as error:
-        raise StoreError(f"cannot lock {home}: {error}", "try again, or check KINEN_HOME") from None
-
-
-# The table of spaces: id → {name, origin, identity, key, roots, aliases, added, root_commits}
 
 KINDS = ("path", "commit", "origin", "config")
 """What a space can be known by, the weakest first."""
@@ -163,6 +62,25 @@ class Face(NamedTuple):
         return sha256(self.key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def read(home: str) -> Table:
+    """Space id → {name, origin, identity, key, roots, aliases, added, root_commits}."""
+    return tables.read(home, "spaces", _valid)
+
+
+def update(home: str, change: Callable[[Table], T]) -> T:
+    """Change the table while other writers wait; returns what `change` does."""
+    return tables.update(home, "spaces", change, _valid)
+
+
+def _valid(entry: Any) -> bool:
+    return (
+        all(isinstance(entry[key], str) for key in ("name", "origin", "identity", "key"))
+        and all(isinstance(entry[key], list) for key in ("roots", "aliases"))
+        and all(isinstance(text, str) for text in (*entry["roots"], *entry["aliases"]))
+        and all(isinstance(text, str) for text in entry["root_commits"].values())
+    )
+
+
 def new_identity() -> str:
     """An id for a folder that has nothing else to be known by, once it moves."""
     return os.urandom(8).hex()
@@ -194,14 +112,10 @@ def named(book: Table, name: str) -> str:
 
 
 def unique_name(book: Table, wanted: str, key: str) -> str:
-    """The wanted name as one that can be typed, with a number where it is taken already."""
-    from kinen.privacy import entrance
-
-    wanted = entrance.name(wanted)
-    signs = ("-" if sign in '/\\,"' or not sign.isprintable() else sign for sign in wanted)
-    cleaned = "".join(signs).lstrip(" .-~").rstrip() or "space"
+    """The wanted name in a form that can be typed, with a number appended if it is in use."""
+    cleaned = clean_name(wanted)
     others = [entry for other, entry in book.items() if other != key]
-    taken = {"all", *(name for entry in others for name in (entry["name"], *entry["aliases"]))}
+    taken = {name for entry in others for name in (entry["name"], *entry["aliases"])}
     number, name = 2, cleaned
     while name in taken:
         number, name = number + 1, f"{cleaned}-{number}"
@@ -295,7 +209,7 @@ def names_hint(book: Table, name: str) -> str:
 def registered(home: str | os.PathLike[str]) -> tuple[Space, ...]:
     """Every space there is, by name; those whose folders are gone are `missing`."""
     home = os.path.abspath(home)
-    book = read(home, "spaces")
+    book = read(home)
     return tuple(sorted((space(home, *pair) for pair in book.items()), key=lambda one: one.name))
 
 
@@ -328,4 +242,4 @@ def _changed(home: str | os.PathLike[str], name: str, change: Callable[[Table, s
             raise SpaceError(f"no space called {name!r}", names_hint(book, name))
         return space(home, key, change(book, key))
 
-    return update(home, "spaces", apply)
+    return update(home, apply)

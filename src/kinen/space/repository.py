@@ -6,7 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.space.route import LONGEST_REF, PACKED_REFS
+from kinen.space.head import LONGEST_REF, PACKED_REFS
 from kinen.storage import regular
 
 if TYPE_CHECKING:

@@ -8,55 +8,17 @@ one of them moves, it is found anew. Light on purpose: no `typing`, `re` or `jso
 from __future__ import annotations
 
 import os
-import sys
 
-from kinen.storage import private, regular
+from kinen import paths
+from kinen.storage import private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 _FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks")
-_VERSION, _END = "route 6", "end"
-LONGEST_REF = 65_536
-"""Bytes of HEAD, of a ref, or of a file that only names a folder."""
-PACKED_REFS = 64 << 20
-"""Bytes of packed-refs; a million refs fit."""
-
-
-def user_folder(env: Mapping[str, str]) -> str:
-    return env.get("USERPROFILE" if os.name == "nt" else "HOME") or os.path.expanduser("~")
-
-
-def _platform_folder(env: Mapping[str, str], variable: str, *otherwise: str) -> str:
-    chosen = env.get(variable, "")
-    return chosen if os.path.isabs(chosen) else os.path.join(user_folder(env), *otherwise)
-
-
-def user_file(env: Mapping[str, str] | None = None) -> str:
-    """The user's own config file, whether it exists or not."""
-    env = os.environ if env is None else env
-    if env.get("KINEN_CONFIG"):
-        return os.path.abspath(env["KINEN_CONFIG"])
-    if os.name == "nt":
-        folder = _platform_folder(env, "APPDATA", "AppData", "Roaming")
-    else:
-        folder = _platform_folder(env, "XDG_CONFIG_HOME", ".config")
-    return os.path.join(folder, "kinen", "config.yml")
-
-
-def default_home(env: Mapping[str, str] | None = None) -> str:
-    """Where kinen keeps its data: KINEN_HOME, else the platform's data folder."""
-    env = os.environ if env is None else env
-    if env.get("KINEN_HOME"):
-        return os.path.abspath(env["KINEN_HOME"])
-    if os.name == "nt":
-        folder = _platform_folder(env, "LOCALAPPDATA", "AppData", "Local")
-    elif sys.platform == "darwin":
-        folder = os.path.join(user_folder(env), "Library", "Application Support")
-    else:
-        folder = _platform_folder(env, "XDG_DATA_HOME", ".local", "share")
-    return os.path.join(folder, "kinen")
+_VERSION = "route 6"
+_END = "end"
 
 
 class Route:
@@ -108,7 +70,7 @@ def here() -> Route | None:
     from kinen.errors import KinenError
 
     try:
-        return find(default_home(os.environ), os.getcwd())
+        return find(paths.default_home(os.environ), os.getcwd())
     except (OSError, KinenError):
         return None
 
@@ -138,8 +100,8 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     from kinen import config
     from kinen.errors import StoreError
     from kinen.space import find as spaces
-    from kinen.space import registry
     from kinen.space.repository import git_above, parents
+    from kinen.storage.tables import table_file
 
     space = spaces.find(start, home=home)
     if not space.roots:
@@ -160,9 +122,9 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
         os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")
     ]
     watched += [
-        config.user_file(),
+        paths.user_file(),
         config.space_file(space.root),
-        registry.table_file(home, "spaces"),
+        table_file(home, "spaces"),
     ]
     if git and git.common:
         watched.append(os.path.join(git.common, "config"))
@@ -211,79 +173,3 @@ def digest(text: str) -> str:
     except ImportError:
         from hashlib import blake2b
     return blake2b(os.fsencode(text), digest_size=16).hexdigest()
-
-
-def head(git: str, common: str) -> tuple[str, str]:
-    """The branch and commit that are checked out, read without git; empty where it cannot be."""
-    content = regular.text(os.path.join(git, "HEAD"), LONGEST_REF).strip() if git else ""
-    if not content.startswith("ref: "):
-        return "", _commit(content)
-    ref = content[5:]
-    # Refs that are kept in a table have `.invalid`; no other name leads out of the folder.
-    if ref == "refs/heads/.invalid" or not ref.startswith("refs/") or ".." in ref or "\0" in ref:
-        return "", ""
-    commit = regular.text(os.path.join(common, ref), LONGEST_REF).strip()
-    if not commit:
-        packed = regular.text(os.path.join(common, "packed-refs"), PACKED_REFS)
-        for line in packed.splitlines():
-            if line.endswith(" " + ref):
-                commit = line.split(" ", 1)[0]
-    return ref.removeprefix("refs/heads/"), _commit(commit)
-
-
-def _commit(text: str) -> str:
-    """The text if it is the id of a commit: another file may stand in a ref's place."""
-    hexadecimal = not text.strip("0123456789abcdef")
-    return text if hexadecimal and len(text) in (40, 64) else ""
-
-
-def inside(path: str, *roots: str) -> str:
-    """A path as the space knows it: relative and with slashes if it is inside, else absolute."""
-    full = os.path.abspath(path)
-    folder, name = os.path.split(full)
-    for root in roots:
-        for one in (full, os.path.join(os.path.realpath(folder), name)):
-            for top in (root, os.path.realpath(root)):
-                if one.startswith(top + os.sep):
-                    return one[len(top) + 1 :].replace(os.sep, "/")
-    return full.replace(os.sep, "/")
-
-
-def excluded(path: str, globs: Iterable[str]) -> str:
-    """The glob that a path, or a folder above it, matches; nothing if it may be captured.
-
-    A glob without a slash matches a name at any depth, one with a slash a path from the root.
-    """
-    parts = path.strip("/").split("/")
-    heads = ["/".join(parts[: n + 1]) for n in range(len(parts))]
-    for glob in globs:
-        wanted = glob.removesuffix("/**").rstrip("/")
-        names = heads if "/" in wanted else parts
-        if any(_matches(name, wanted.removeprefix("**/").lstrip("/")) for name in names):
-            return glob
-        if wanted.startswith("**/") and any(_matches(name, "*/" + wanted[3:]) for name in heads):
-            return glob
-    return ""
-
-
-def _matches(name: str, glob: str) -> bool:
-    if "/**/" in glob:
-        # It stands for one slash too. With all slashes doubled, a plain star stands for both.
-        name = name.replace("/", "//")
-        glob = "/*/".join(piece.replace("/", "//") for piece in glob.split("/**/"))
-    if "?" in glob or "[" in glob:
-        from fnmatch import fnmatchcase
-
-        return fnmatchcase(name, glob)
-    first, *rest = glob.split("*")
-    if not rest:
-        return name == glob
-    if not name.startswith(first) or not name.endswith(rest[-1]):
-        return False
-    at, end = len(first), len(name) - len(rest[-1])
-    for piece in rest[:-1]:
-        found = name.find(piece, at, end)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return at <= end

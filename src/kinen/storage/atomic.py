@@ -30,6 +30,20 @@ def replace(target: str, data: bytes | str, mode: int, *, keep: int | None = Non
         raise
 
 
+def write(path: str | os.PathLike[str], data: bytes | str, mode: int = 0o666) -> None:
+    """Replace a file of the user as a whole; its mode and a link to it stay.
+
+    A new file has `mode`, less the umask. Files of kinen's home are written by `storage.private`.
+    """
+    target = os.path.realpath(path)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    try:
+        keep = os.stat(target).st_mode & 0o7777
+    except FileNotFoundError:
+        keep = None
+    replace(target, data, mode, keep=keep)
+
+
 def rename(draft: str, target: str) -> None:
     """Put a finished file in the place of another; on Windows, which may refuse, patiently."""
     for patience in (0.01, 0.05, 0.2, 0.5):

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable, UnsafeFile
-from kinen.extract import decode
+from kinen.extract.decode import decode
 from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint
 from kinen.storage import inside, regular

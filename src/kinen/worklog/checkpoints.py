@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import Unreadable
-from kinen.extract import decode
+from kinen.extract.decode import decode
+from kinen.journal.schema import LATEST
 from kinen.markdown.frontmatter import Frontmatter, dump_yaml, read_frontmatter
 from kinen.model.journal import Checkpoint, Plan
 from kinen.text import digest, iso
@@ -27,7 +28,7 @@ LISTS = ("tags", "alternatives", "evidence", "symbols", "unknowns")
 TEXTS = ("context", "decision", "impact", "next")
 SUMMARY = 150
 """A text of at least this length gets a summary of at most this length, in UTF-16 units."""
-_YEAR_10000 = 253_402_300_799
+_YEAR_10000 = LATEST // 1000 - 1
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 """Characters that JavaScript's YAML library writes and Python's refuses."""
 _CHANGED_FILES = ("files", "files_changed", "filesChanged")

@@ -8,8 +8,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import SpaceError, StoreError, Unreadable, UnsafeFile
+from kinen.paths import user_folder
 from kinen.privacy.masking import mask_values
-from kinen.space.route import user_folder
 from kinen.storage import inside
 from kinen.text import spelled
 

@@ -12,8 +12,8 @@ from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint
 from kinen.sources.git.worktree import changed_files
 from kinen.space import gitcommand
+from kinen.space.head import read_head
 from kinen.space.repository import git_above
-from kinen.space.route import head
 from kinen.text import iso, spelled
 from kinen.worklog import checkpoints
 from kinen.worklog.files import LARGEST, clean_fields
@@ -173,7 +173,7 @@ def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
     if git is None:
         return "", "", ()
     until = time.monotonic() + GIT_TIMEOUT
-    branch, commit = head(git.folder, git.common)
+    branch, commit = read_head(git.folder, git.common)
     if not branch and not commit:  # refs in a reftable cannot be read as files
         branch = _git_line(git, until, "symbolic-ref", "--quiet", "--short", "HEAD")
     short = _git_line(git, until, "rev-parse", "--short", "HEAD")

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import NotFound, QueryError, Unreadable
-from kinen.extract import decode
+from kinen.extract.decode import decode
 from kinen.model.journal import Plan
 from kinen.storage import inside
 from kinen.text import digest, iso

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import UnsafeFile
 from kinen.sources.files.globs import SPECIAL, Ends, Glob
-from kinen.space.route import LONGEST_REF
+from kinen.space.head import LONGEST_REF
 from kinen.storage import inside, regular
 
 if TYPE_CHECKING:

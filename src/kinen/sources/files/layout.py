@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kinen.extract import DOCUMENTS
+from kinen.extract.suffixes import DOCUMENTS
 
 SESSION = re.compile(r"(?:^|/)sessions/(\d{8}-\d{2}-[^/]+)/")
 _DATED = re.compile(r"^(\d{4})-?(\d{2})-?(\d{2})")

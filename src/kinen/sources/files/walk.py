@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable
-from kinen.extract import budget, decode, extractor_for, plain
+from kinen.extract import budget, plain
 from kinen.extract.child import Reader
+from kinen.extract.decode import decode
+from kinen.extract.formats import extractor_for
 from kinen.markdown.chunks import chunk_markdown, chunk_parts
 from kinen.model.records import Change, Chunk, Delta, Document, Extract, Part, Record, State
 from kinen.privacy import entrance

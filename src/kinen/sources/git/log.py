@@ -21,8 +21,9 @@ from kinen.model.records import Commit, Part
 from kinen.sources.git.messages import read_message
 from kinen.sources.git.step import Steps
 from kinen.sources.git.stream import Raw, ahead, parse, plainly, split, started
-from kinen.space import gitcommand, route
+from kinen.space import gitcommand
 from kinen.space.gitcommand import complaint
+from kinen.space.head import read_head
 from kinen.space.repository import git_above
 from kinen.storage import regular
 from kinen.text import digest, estimate
@@ -111,7 +112,7 @@ class Log:
 
     def head(self) -> str:
         """The commit that is checked out, nothing before the first one."""
-        commit = route.head(self._git.folder, self._git.common)[1]
+        commit = read_head(self._git.folder, self._git.common)[1]
         if len(commit) in (40, 64):
             return commit
         done = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)

@@ -16,7 +16,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import GitError, UnsafeFile
-from kinen.space import gitcommand, route
+from kinen.space import gitcommand
+from kinen.space.head import read_head
 from kinen.space.repository import git_above
 from kinen.storage import regular
 from kinen.text import spelled
@@ -263,7 +264,7 @@ def _has_other_commit(path: bytes, commit: str) -> bool:
     git = git_above(folder)
     if git is None or git.top != folder or not git.folder:
         return False
-    head = route.head(git.folder, git.common)[1]
+    head = read_head(git.folder, git.common)[1]
     return bool(head) and head != commit
 
 

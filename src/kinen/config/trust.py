@@ -1,0 +1,38 @@
+"""Which config files of spaces the user trusts, each with the digest of its bytes.
+
+A file that came by `git clone` may not choose endpoints or models until the user trusts it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from kinen.config.file import digest_of, read_bytes
+from kinen.storage import tables
+
+if TYPE_CHECKING:
+    Path = str | os.PathLike[str]
+
+
+def trust(home: Path, file: Path) -> None:
+    """Trust a file as it is now; after any change it is no longer trusted."""
+    key = os.path.realpath(file)
+    digest = digest_of(read_bytes(file))
+    tables.update(os.fspath(home), "trust", lambda table: table.update({key: digest}))
+
+
+def revoke(home: Path, file: Path) -> None:
+    """Trust a file no longer."""
+    key = os.path.realpath(file)
+    tables.update(os.fspath(home), "trust", lambda table: table.pop(key, None))
+
+
+def is_trusted(home: Path, file: Path) -> bool:
+    """Whether a file is trusted as it is now."""
+    return os.path.isfile(file) and trusts(home, file, digest_of(read_bytes(file)))
+
+
+def trusts(home: Path, file: Path, digest: str) -> bool:
+    """Whether a file was trusted when its bytes had this digest."""
+    return bool(tables.read(os.fspath(home), "trust").get(os.path.realpath(file)) == digest)

@@ -1,0 +1,54 @@
+"""Bytes of a text file → text, whatever their encoding."""
+
+from __future__ import annotations
+
+import codecs
+
+from kinen.errors import Unreadable
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
+_CONTROL_TABLE = dict.fromkeys(_CONTROLS)
+
+
+def decode(data: bytes, charset: str = "") -> str:
+    """The text that these bytes stand for; a byte order mark beats `charset`, and that a guess."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _checked(data[len(mark) :].decode(encoding, "replace"))
+    if b"\0" in data:
+        raise Unreadable("binary file")
+    if charset:
+        try:
+            return _checked(data.decode(charset, "replace"))
+        except (LookupError, UnicodeError):
+            pass
+    if len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 50 + 1:
+        raise Unreadable("binary file")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _guessed(data)
+
+
+def _guessed(data: bytes) -> str:
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    if broken < sum(1 for c in text if c > "\x7f") - broken:
+        return text  # mostly right UTF-8 with a torn character or two
+    try:
+        return data.decode("cp1252")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _checked(text: str) -> str:
+    if "\0" in text or len(text) - len(text.translate(_CONTROL_TABLE)) > len(text) // 50 + 1:
+        raise Unreadable("binary file")
+    return text

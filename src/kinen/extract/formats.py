@@ -1,0 +1,32 @@
+"""The extractor for a file, by the suffix of its name; each format is imported when needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.extract.suffixes import PAGES, TEXTS, suffix_of
+
+if TYPE_CHECKING:
+    from kinen.ports import Extractor
+
+
+def extractor_for(path: str) -> Extractor | None:
+    """The extractor for a file of this name, or None if it is not a document."""
+    suffix = suffix_of(path)
+    if suffix in TEXTS:
+        from kinen.extract import plain
+
+        return plain.extract
+    if suffix in PAGES:
+        from kinen.extract import html
+
+        return html.extract
+    if suffix == ".pdf":
+        from kinen.extract import pdf
+
+        return pdf.extract
+    if suffix == ".epub":
+        from kinen.extract import epub
+
+        return epub.extract
+    return None
