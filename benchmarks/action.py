@@ -117,8 +117,8 @@ class Replay:
     def run(self, session: Session) -> None:
         self.prompts(session)
         self.tools(session)
-        self.memory.import_transcripts(session.path)
-        self.memory.consolidate()
+        self.memory.transfer.import_transcripts(session.path)
+        self.memory.consolidation.consolidate()
         self.memory.ledger.learn_remedies()
         self.memory.sync(embed=False)
 
@@ -130,7 +130,9 @@ class Replay:
             self.counts["short prompts"] += len(prompt) <= SHORT
             self.counts["trivial prompts"] += trivial
             try:
-                related = self.memory.related(prompt, session.path.stem, BUDGET, sorted(known))
+                related = self.memory.context.related(
+                    prompt, session.path.stem, BUDGET, sorted(known)
+                )
             except KinenError:
                 continue
             known |= set(related.entries)
@@ -140,7 +142,7 @@ class Replay:
                 self._add(session, "UserPromptSubmit", prompt, related.text)
 
     def tools(self, session: Session) -> None:
-        if not self.memory._journal.exists:
+        if not self.memory.core.store.exists:
             return
         book = ledger.connect(self.memory.space.data)
         known: set[str] = set()
@@ -149,7 +151,7 @@ class Replay:
             if not kind:
                 continue
             self.counts[f"{kind}s"] += 1
-            journal = self.memory._journal.db
+            journal = self.memory.core.store.db
             tip = action.tip(journal, book, kind, name, action.changed_text(said))
             if tip and tip[0] not in known:
                 known.add(tip[0])

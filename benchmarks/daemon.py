@@ -45,8 +45,8 @@ class Bench:
         (self.space / ".kinen" / "config.yml").write_text("hooks:\n  inject_on_prompt: true\n")
         with Memory.open(self.space) as memory:
             memory.sync()
-            self.index = memory._file("index.db")
-            self.documents = memory.status().counts.documents
+            self.index = memory.core.file("index.db")
+            self.documents = memory.index.status().counts.documents
 
     def start(self) -> dict[str, Any]:
         control.start(str(self.home))

@@ -61,7 +61,7 @@ class Vectors:
     """The model's vectors; those of a text are made once, whatever the budget."""
 
     def __init__(self, memory: Memory) -> None:
-        self._embed = memory._embedder.embed
+        self._embed = memory.core.embedder.embed
         self._known: dict[str, Any] = {}
 
     def __call__(self, texts: list[str]) -> Any:
@@ -264,7 +264,7 @@ def checkpoints(data: Path, _: int) -> dict[str, Any]:
 
 
 def whole(memory: Memory, ref: str) -> Passage:
-    record, chunks = memory.show(ref)
+    record, chunks = memory.records.show(ref)
     return Passage(ref, "\n".join(chunk.text for chunk in chunks), record.title, record.at)
 
 
@@ -281,7 +281,7 @@ def speed(data: Path, hits: int) -> dict[str, Any]:
     texts = sorted(path.read_text().split("\n---\n", 1)[-1] for path in folder.rglob("2026*/*.md"))
     cut = [Passage(f"checkpoint:{n}.md", text[:640]) for n, text in enumerate(texts[-hits:])]
     with indexed({"a.md": "# Tea\n"}) as memory:
-        embed = memory._embedder.embed
+        embed = memory.core.embedder.embed
         embed(["warm"])
         return {
             "tokens": sum(estimate(one.text) for one in cut),

@@ -119,10 +119,10 @@ def _peak(root: Path, home: Path) -> float:
 
 def _asked(memory: Memory) -> dict[str, Any]:
     """Warm answers for the most-touched files and some others."""
-    files = sorted(memory.files()[0], key=lambda one: (-one.metadata["commits"], one.path))
+    files = sorted(memory.git.files()[0], key=lambda one: (-one.metadata["commits"], one.path))
     chosen = [one.path for one in [*files[:10], *files[10 :: max(1, len(files) // 40)]]]
     found = {}
-    for name, ask in (("history", memory.history), ("cochange", memory.cochanged)):
+    for name, ask in (("history", memory.git.history), ("cochange", memory.git.cochanged)):
         calls = [partial(ask, path) for path in chosen]
         times = sorted(min(timed(call) for _ in range(3)) * 1e3 for call in calls)
         found[name] = {"median_ms": statistics.median(times), "slowest_ms": times[-1]}
@@ -131,7 +131,7 @@ def _asked(memory: Memory) -> dict[str, Any]:
 
 def _new_commit(memory: Memory, root: Path, times: int) -> dict[str, float]:
     """A commit of three changed files, indexed by a memory that is open, against `git show`."""
-    names = [one.path for one in memory.files(limit=400)[0]][::100][:3]
+    names = [one.path for one in memory.git.files(limit=400)[0]][::100][:3]
     blob = git(root, "hash-object", "-w", "--stdin", input="changed\n")
     ours, theirs = [], []
     env = {**os.environ, "GIT_INDEX_FILE": str(root / ".git" / "bench")}
@@ -149,9 +149,9 @@ def _new_commit(memory: Memory, root: Path, times: int) -> dict[str, float]:
         words = ("commit-tree", tree, "-p", "HEAD", "-m", f"fix(bench): change {n}")
         sha = git(root, *words, env={**env, **author})
         git(root, "update-ref", "HEAD", sha)
-        ours.append(timed(memory.follow_past))
+        ours.append(timed(memory.index.follow_history))
         theirs.append(timed(lambda: process(["git", "-C", str(root), "show", "--raw", "HEAD"])))
-        assert memory.record(f"commit:{sha}").title.endswith(str(n))
+        assert memory.records.get(f"commit:{sha}").title.endswith(str(n))
     mine, plain = statistics.median(ours), statistics.median(theirs)
     return {"ours_ms": mine * 1e3, "git_ms": plain * 1e3, "ratio": mine / plain}
 
@@ -186,14 +186,14 @@ def _recalls(memory: Memory, root: Path, later: list[str]) -> dict[str, Any]:
     asked, found = 0, {"kinen": [0, 0], "support": [0, 0]}
     for sha in later:
         names = git(root, "diff-tree", "--no-commit-id", "-r", "-z", "--name-only", "-M", sha)
-        known = [name for name in names.split("\0") if name and memory.tracks(name)]
+        known = [name for name in names.split("\0") if name and memory.git.tracks(name)]
         if not 2 <= len(known) <= MOST:
             continue
         asked += 1
         hidden = known[int(hashlib.sha256(sha.encode()).hexdigest(), 16) % len(known)]
         rest = [name for name in known if name != hidden]
         answers = {
-            "kinen": [one.path for one in memory.cochanged(rest, limit=10)],
+            "kinen": [one.path for one in memory.git.cochanged(rest, limit=10)],
             "support": _by_support(memory, rest)[:10],
         }
         for name, paths in answers.items():
@@ -205,7 +205,7 @@ def _recalls(memory: Memory, root: Path, later: list[str]) -> dict[str, Any]:
 
 def _by_support(memory: Memory, paths: list[str]) -> list[str]:
     """The files that share most commits with any of these: what counting alone gives."""
-    db = memory._reader.db
+    db = memory.core.reader.db
     ours = [queries.file_at(db, path) for path in paths]
     shared: dict[str, set[int]] = {}
     for file in ours:
@@ -261,7 +261,7 @@ class _Tally:
         ways = dict(_commit_ways(row) if kind == "commit" else _file_ways(row))
         golden = {row["gold_commit"]} if kind == "commit" else set(row["files"])
         if kind == "files":
-            golden = {path for path in golden if memory.tracks(path)}
+            golden = {path for path in golden if memory.git.tracks(path)}
         if not golden:
             return
         self.counts[kind] = self.counts.get(kind, 0) + 1

@@ -104,11 +104,11 @@ def remembered(memory: Memory) -> None:
         Learned(f"{n:032x}", "decision", prose(rng, 14), rng.uniform(0.5, 1), now - n * 3_600_000)
         for n in range(MEMORIES)
     ]
-    memories.learn(memory._journal.db, known)
-    for one in memory.entries("summaries", limit=3)[0]:
-        memory.pin(one.ref, "keep in mind")
+    memories.learn(memory.core.store.db, known)
+    for one in memory.journal.entries("summaries", limit=3)[0]:
+        memory.journal.pin(one.ref, "keep in mind")
     steps = "\n".join(f"- [ ] {prose(rng, 8)}" for _ in range(12))
-    memory.save_plan("Ship the parcels", steps, activate=True)
+    memory.worklog.save_plan("Ship the parcels", steps, activate=True)
 
 
 def rows(bench: Bench, payloads: Path | None, times: int) -> Iterator[Row]:
@@ -116,7 +116,7 @@ def rows(bench: Bench, payloads: Path | None, times: int) -> Iterator[Row]:
         memory.sync(embed=False)
         remembered(memory)
         space, home = memory.space.root, memory.space.home
-        before = memory.entries("observations")[1]
+        before = memory.journal.entries("observations")[1]
     env = {key: value for key, value in os.environ.items() if key != "CLAUDE_PROJECT_DIR"}
     options: dict[str, Any] = {"cwd": space, "env": {**env, "KINEN_HOME": home}}
     line = [KINEN, "hook", "claude-code"]
@@ -141,7 +141,7 @@ def rows(bench: Bench, payloads: Path | None, times: int) -> Iterator[Row]:
                 ours, base = of(taken[one.name]), of(taken["bare"])
                 yield Row(f"{one.name}, {name}", ours, base, limit, AGAINST)
     with Memory.open(space, home=home) as memory:
-        written = memory.entries("observations")[1] - before
+        written = memory.journal.entries("observations")[1] - before
     wanted = sum(one.sent for one in (*hooks, told) if one.recorded)
     assert written == wanted, f"{written} of {wanted} observations are in the journal"
 

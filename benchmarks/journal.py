@@ -184,7 +184,7 @@ class Bench:
         space, home = self.space()
         memory = Memory.open(space, home=home, settings=settings)
         if count:
-            memory.load(self.bundle(count))
+            memory.transfer.load(self.bundle(count))
         return memory
 
     @functools.cache  # noqa: B019
@@ -212,11 +212,11 @@ def scatter(memory: Memory) -> None:
     """Give everything that has no vector a random one."""
     import numpy as np
 
-    embedder, rng = memory._embedder, np.random.default_rng(7)
+    embedder, rng = memory.core.embedder, np.random.default_rng(7)
     assert embedder is not None
-    digests = sorted(set(memory._reader.digests()))
+    digests = sorted(set(memory.core.reader.digests()))
     vectors = rng.standard_normal((len(digests), embedder.dimensions), dtype=np.float32)
-    memory._cache.put(
+    memory.core.cache.put(
         embedder.fingerprint, digests, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     )
 
@@ -242,7 +242,7 @@ def p95(taken: list[float]) -> float:
 def hook_rows(bench: Bench) -> list[Row]:
     """A process per event; afterwards every one of them has to be in the journal."""
     with bench.memory(STANDING) as memory:
-        memory.open_capsule("measure the hook", scope={"session": "s1"})
+        memory.journal.open_capsule("measure the hook", scope={"session": "s1"})
         space, home = memory.space.root, memory.space.home
     env = {**os.environ, "KINEN_HOME": home}
     log = ["log", LOGGED, "--kind", "command", "--session", "s1"]
@@ -257,7 +257,7 @@ def hook_rows(bench: Bench) -> list[Row]:
     alternated(calls, 5)
     taken = alternated(calls, 301)
     with Memory.open(space, home=home) as memory:
-        written = memory.entries("observations", session="s1")[1]
+        written = memory.journal.entries("observations", session="s1")[1]
     assert written == 2 * 306, f"{written} of 612 observations are in the journal"
     middle = {name: statistics.median(some) for name, some in taken.items()}
     against = 'python -c "import sqlite3"'
@@ -293,9 +293,9 @@ def observe_rows(bench: Bench) -> list[Row]:
     db = bare_database(bench.root / "bare.db", "FULL")
     db.executescript(BARE)
     with bench.memory(STANDING) as memory:
-        memory.open_capsule("measure observe", scope={"session": "s1"})
+        memory.journal.open_capsule("measure observe", scope={"session": "s1"})
         insert = "INSERT INTO t VALUES (?, ?, ?, ?, ?)"
-        standing = memory._journal.db.execute(
+        standing = memory.core.store.db.execute(
             "SELECT id, kind, content, ts, session FROM observations"
         )
         db.execute("BEGIN")
@@ -343,8 +343,8 @@ def recall_rows(bench: Bench) -> list[Row]:
 
 
 def _recall(memory: Memory, name: str) -> Row:
-    for ref in memory.entries("summaries", limit=2)[0]:
-        memory.pin(ref.ref, "keep in mind")
+    for ref in memory.journal.entries("summaries", limit=2)[0]:
+        memory.journal.pin(ref.ref, "keep in mind")
 
     ours, bare = [], []
     for text in ASKED:
@@ -364,8 +364,8 @@ def import_rows(bench: Bench) -> list[Row]:
     """A bundle that kinen exported, one that it did not, and the raw rows."""
     foreign, own = bench.bundle(bench.observations), bench.root / "exported.json"
     with bench.memory(bench.observations) as memory:
-        memory.export(own)
-        tables = _tables(memory._journal.db)
+        memory.transfer.export(own)
+        tables = _tables(memory.core.store.db)
     taken: dict[str, list[float]] = {"own": [], "foreign": [], "raw": []}
     for n in range(7):
         taken["own"].append(_import(bench, own))
@@ -384,9 +384,9 @@ def import_rows(bench: Bench) -> list[Row]:
 
 def _import(bench: Bench, bundle: Path) -> float:
     with bench.memory() as memory:
-        memory._journal.db.execute("SELECT 1")
+        memory.core.store.db.execute("SELECT 1")
         began = time.perf_counter()
-        loaded = memory.load(bundle)
+        loaded = memory.transfer.load(bundle)
         seconds = time.perf_counter() - began
     assert loaded.added["observations"] == bench.observations
     shutil.rmtree(memory.space.home)
@@ -438,7 +438,9 @@ def child(what: str, space: str, home: str, bundle: str) -> None:
     """The peak memory of this process, once it has imported or exported."""
     if what != "bare":
         with Memory.open(space, home=home) as memory:
-            memory.load(bundle) if what == "import" else memory.export(f"{bundle}.exported")
+            memory.transfer.load(bundle) if what == "import" else memory.transfer.export(
+                f"{bundle}.exported"
+            )
     print(peak_mb())
 
 
@@ -447,12 +449,12 @@ def catch_up_rows(bench: Bench) -> list[Row]:
     for n in range(3):
         with bench.memory(**NO_VECTORS) as memory:
             memory.sync()
-            memory.load(bench.bundle(bench.observations))
+            memory.transfer.load(bench.bundle(bench.observations))
             began = time.perf_counter()
             found = memory.search(Query(ASKED[0], mode="fulltext"))
             first["ours"].append(time.perf_counter() - began)
             assert len(found) == 10
-            texts = memory._journal.db.execute("SELECT content FROM observations").fetchall()
+            texts = memory.core.store.db.execute("SELECT content FROM observations").fetchall()
             first["bare"].append(_rebuild(bench.root / f"rebuilt-{n}.db", texts))
             if n == 2:
                 rows = [_one_more(memory, bench.observations, "fulltext")]
@@ -485,7 +487,7 @@ def _rebuild(path: Path, texts: list[tuple[str]]) -> float:
 
 def _one_more(memory: Memory, count: int, mode: str) -> Row:
     """The search that takes in an observation, against the one before it."""
-    memory.open_capsule("measure what a question takes in", scope={"session": "s1"})
+    memory.journal.open_capsule("measure what a question takes in", scope={"session": "s1"})
     happened = events(random.Random(13))
     before, after = [], []
     memory.search(Query(ASKED[0], mode=mode))

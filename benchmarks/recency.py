@@ -142,7 +142,7 @@ def remembered(sessions: Sessions, *, alone: bool = False) -> Iterator[Memory]:
         root = Path(temporary)
         (root / "space" / ".kinen").mkdir(parents=True)
         with Memory.open(root / "space", home=root / "home") as memory:
-            memory.load(bundle(sessions, alone=alone))
+            memory.transfer.load(bundle(sessions, alone=alone))
             memory.sync()
             yield memory
 
@@ -157,7 +157,7 @@ class Asker:
 
     def ask(self, text: str, vote: Vote, limit: int) -> tuple[Hit, ...]:
         if text not in self._vectors:
-            self._vectors[text] = self._memory._embedder.embed([text], query=True)[0]
+            self._vectors[text] = self._memory.core.embedder.embed([text], query=True)[0]
         fuse.HALF_LIFE = vote.half_life
         query = Query(text, limit=limit, vector=self._vectors[text], recency=vote.weight)
         return self._memory.search(query).hits
@@ -165,7 +165,7 @@ class Asker:
     def unit(self, turn: str) -> str:
         """The first turn of the segment that a turn is found with."""
         if turn not in self._units:
-            segment = self._memory._reader.segment(f"observation:{turn}")
+            segment = self._memory.core.reader.segment(f"observation:{turn}")
             self._units[turn] = _name(segment[0].ref) if segment else turn
         return self._units[turn]
 

@@ -105,9 +105,9 @@ def chunked_space(root: Path) -> tuple[Path, Path]:
     space, home = build_space(root, 12_500, 8, 90), root / "home"
     with Memory.open(space, home=home) as memory:
         memory.sync(embed=False)
-        embedder, cache = memory._embedder, memory._cache
+        embedder, cache = memory.core.embedder, memory.core.cache
         assert embedder is not None
-        digests = sorted(set(memory._reader.digests()))
+        digests = sorted(set(memory.core.reader.digests()))
         rng = np.random.default_rng(7)
         for start in range(0, len(digests), 20_000):
             part = digests[start : start + 20_000]
@@ -122,7 +122,7 @@ def search_rows(root: Path, _: int) -> list[Row]:
     env = {**os.environ, "KINEN_HOME": str(home)}
     rows = []
     with Memory.open(space, home=home) as memory:
-        chunks = memory.status().counts.chunks
+        chunks = memory.index.status().counts.chunks
         rows.append(_warm(memory, chunks))
     cold = [
         median(
@@ -142,13 +142,13 @@ def _warm(memory: Memory, chunks: int) -> Row:
     from kinen.index.filters import expression
     from kinen.text import terms
 
-    embedder = memory._embedder
+    embedder = memory.core.embedder
     assert embedder is not None
     vectors = [embedder.embed([question], query=True)[0] for question in QUESTIONS]
     memory.search(Query(QUESTIONS[0], vector=vectors[0]))
-    scan = memory._scan(embedder)
+    scan = memory.core.scan(embedder)
     assert scan is not None
-    db = sqlite3.connect(memory._file("index.db"))
+    db = sqlite3.connect(memory.core.file("index.db"))
     sql = "SELECT rowid, rank FROM search WHERE search MATCH ? ORDER BY rank LIMIT 50"
 
     def ours() -> None:
@@ -252,7 +252,7 @@ def child_embed(space: str, home: str) -> dict[str, float]:
     import kinen.embed
 
     with Memory.open(space, home=home) as memory:
-        db = memory._reader.db
+        db = memory.core.reader.db
         texts = [row[0] for row in db.execute("SELECT body FROM chunks GROUP BY digest")]
     texts.sort(key=len)
     model = Path(kinen.embed.__file__).parent / "model"

@@ -50,8 +50,8 @@ def measured(data: Path) -> dict[str, Any]:
         root = Path(made, "space")
         (root / ".kinen").mkdir(parents=True)
         with Memory.open(root, home=Path(made, "home")) as memory:
-            took, loaded = _timed(lambda: memory.import_transcripts(source))
-            again, nothing = _timed(lambda: memory.import_transcripts(source))
+            took, loaded = _timed(lambda: memory.transfer.import_transcripts(source))
+            again, nothing = _timed(lambda: memory.transfer.import_transcripts(source))
             assert not any(nothing.added.values())
             parse = min(_timed(lambda: _parsed(source))[0] for _ in range(3))
             index = _timed(memory.sync)[0]

@@ -60,7 +60,7 @@ def test_killed_at_any_moment_then_indexed_gives_the_same_index(
     assert process.communicate() and process.returncode == 0
     with Memory.open(space) as memory:
         assert contents(memory) == expected
-        assert memory.check() == ""
+        assert memory.index.check() == ""
 
 
 def test_embedding_goes_on_where_it_was_killed(space: Path) -> None:
@@ -78,7 +78,7 @@ def test_embedding_goes_on_where_it_was_killed(space: Path) -> None:
     before = _vectors(cache)
     with Memory.open(space) as memory:
         report = memory.sync()
-        counts = memory.status().counts
+        counts = memory.index.status().counts
         assert report.pending == 0
         assert counts.vectors == counts.chunks
     assert report.embedded == _vectors(cache) - before

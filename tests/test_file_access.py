@@ -44,7 +44,8 @@ ALLOWED = {
     "cli/daemon.py": "the daemon's log in kinen's folder",
     "cli/demo.py": "a temporary folder of its own",
     "hooks/install.py": "settings in the user's home, and copies in kinen's folder",
-    "memory/journal.py": "bundles that the user names, which may be pipes, and the spool",
+    "memory/transfer.py": "bundles that the user names, which may be pipes",
+    "memory/journal.py": "the names in the spool",
     "memory/git.py": "the commit message that git names",
     "agents/find.py": "transcripts that the user names, which may be pipes",
     "agents/opencode.py": "the names of the client's own files",
@@ -77,7 +78,7 @@ def test_files_are_opened_through_the_storage_package() -> None:
 
 def test_what_hooks_read_of_a_space_comes_through_the_storage_package() -> None:
     for name in (
-        "brief.py",
+        "journal/brief.py",
         "space/repository.py",
         "hooks/command.py",
         "hooks/event.py",

@@ -36,7 +36,7 @@ def clone(space: Path) -> Path:
 
 
 def dates(memory: Memory) -> dict[str, str]:
-    return {record.path: record.at for record in memory.records(("note",))}
+    return {record.path: record.at for record in memory.records.select(("note",))}
 
 
 def test_a_committed_file_is_dated_by_its_last_commit(clone: Path) -> None:
@@ -94,9 +94,9 @@ def test_git_is_not_asked_again_while_nothing_moves(
 
 def test_recall_without_a_question_shows_files_edited_since_the_last_session(clone: Path) -> None:
     with Memory.open(clone, settings=PLAIN) as memory:
-        capsule = memory.open_capsule("work on pots")
+        capsule = memory.journal.open_capsule("work on pots")
         memory.observe("Replaced the tin pot by an iron one.", capsule=capsule.id)
-        memory.close_capsule(capsule.id)
+        memory.journal.close_capsule(capsule.id)
         memory.sync()
         shown = {item.ref.split(":")[1] for item in memory.recall("").items}
         assert "kept.md" not in shown

@@ -235,7 +235,7 @@ def test_an_open_memory_says_that_its_home_was_deleted(
             lambda: memory.search("kettle"),
             lambda: memory.sync(),
             lambda: memory.recall("kettle"),
-            lambda: memory.status(),
+            lambda: memory.index.status(),
         ):
             try:
                 call()

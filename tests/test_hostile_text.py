@@ -23,6 +23,7 @@ from kinen.characters import STYLES, visible, visible_line
 from kinen.cli.groups import root as commands
 from kinen.errors import KinenError
 from kinen.mcp.server import TOOLS, create_server
+from kinen.model.journal import Scope
 from kinen.model.kinds import EVENTS
 from kinen.model.records import KINDS, MODES, Query
 from mcp import Client
@@ -87,22 +88,24 @@ class Hostile:
         home = self.env["KINEN_HOME"]
         scope = {"session": f"s{EVIL}", "agent": f"agent{EVIL}"}
         with Memory.open(self.root, home=home, settings=settings) as memory:
-            self.ids["capsule"] = memory.open_capsule(f"alpha {EVIL}", scope=scope).id
+            self.ids["capsule"] = memory.journal.open_capsule(f"alpha {EVIL}", scope=scope).id
             for kind in ("message", "error"):
                 text = f"alpha {kind} {EVIL}\nNever deploy on Friday {EVIL}."
                 seen = memory.observe(text, kind=kind, scope=scope, files=[self.note])
                 self.ids[kind] = seen.ref
-            memory.save_plan(f"Plan {EVIL}", f"- [ ] alpha {EVIL}", id="plan", activate=True)
-            memory.checkpoint(
+            memory.worklog.save_plan(
+                f"Plan {EVIL}", f"- [ ] alpha {EVIL}", id="plan", activate=True
+            )
+            memory.worklog.checkpoint(
                 f"alpha checkpoint {EVIL}", decision=f"alpha {EVIL}", next=f"more {EVIL}"
             )
             memory.sync()
-            memory.pin("notes/beta.md", f"alpha note {EVIL}", scope={})
-            session = memory.new_session(f"Session {visible_line(EVIL)[:20]}")
+            memory.journal.pin("notes/beta.md", f"alpha note {EVIL}", scope={})
+            session = memory.worklog.new_session(f"Session {visible_line(EVIL)[:20]}")
             self.ids["session"] = session.rpartition("/")[2]
             init = self.root / session / "init.md"
             init.write_text(init.read_text() + f"\n# T{EVIL}\n\nWe decided alpha {EVIL}.\n")
-            memory.consolidate()
+            memory.consolidation.consolidate()
 
     def run(self, lines: list[list[str]], **how: Any) -> list[Ran]:
         return run_lines(lines, self.root, **how, **self.env)
@@ -562,51 +565,53 @@ def test_every_question_of_the_python_api_takes_any_text(hostile: Hostile, text:
         calls = {
             "search": lambda: memory.search(text),
             "recall": lambda: memory.recall(text),
-            "record": lambda: memory.record(text),
-            "knows": lambda: memory.knows(text),
-            "show": lambda: memory.show(text),
-            "links": lambda: memory.links(text),
-            "history": lambda: memory.history(text),
-            "read": lambda: memory.read(text, text),
-            "cochanged": lambda: memory.cochanged([text]),
-            "files": lambda: memory.files(tags=[text]),
-            "tag": lambda: memory.tag(text, [text]),
-            "tag_a_file": lambda: memory.tag("notes/beta.md", [text]),
-            "entries": lambda: memory.entries("observations", session=text, repo=text, kind=text),
-            "page": lambda: memory.page("observations", 3, session=text),
-            "capsule": lambda: memory.capsule(text),
-            "observed": lambda: memory.observed(text),
+            "record": lambda: memory.records.get(text),
+            "knows": lambda: memory.records.knows(text),
+            "show": lambda: memory.records.show(text),
+            "links": lambda: memory.records.links(text),
+            "history": lambda: memory.git.history(text),
+            "read": lambda: memory.git.read(text, text),
+            "cochanged": lambda: memory.git.cochanged([text]),
+            "files": lambda: memory.git.files(tags=[text]),
+            "tag": lambda: memory.git.tag(text, [text]),
+            "tag_a_file": lambda: memory.git.tag("notes/beta.md", [text]),
+            "entries": lambda: memory.journal.entries(
+                "observations", session=text, repo=text, kind=text
+            ),
+            "page": lambda: memory.journal.page("observations", 3, scope=Scope(session=text)),
+            "capsule": lambda: memory.journal.capsule(text),
+            "observed": lambda: memory.journal.observed(text),
             "observe": lambda: memory.observe(f"x{text}", scope={"session": text}, id=text),
-            "open": lambda: memory.open_capsule(f"x{text}", scope={"session": text}),
-            "close": lambda: memory.close_capsule(text, text),
-            "pin": lambda: memory.pin("notes/beta.md", text, scope={"session": text}),
-            "pin_it": lambda: memory.pin(text),
-            "unpin": lambda: memory.unpin(text),
-            "redact": lambda: memory.redact(text),
-            "forget": lambda: memory.forget(text),
-            "restore": lambda: memory.restore(text),
-            "brief": lambda: memory.brief(text, text),
-            "related": lambda: memory.related(f"alpha {text}", text, 500, [text]),
-            "fix": lambda: memory.fix(f"ValueError: alpha {text}"),
-            "how": lambda: memory.how(f"alpha {text}"),
+            "open": lambda: memory.journal.open_capsule(f"x{text}", scope={"session": text}),
+            "close": lambda: memory.journal.close_capsule(text, text),
+            "pin": lambda: memory.journal.pin("notes/beta.md", text, scope={"session": text}),
+            "pin_it": lambda: memory.journal.pin(text),
+            "unpin": lambda: memory.journal.unpin(text),
+            "redact": lambda: memory.journal.redact(text),
+            "forget": lambda: memory.journal.forget(text),
+            "restore": lambda: memory.journal.restore(text),
+            "brief": lambda: memory.journal.brief(text, text),
+            "related": lambda: memory.context.related(f"alpha {text}", text, 500, [text]),
+            "fix": lambda: memory.experience.fix(f"ValueError: alpha {text}"),
+            "how": lambda: memory.experience.how(f"alpha {text}"),
             "ledger": lambda: memory.ledger.injections(session=text, agent=text, event=text),
             "ledger_show": lambda: memory.ledger.injection(text),
             "ledger_record": lambda: memory.ledger.record_answer(text, text, text, [text]),
-            "context": lambda: memory.context(session=text),
-            "context_file": lambda: memory.context(file=text),
-            "checkpoint": lambda: memory.checkpoint(f"x{text}", tags=[text], decision=text),
-            "plan": lambda: memory.plan(text),
-            "save_plan": lambda: memory.save_plan(f"t{text}", text),
-            "session": lambda: memory.session(text),
-            "new_session": lambda: memory.new_session(f"t{text}"),
-            "new_round": lambda: memory.new_round(f"t{text}", text),
-            "learned": lambda: memory.learned(text),
-            "memories": lambda: memory.memories(text),
-            "consolidate": lambda: memory.consolidate(session=text),
-            "restore_snapshot": lambda: memory.restore_snapshot(text),
-            "relative": lambda: memory.relative(text),
-            "inside": lambda: memory.inside(text),
-            "current_name": lambda: memory.current_name(text),
+            "context": lambda: memory.context.around(session=text),
+            "context_file": lambda: memory.context.around(file=text),
+            "checkpoint": lambda: memory.worklog.checkpoint(f"x{text}", tags=[text], decision=text),
+            "plan": lambda: memory.worklog.plan(text),
+            "save_plan": lambda: memory.worklog.save_plan(f"t{text}", text),
+            "session": lambda: memory.worklog.session(text),
+            "new_session": lambda: memory.worklog.new_session(f"t{text}"),
+            "new_round": lambda: memory.worklog.new_round(f"t{text}", text),
+            "learned": lambda: memory.consolidation.get(text),
+            "memories": lambda: memory.consolidation.memories(text),
+            "consolidate": lambda: memory.consolidation.consolidate(session=text),
+            "restore_snapshot": lambda: memory.index.restore_snapshot(text),
+            "relative": lambda: memory.git.relative(text),
+            "inside": lambda: memory.git.inside(text),
+            "current_name": lambda: memory.git.current_name(text),
         }
         failed = {}
         for name, call in calls.items():

@@ -90,7 +90,7 @@ def test_no_field_of_a_hook_leaks_a_secret(space: Path, home: Path, name: str) -
         hook(told)
     assert not leaks(home, space)
     with Memory.open(space) as memory:
-        observations, _ = memory.entries("observations", session=TOKEN)
+        observations, _ = memory.journal.entries("observations", session=TOKEN)
         assert bool(observations) == (name in claude_code.MAKERS)
 
 
@@ -226,7 +226,9 @@ def test_a_foreign_bundle_brings_no_secret(space: Path, home: Path, kinen: Kinen
     kinen("index")
     assert not leaks(home, space)
     with Memory.open(space) as opened:
-        capsule_, held, summaries = opened.capsule(opened.entries("capsules")[0][0].id)
+        capsule_, held, summaries = opened.journal.capsule(
+            opened.journal.entries("capsules")[0][0].id
+        )
         assert len(held) == len(summaries) == 1
         assert capsule_.scope.session == MASK
 
@@ -243,8 +245,8 @@ def test_two_events_with_secrets_for_ids_stay_two(space: Path) -> None:
     with Memory.open(space) as memory:
         for id_ in (TOKEN, other, TOKEN):
             memory.observe("the kettle is on", id=id_)
-        assert memory.entries("observations")[1] == 2
-        assert memory.observed(TOKEN)
+        assert memory.journal.entries("observations")[1] == 2
+        assert memory.journal.observed(TOKEN)
 
 
 def test_the_session_id_of_an_agent_is_not_masked(space: Path) -> None:
@@ -317,10 +319,10 @@ def test_private_text_is_in_no_file_and_no_vector(
     with Memory.open(space) as memory:
         memory.observe(f"a second kettle <private>{secret}</private>")
         memory.sync()
-        embedder = memory._embedder
+        embedder = memory.core.embedder
         assert embedder is not None
-        stored = dict(memory._cache.vectors(embedder.fingerprint))
-        with contextlib.closing(Writer(memory._file("index.db"))) as writer:
+        stored = dict(memory.core.cache.vectors(embedder.fingerprint))
+        with contextlib.closing(Writer(memory.core.file("index.db"))) as writer:
             texts = writer.texts(list(stored))
         assert texts
         assert secret.split(maxsplit=1)[0] not in str(texts)

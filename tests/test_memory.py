@@ -159,21 +159,21 @@ def test_context_gives_the_neighbours_in_order(asked: Memory) -> None:
 
 
 def test_links_resolve_as_in_obsidian(asked: Memory) -> None:
-    ref = asked.record("artifacts/adr-007-session-store.md").ref
-    targets = {edge.target for edge in asked.links(ref) if edge.source == ref}
+    ref = asked.records.get("artifacts/adr-007-session-store.md").ref
+    targets = {edge.target for edge in asked.records.links(ref) if edge.source == ref}
     assert targets == {
         "note:sessions/20251203-01-session-store/init.md",
         "round:sessions/20251203-01-session-store/rounds/01-foundation.md",
         "round:sessions/20251203-01-session-store/rounds/02-migration.md",
     }
-    assert asked.broken() == []
+    assert asked.records.broken_links() == []
 
 
 def test_an_unknown_name_or_a_path_outside_is_a_clear_error(asked: Memory) -> None:
     with pytest.raises(NotFound, match="nothing remembered"):
-        asked.record("no/such.md")
+        asked.records.get("no/such.md")
     with pytest.raises(NotFound, match="outside the space"):
-        asked.record("../../etc/passwd")
+        asked.records.get("../../etc/passwd")
 
 
 def test_the_first_search_indexes_and_says_so(space: Path, write: Write) -> None:
@@ -205,7 +205,7 @@ def test_without_a_model_full_text_answers_and_says_so(space: Path, write: Write
         assert "full text only: index.embedding_provider is none" in hits.notes
         with pytest.raises(QueryError, match="no search by meaning"):
             memory.search(Query("kettle", mode="semantic"))
-        assert memory.status().pending == 0
+        assert memory.index.status().pending == 0
 
 
 def test_a_moved_file_keeps_its_vectors(space: Path, write: Write) -> None:
@@ -216,7 +216,7 @@ def test_a_moved_file_keeps_its_vectors(space: Path, write: Write) -> None:
         path.rename(space / "deep" / "b.md")
         report = memory.sync()
         assert (report.added, report.removed, report.embedded) == (1, 1, 0)
-        assert memory.status().counts.vectors == 1
+        assert memory.index.status().counts.vectors == 1
 
 
 def test_a_deleted_cache_costs_time_and_nothing_else(space: Path, write: Write) -> None:
@@ -241,14 +241,14 @@ def test_unreadable_files_are_named_with_the_reason_and_tried_again(
     with Memory.open(space, settings={"index.max_file_mb": 1}) as memory:
         (space / "big.md").write_text("word " * 300_000)
         memory.sync(embed=False)
-        reasons = dict(memory.skipped())
+        reasons = dict(memory.index.skipped())
         assert set(reasons) == {"x.pdf", "b.md", "empty.txt", "big.md"}
         assert "too large" in reasons["big.md"]
-        assert memory.status().counts.documents == 1
+        assert memory.index.status().counts.documents == 1
         assert memory.sync(embed=False).skipped == 0
         write("b.md", "now it is text")
         memory.sync(embed=False)
-        assert "b.md" not in dict(memory.skipped())
+        assert "b.md" not in dict(memory.index.skipped())
 
 
 def test_what_lies_outside_is_never_followed(space: Path, tmp_path: Path) -> None:
@@ -258,14 +258,14 @@ def test_what_lies_outside_is_never_followed(space: Path, tmp_path: Path) -> Non
     (space / "loop").symlink_to(space)
     with Memory.open(space) as memory:
         memory.sync(embed=False)
-        assert memory.status().counts.documents == 0
+        assert memory.index.status().counts.documents == 0
 
 
 def test_an_empty_space_is_no_error(space: Path) -> None:
     with Memory.open(space) as memory:
         assert memory.sync().added == 0
         assert len(memory.search("anything")) == 0
-        assert memory.status().counts.chunks == 0
+        assert memory.index.status().counts.chunks == 0
 
 
 def test_meta_json_tells_what_is_there(space: Path, write: Write) -> None:
@@ -286,7 +286,7 @@ def test_a_session_can_be_rebuilt_alone(space: Path, write: Write) -> None:
         memory.sync(embed=False)
         report = memory.sync(embed=False, rebuild=True, session="auth")
         assert (report.changed, report.added, report.removed) == (1, 0, 0)
-        assert memory.status().counts.documents == 2
+        assert memory.index.status().counts.documents == 2
 
 
 def test_every_error_a_user_can_cause_is_a_kinen_error(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_file_of_two_gigabytes_is_skipped_unread_and_data_is_described(space: 
         os.truncate(full, 2 << 30)
     with Memory.open(space) as memory:
         memory.sync(embed=False)
-        assert "too large" in dict(memory.skipped())["huge.md"]
+        assert "too large" in dict(memory.index.skipped())["huge.md"]
         assert memory.search(Query("kettle", mode="fulltext"))[0].record.path.endswith("huge.csv")
 
 
@@ -316,7 +316,7 @@ def test_an_empty_note_and_an_unreadable_file_are_still_there_to_be_linked_to(
     (space / "paper.pdf").write_bytes(b"%PDF- no")
     with Memory.open(space) as memory:
         memory.sync(embed=False)
-        assert [edge.written for edge in memory.broken()] == ["nowhere"]
+        assert [edge.written for edge in memory.records.broken_links()] == ["nowhere"]
         assert memory.search(Query("empty", mode="fulltext"))[0].record.path == "Empty.md"
 
 

@@ -55,7 +55,7 @@ def contents(space: Path) -> list[str]:
     """The text of every observation and summary, with what waited in the spool."""
     with Memory.open(space) as memory:
         plurals = ("observations", "summaries")
-        return [one.content for plural in plurals for one in memory.entries(plural)[0]]
+        return [one.content for plural in plurals for one in memory.journal.entries(plural)[0]]
 
 
 @pytest.mark.parametrize("half", ["\\ud83d", "\\udc00", "\\uD83D"])

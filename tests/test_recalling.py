@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kinen import Memory, Query
 from kinen.errors import NotFound, QueryError
-from kinen.memory import recall_spaces
+from kinen.memory.federation import recall_spaces
 from kinen.memory.recall import compact, cut
 from kinen.recall.tiers import shown
 from kinen.text import estimate, iso, now
@@ -62,13 +62,15 @@ def aged(root: str | Path, path: str, days: float, *fields: str) -> None:
 def test_a_checkpoint_is_found_by_what_it_says_and_by_whatever_was_said_of_it(
     memory: Memory,
 ) -> None:
-    one = memory.checkpoint(
+    one = memory.worklog.checkpoint(
         "Tokens rotate at every refresh", type="learning", tags=("auth", "area/login")
     ).ref
-    two = memory.checkpoint(
+    two = memory.worklog.checkpoint(
         "Sessions move", type="decision", symbols=("Store.save", "open_store"), tags=("db",)
     ).ref
-    three = memory.checkpoint("The deploy broke", type="incident", evidence=("err 4711",)).ref
+    three = memory.worklog.checkpoint(
+        "The deploy broke", type="incident", evidence=("err 4711",)
+    ).ref
     assert asked(memory) == [three, two, one]
     assert asked(memory, "rotating tokens") == [one]
     assert asked(memory, "4711") == [three]
@@ -89,7 +91,7 @@ def test_a_file_is_asked_for_by_its_path_or_the_end_of_it(tmp_path: Path) -> Non
     repo.commit("feat: something else", {"src/x.py": "2", "docs/oauth.md": "# O\n"})
     (repo.root / "src/auth/né [1].py").write_text("2")
     with Memory.open(repo.root) as memory:
-        kept = memory.checkpoint("Cookies are signed twice").ref
+        kept = memory.worklog.checkpoint("Cookies are signed twice").ref
         said = memory.observe("edited it", kind="file_diff", files=("src/auth/né [1].py",)).ref
         memory.observe("edited another", kind="file_diff", files=("src/x.py",))
         for path in (
@@ -108,7 +110,9 @@ def test_a_file_is_asked_for_by_its_path_or_the_end_of_it(tmp_path: Path) -> Non
 
 
 def test_times_bound_what_is_recalled(memory: Memory) -> None:
-    old, new = (memory.checkpoint(f"the {n} thing of the limiter") for n in ("first", "second"))
+    old, new = (
+        memory.worklog.checkpoint(f"the {n} thing of the limiter") for n in ("first", "second")
+    )
     aged(memory.space.root, old.path, 10, "timestamp")
     memory.sync()
     week, yesterday = iso(now() - 7 * DAY), iso(now() - DAY)
@@ -116,11 +120,11 @@ def test_times_bound_what_is_recalled(memory: Memory) -> None:
     assert asked(memory, "limiter", since=week) == [new.ref]
     assert asked(memory, until=yesterday) == [old.ref]
     assert asked(memory, since=iso(now() - 20 * DAY), until=week) == [old.ref]
-    assert [one.id for one in memory.checkpoints(week)] == [new.id]
+    assert [one.id for one in memory.worklog.checkpoints(week)] == [new.id]
 
 
 def test_what_was_changed_or_deleted_by_hand_is_not_recalled_as_it_was(memory: Memory) -> None:
-    kept, gone = (memory.checkpoint(f"The {n} thing") for n in ("first", "second"))
+    kept, gone = (memory.worklog.checkpoint(f"The {n} thing") for n in ("first", "second"))
     path = Path(memory.space.root, kept.path)
     path.write_text(path.read_text().replace("first", "third"))
     Path(memory.space.root, gone.path).unlink()
@@ -130,7 +134,7 @@ def test_what_was_changed_or_deleted_by_hand_is_not_recalled_as_it_was(memory: M
 
 
 def test_a_typo_finds_what_was_meant_and_says_so(memory: Memory) -> None:
-    kept = memory.checkpoint("The limiter counts requests").ref
+    kept = memory.worklog.checkpoint("The limiter counts requests").ref
     given = memory.recall("limitter")
     assert refs(given) == [kept]
     assert "corrected: limitter → limiter" in given.notes
@@ -140,8 +144,10 @@ def test_a_typo_finds_what_was_meant_and_says_so(memory: Memory) -> None:
 def test_the_least_similarity_needs_vectors_and_says_so(
     space: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    near = memory.checkpoint("The cat sleeps on the warm sofa all day").ref
-    far = memory.checkpoint("Nightly database backups sleep five seconds between tables").ref
+    near = memory.worklog.checkpoint("The cat sleeps on the warm sofa all day").ref
+    far = memory.worklog.checkpoint(
+        "Nightly database backups sleep five seconds between tables"
+    ).ref
     query = Query("a cat that sleeps", min_similarity=0.5)
     given = memory.recall(query)
     assert set(refs(given)) == {near, far}
@@ -159,27 +165,27 @@ def test_the_least_similarity_needs_vectors_and_says_so(
 
 
 def test_the_active_plan_comes_first_with_what_is_left_of_it(memory: Memory) -> None:
-    memory.save_plan("Quiet", "nobody works on it")
+    memory.worklog.save_plan("Quiet", "nobody works on it")
     text = "- [x] sessions\n- [ ] queues\n- [ ] caches"
-    plan = memory.save_plan("Drop Redis", text, activate=True)
-    memory.checkpoint("Sessions are in Postgres")
+    plan = memory.worklog.save_plan("Drop Redis", text, activate=True)
+    memory.worklog.checkpoint("Sessions are in Postgres")
     given = memory.recall("Redis")
     assert given.items[0].ref == plan.ref
     assert given.items[0].text == "Drop Redis (1 of 3 done)\n- [ ] queues\n- [ ] caches"
     assert plan.ref not in refs(given)
     assert shown(given).startswith("## Plan\n")
-    assert next(iter(memory.checkpoints())).plan == plan.id
-    memory.update_plan(plan.id, status="completed")
+    assert next(iter(memory.worklog.checkpoints())).plan == plan.id
+    memory.worklog.update_plan(plan.id, status="completed")
     assert refs(memory.recall("Redis"), "plan") == []
-    assert memory.plan() is None
-    memory.activate_plan("quiet")
+    assert memory.worklog.plan() is None
+    memory.worklog.activate_plan("quiet")
     assert memory.recall("Redis").items[0].text == "Quiet\nnobody works on it"
 
 
 def test_a_plan_that_nobody_touches_is_asked_about_until_there_is_a_checkpoint(
     memory: Memory,
 ) -> None:
-    plan = memory.save_plan("Drop Redis", "- [ ] queues", activate=True)
+    plan = memory.worklog.save_plan("Drop Redis", "- [ ] queues", activate=True)
     aged(memory.space.root, plan.path, 8.5, "created", "updated")
     for text in ("", "Redis"):
         given = memory.recall(text)
@@ -190,7 +196,7 @@ def test_a_plan_that_nobody_touches_is_asked_about_until_there_is_a_checkpoint(
     aged(memory.space.root, plan.path, 6, "created", "updated")
     assert refs(memory.recall(), "plan") == [plan.ref]
     aged(memory.space.root, plan.path, 8.5, "created", "updated")
-    memory.checkpoint("One queue moved")
+    memory.worklog.checkpoint("One queue moved")
     assert refs(memory.recall(), "plan") == [plan.ref]
 
 
@@ -211,7 +217,9 @@ def test_what_is_cut_has_at_most_its_tokens(text: str, tokens: int) -> None:
 def test_a_recall_keeps_its_budget_compact_full_or_distilled(memory: Memory) -> None:
     for n in range(6):
         lines = "\n".join(f"- step {n}.{i}: the limiter was looked at again" for i in range(40))
-        memory.checkpoint(f"Limiter, part {n}\n\n{lines}\n\nThe limiter of part {n} is key{n}.")
+        memory.worklog.checkpoint(
+            f"Limiter, part {n}\n\n{lines}\n\nThe limiter of part {n} is key{n}."
+        )
     for budget in (60, 150, 400, 1500):
         for how in ({}, {"full": True}, {"distiller": "extract"}):
             given = memory.recall(Query("limiter key3", budget=budget), **how)
@@ -222,7 +230,9 @@ def test_a_recall_keeps_its_budget_compact_full_or_distilled(memory: Memory) -> 
     assert all(estimate(one.text) <= 110 for one in compact.items)
     assert "key3" in compact.items[0].text
     assert memory.recall("limiter", full=True) == memory.recall("limiter", full=True)
-    long = memory.checkpoint("\n".join(f"- quokka {n} was seen near the river" for n in range(400)))
+    long = memory.worklog.checkpoint(
+        "\n".join(f"- quokka {n} was seen near the river" for n in range(400))
+    )
     for budget in (300, 2000):
         given = memory.recall(Query("quokka", budget=budget), full=True)
         assert refs(given) == [long.ref]
@@ -231,9 +241,10 @@ def test_a_recall_keeps_its_budget_compact_full_or_distilled(memory: Memory) -> 
 
 def test_a_digest_cites_what_it_was_made_of(memory: Memory) -> None:
     made = {
-        memory.checkpoint(f"The limiter of part {n} allows {n}00 a minute").ref: n for n in (1, 2)
+        memory.worklog.checkpoint(f"The limiter of part {n} allows {n}00 a minute").ref: n
+        for n in (1, 2)
     }
-    memory.checkpoint("Unrelated: the office moves in May")
+    memory.worklog.checkpoint("Unrelated: the office moves in May")
     given = memory.recall("how much does the limiter allow", distiller="extract")
     digest = given.digest
     assert digest is not None
@@ -256,10 +267,10 @@ def test_two_spaces_with_the_same_ref_are_told_apart_and_fit_the_budget(tmp_path
         (root / ".kinen").mkdir(parents=True)
         (root / "deploy.md").write_text(f"# Deploy\n\nThe deploy of {name} runs at night.\n")
         with Memory.open(root) as memory:
-            memory.pin("deploy.md", f"read before a deploy of {name}")
+            memory.journal.pin("deploy.md", f"read before a deploy of {name}")
     for budget in (200, 2000):
         query = Query("deploy", budget=budget, kinds=("note",))
-        given = recall_spaces(("all",), lambda _, query=query: query, Memory)
+        given = recall_spaces(("all",), query)
         assert estimate(shown(given)) <= given.tokens <= budget
     found = [(one.space, one.ref) for one in given.items if one.tier == "hits"]
     assert sorted(found) == [
@@ -275,7 +286,7 @@ def test_two_spaces_with_the_same_ref_are_told_apart_and_fit_the_budget(tmp_path
 
 def test_memories_are_recalled_by_their_type(memory: Memory) -> None:
     decided(memory, 0)
-    (one,) = memory.consolidate().learned
+    (one,) = memory.consolidation.consolidate().learned
     assert one.ref in asked(memory, events=("decision",))
     assert one.ref not in asked(memory, events=("insight",))
 
@@ -283,83 +294,89 @@ def test_memories_are_recalled_by_their_type(memory: Memory) -> None:
 def decided(memory: Memory, n: int) -> str:
     nouns = ("sessions", "queues", "backups", "invoices", "avatars", "metrics", "tickets")
     said = f"keep {nouns[n]} in Postgres, because Redis loses {nouns[n]} at a restart"
-    return memory.checkpoint(f"About {nouns[n]}", type="decision", decision=said).ref
+    return memory.worklog.checkpoint(f"About {nouns[n]}", type="decision", decision=said).ref
 
 
 def test_decisions_make_the_clock_tick_until_memories_are_drawn(memory: Memory) -> None:
-    before = memory.clock()
+    before = memory.consolidation.clock()
     assert before == (0, 0.0)
     seen = []
     for n in range(7):
         decided(memory, n)
-        seen.append(memory.clock())
+        seen.append(memory.consolidation.clock())
     assert seen[0].accumulated > 0
     assert max(clock.epoch for clock in seen) >= 1
     assert all(clock.accumulated < 3.0 for clock in seen)
-    assert memory.memories("decision")
-    state = memory.status()
+    assert memory.consolidation.memories("decision")
+    state = memory.index.status()
     assert (state.epoch, state.surprise) == seen[-1]
 
 
 def test_to_consolidate_once_more_changes_nothing(memory: Memory) -> None:
     source = decided(memory, 0)
-    would = memory.consolidate(dry_run=True)
-    assert (would.added, would.dry_run, memory.memories()) == (1, True, [])
-    done = memory.consolidate()
+    would = memory.consolidation.consolidate(dry_run=True)
+    assert (would.added, would.dry_run, memory.consolidation.memories()) == (1, True, [])
+    done = memory.consolidation.consolidate()
     assert (done.added, done.changed) == (1, 0)
-    kept = memory.memories()
+    kept = memory.consolidation.memories()
     assert [one.derived_from for one in kept] == [(source,)]
     for how in ({}, {"since": "2000-01-01T00:00:00.000Z"}):
-        again = memory.consolidate(**how)
+        again = memory.consolidation.consolidate(**how)
         assert (again.added, again.changed, again.learned) == (0, 0, ())
-    assert memory.memories() == kept
+    assert memory.consolidation.memories() == kept
     assert source in asked(memory, "sessions Postgres")  # beside the memory, not replaced by it
 
 
 def test_what_is_older_than_a_time_that_was_asked_for_is_drawn_later(memory: Memory) -> None:
     decided(memory, 0)
-    assert memory.consolidate(since=iso(now() + DAY)).added == 0
-    assert memory.consolidate().added == 1
+    assert memory.consolidation.consolidate(since=iso(now() + DAY)).added == 0
+    assert memory.consolidation.consolidate().added == 1
 
 
 def test_what_was_told_late_of_days_long_gone_is_drawn_too(memory: Memory, tmp_path: Path) -> None:
     decided(memory, 0)
-    path = Path(memory.space.root, memory.new_round("Stores", memory.new_session("Stores")[9:]))
-    capsule = memory.open_capsule("stores", scope={"session": "s1"})
-    assert memory.consolidate().added == 1
+    path = Path(
+        memory.space.root,
+        memory.worklog.new_round("Stores", memory.worklog.new_session("Stores")[9:]),
+    )
+    capsule = memory.journal.open_capsule("stores", scope={"session": "s1"})
+    assert memory.consolidation.consolidate().added == 1
     said = "> [!note] Decision\n> Avatars live in S3, because disks fill up.\n"
     path.write_text(f"---\ndate: 2025-12-03\n---\n### Q1.1: Where do avatars live?\n\n{said}")
     memory.sync()
-    assert memory.consolidate().added == 1
+    assert memory.consolidation.consolidate().added == 1
     memory.observe("We decided to build images with Nix.", scope={"session": "s1"})
-    memory.close_capsule(capsule.ref)
-    assert len(memory.memories()) == 3
+    memory.journal.close_capsule(capsule.ref)
+    assert len(memory.consolidation.memories()) == 3
     folder = tmp_path / "old/.memories/2026-01-02"
     folder.mkdir(parents=True)
     front = "id: checkpoint_0abc0000\ntimestamp: 2026-01-02T10:00:00.000Z\ntype: decision"
     text = f"---\n{front}\ndecision: send mail by SES, as Postfix was blocked\n---\n\nMail\n"
     (folder / "100000_0abc.md").write_text(text)
-    memory.load(tmp_path / "old")
-    assert memory.consolidate().added == 1
+    memory.transfer.load(tmp_path / "old")
+    assert memory.consolidation.consolidate().added == 1
 
 
 def test_a_memory_that_was_hidden_stays_hidden_until_it_is_restored(memory: Memory) -> None:
     decided(memory, 0)
-    (one,) = memory.consolidate().learned
+    (one,) = memory.consolidation.consolidate().learned
     assert one.ref in asked(memory, "sessions Postgres", kinds=("memory",))
-    assert memory.hide_memory(one.ref).ref == one.ref
+    assert memory.consolidation.hide(one.ref).ref == one.ref
     for _ in range(2):
         assert one.ref not in asked(memory, "sessions Postgres", kinds=("memory",))
-        assert (memory.memories(), memory.memories(hidden=True)) == ([], [one])
-        memory.consolidate(since="2000-01-01T00:00:00.000Z")
+        assert (memory.consolidation.memories(), memory.consolidation.memories(hidden=True)) == (
+            [],
+            [one],
+        )
+        memory.consolidation.consolidate(since="2000-01-01T00:00:00.000Z")
         memory.sync(rebuild=True)
-    memory.restore_memory(one.id)
+    memory.consolidation.restore(one.id)
     assert one.ref in asked(memory, "sessions Postgres", kinds=("memory",))
-    assert memory.memories() == [one]
-    memory.forget(one.ref)
-    memory.consolidate(since="2000-01-01T00:00:00.000Z")
-    assert (memory.memories(), memory.memories(hidden=True)) == ([], [])
-    for call in (memory.learned, memory.hide_memory, memory.restore_memory):
+    assert memory.consolidation.memories() == [one]
+    memory.journal.forget(one.ref)
+    memory.consolidation.consolidate(since="2000-01-01T00:00:00.000Z")
+    assert (memory.consolidation.memories(), memory.consolidation.memories(hidden=True)) == ([], [])
+    for call in (memory.consolidation.get, memory.consolidation.hide, memory.consolidation.restore):
         with pytest.raises(NotFound, match="for good"):
             call(one.ref)
 
@@ -368,15 +385,15 @@ def test_a_memory_that_was_hidden_stays_hidden_until_it_is_restored(memory: Memo
 def test_memories_go_with_the_observation_that_they_were_drawn_from(
     memory: Memory, home: Path, forget: bool
 ) -> None:
-    capsule = memory.open_capsule("stores", scope={"session": "s1"})
+    capsule = memory.journal.open_capsule("stores", scope={"session": "s1"})
     said = "We decided to keep heliotropes in Postgres because Redis loses them at a restart."
     one = memory.observe(f"Hello there. {said}", scope={"session": "s1"})
-    memory.close_capsule(capsule.ref)
-    (drawn,) = memory.memories()
+    memory.journal.close_capsule(capsule.ref)
+    (drawn,) = memory.consolidation.memories()
     assert drawn.derived_from == (one.ref,)
-    erased = (memory.forget if forget else memory.redact)(one.ref)
+    erased = (memory.journal.forget if forget else memory.journal.redact)(one.ref)
     assert drawn.ref in erased.refs
-    memory.consolidate(since="2000-01-01T00:00:00.000Z")
+    memory.consolidation.consolidate(since="2000-01-01T00:00:00.000Z")
     assert asked(memory, "heliotropes Postgres") == []
     memory.close()
     files = [path for path in home.rglob("*") if path.is_file()]
@@ -390,8 +407,8 @@ def test_a_checkpoint_is_kept_though_the_journal_cannot_be(memory: Memory) -> No
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version=99")
     db.close()
-    made = memory.checkpoint("Kept", type="decision", decision="keep it whatever happens")
-    plan = memory.save_plan("Plan", "x")
+    made = memory.worklog.checkpoint("Kept", type="decision", decision="keep it whatever happens")
+    plan = memory.worklog.save_plan("Plan", "x")
     assert all(Path(memory.space.root, one.path).exists() for one in (made, plan))
 
 
@@ -403,29 +420,29 @@ def test_a_context_looks_as_deep_as_there_is_something(tmp_path: Path) -> None:
     repo.commit("feat: sign cookies", {"src/auth.py": "1", "tests/test_auth.py": "1"})
     repo.commit("fix: sign them once", {"src/auth.py": "2", "tests/test_auth.py": "2"})
     with Memory.open(repo.root) as memory:
-        capsule = memory.open_capsule("cookies", scope={"session": "s1"})
+        capsule = memory.journal.open_capsule("cookies", scope={"session": "s1"})
         memory.observe("edited", files=("src/auth.py",), scope={"session": "s1"})
         said = memory.observe("We decided to sign cookies with Ed25519.", scope={"session": "s1"})
-        memory.close_capsule(capsule.ref, "cookies are signed")
-        near = memory.context(file="auth.py")
+        memory.journal.close_capsule(capsule.ref, "cookies are signed")
+        near = memory.context.around(file="auth.py")
         assert {one.tier for one in near.items} == {"sessions", "commits", "files"}
         assert refs(near, "sessions") == [capsule.ref]
         assert refs(near, "files") == ["file:tests/test_auth.py"]
-        assert said.ref in {one.ref for one in memory.context(file="auth.py", depth=2).items}
-        deep = memory.context(file="auth.py", depth=4)
-        assert refs(deep, "memories") == [memory.memories()[0].ref]
-        assert memory.context(file="auth.py", depth=10**9).items == deep.items
+        assert said.ref in {one.ref for one in memory.context.around(file="auth.py", depth=2).items}
+        deep = memory.context.around(file="auth.py", depth=4)
+        assert refs(deep, "memories") == [memory.consolidation.memories()[0].ref]
+        assert memory.context.around(file="auth.py", depth=10**9).items == deep.items
         for budget in (30, 100, 300):
-            given = memory.context(file="src/auth.py", depth=3, budget=budget)
+            given = memory.context.around(file="src/auth.py", depth=3, budget=budget)
             assert estimate(shown(given)) <= given.tokens <= budget
-        memory.open_capsule("of another session", scope={"session": "s10"})
-        its = memory.context(session="s1")
+        memory.journal.open_capsule("of another session", scope={"session": "s10"})
+        its = memory.context.around(session="s1")
         assert refs(its, "sessions") == [capsule.ref]
         assert refs(its, "memories")
         with pytest.raises(NotFound):
-            memory.context(file="nowhere.py")
+            memory.context.around(file="nowhere.py")
         with pytest.raises(QueryError):
-            memory.context(depth=0)
+            memory.context.around(depth=0)
 
 
 def test_the_work_at_hand_is_that_of_the_worktree(
@@ -438,6 +455,6 @@ def test_the_work_at_hand_is_that_of_the_worktree(
     monkeypatch.chdir(tmp_path / "tree")
     with Memory.open() as memory:
         assert memory.space.root == str(repo.root)
-        assert memory.context().query == "feature"
-        assert len(refs(memory.context(), "commits")) == 1
-        assert "on feature at" in memory.handoff()
+        assert memory.context.around().query == "feature"
+        assert len(refs(memory.context.around(), "commits")) == 1
+        assert "on feature at" in memory.reports.handoff()

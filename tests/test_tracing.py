@@ -45,7 +45,7 @@ def memory(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory
 
 def told(memory: Memory) -> dict[str, list[Any]]:
     """Everything that an index says, by names and not by numbers."""
-    db = memory._reader.db
+    db = memory.core.reader.db
     texts = db.execute(
         "SELECT r.ref, r.title, r.at, r.tags, c.n, c.heading, c.body, c.digest, c.start_line,"
         " c.segment FROM chunks c JOIN records r ON r.id = c.record ORDER BY r.ref, c.n"
@@ -67,7 +67,7 @@ def grow(repo: Repository, count: int, path: str = "src/more/a.py") -> None:
 
 
 def generation(memory: Memory) -> int:
-    return int(memory._reader.meta("generation"))
+    return int(memory.core.reader.meta("generation"))
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -76,82 +76,84 @@ def files_with(folder: Path, text: str) -> list[str]:
 
 
 def test_files_are_told_in_pages_and_by_tag(memory: Memory) -> None:
-    listed, total = memory.files(limit=1, offset=1)
+    listed, total = memory.git.files(limit=1, offset=1)
     assert ([one.path for one in listed], listed[0].tags, total) == ([COOKIES], ("security",), 3)
-    assert [one.path for one in memory.files(tags=["#Auth", "docs"])[0]] == ["docs/auth.md"]
-    assert (memory.files(offset=9), memory.files(tags=["no"])) == (([], 3), ([], 0))
+    assert [one.path for one in memory.git.files(tags=["#Auth", "docs"])[0]] == ["docs/auth.md"]
+    assert (memory.git.files(offset=9), memory.git.files(tags=["no"])) == (([], 3), ([], 0))
     with pytest.raises(QueryError):
-        memory.files(limit=-1)
+        memory.git.files(limit=-1)
 
 
 def test_a_history_is_the_same_by_any_name_and_through_deletion(
     memory: Memory, repo: Repository
 ) -> None:
-    steps = memory.history(COOKIES)
+    steps = memory.git.history(COOKIES)
     assert [one.status for one in steps] == ["A", "M", "M", "R"]
     assert [one.tags for one in steps] == [("auth",), *[("security",)] * 3]
-    assert memory.history(OLD) == memory.history(Path(repo.root) / COOKIES) == steps
+    assert memory.git.history(OLD) == memory.git.history(Path(repo.root) / COOKIES) == steps
     repo.commit("drop it", {COOKIES: None})
-    assert memory.history(COOKIES)[-1].status == "D"
-    assert memory.history(OLD)[:4] == steps
+    assert memory.git.history(COOKIES)[-1].status == "D"
+    assert memory.git.history(OLD)[:4] == steps
     assert COOKIES not in alive(memory)
     with pytest.raises(NotFound):
-        memory.history("nowhere.py")
+        memory.git.history("nowhere.py")
 
 
 def test_companions_come_closest_first_with_their_commits(memory: Memory) -> None:
-    first, second = memory.cochanged(OLD)
+    first, second = memory.git.cochanged(OLD)
     assert (first.path, first.support, first.jaccard) == (TESTS, 3, 0.75)
     assert (first.weight, first.score > second.score) == (pytest.approx(2.5), True)
     assert {subject for _, subject in first.commits} >= {"cache keys"}
-    assert [one.path for one in memory.cochanged([COOKIES, "new.py", TESTS])] == ["docs/auth.md"]
-    assert memory.cochanged(COOKIES, limit=1) == [first]
+    assert [one.path for one in memory.git.cochanged([COOKIES, "new.py", TESTS])] == [
+        "docs/auth.md"
+    ]
+    assert memory.git.cochanged(COOKIES, limit=1) == [first]
     with pytest.raises(NotFound):
-        memory.cochanged(["new.py", "newer.py"])
+        memory.git.cochanged(["new.py", "newer.py"])
 
 
 def test_tags_given_by_hand_survive_renames_and_rebuilds(memory: Memory, repo: Repository) -> None:
-    assert memory.tags() == [("security", 2), ("auth", 1), ("docs", 1)]
-    assert memory.tag(OLD, ["+Reviewed by Ada", "-security"]) == ("reviewed-by-ada",)
+    assert memory.git.tags() == [("security", 2), ("auth", 1), ("docs", 1)]
+    assert memory.git.tag(OLD, ["+Reviewed by Ada", "-security"]) == ("reviewed-by-ada",)
     repo.rename(COOKIES, "src/jar.py")
-    assert memory.tagged_by_hand(COOKIES) == ["+reviewed-by-ada", "-security"]
-    assert memory.record("file:src/jar.py").tags == ("reviewed-by-ada",)
+    assert memory.git.tagged_by_hand(COOKIES) == ["+reviewed-by-ada", "-security"]
+    assert memory.records.get("file:src/jar.py").tags == ("reviewed-by-ada",)
     assert_same_as_rebuilt(memory)
-    assert memory.record("file:src/jar.py").tags == ("reviewed-by-ada",)
+    assert memory.records.get("file:src/jar.py").tags == ("reviewed-by-ada",)
     for wrong in ([], ["+"], ["+a,b"], ["+" + "x" * 61]):
         with pytest.raises(QueryError):
-            memory.tag(COOKIES, wrong)
+            memory.git.tag(COOKIES, wrong)
 
 
 def test_contents_are_read_at_any_commit(memory: Memory, repo: Repository) -> None:
     repo.commit("an image", {"a.png": b"\x89PNG\0\0", "é c.txt": "ünï\n"})
-    assert memory.read(OLD, "HEAD~4") == LINES
-    assert memory.read("é c.txt") == "ünï\n"
-    assert memory.read(repo.root / COOKIES, repo.head[:8]) == LINES + "3"
+    assert memory.git.read(OLD, "HEAD~4") == LINES
+    assert memory.git.read("é c.txt") == "ünï\n"
+    assert memory.git.read(repo.root / COOKIES, repo.head[:8]) == LINES + "3"
     with pytest.raises(Unreadable):
-        memory.read("a.png")
+        memory.git.read("a.png")
     for path, ref in ((OLD, "HEAD"), (COOKIES, "nowhere"), (COOKIES, "HEAD\nx"), (COOKIES, "")):
         with pytest.raises(NotFound):
-            memory.read(path, ref)
+            memory.git.read(path, ref)
 
 
 def test_what_is_staged_is_told_as_the_space_names_it(memory: Memory, repo: Repository) -> None:
-    assert memory.staged() == []
+    assert memory.git.staged() == []
     repo.put({COOKIES: "4", "new é.py": "1", TESTS: None})
-    assert memory.staged(repo.root / "src") == ["new é.py", COOKIES, TESTS]
-    assert [memory.tracks(path) for path in memory.staged()] == [False, True, True]
-    assert memory.tags_line([COOKIES, TESTS]) == "tags: auth"
-    assert memory.tags_line(["top.py"]) == ""
+    assert memory.git.staged(repo.root / "src") == ["new é.py", COOKIES, TESTS]
+    assert [memory.git.tracks(path) for path in memory.git.staged()] == [False, True, True]
+    assert memory.git.tags_line([COOKIES, TESTS]) == "tags: auth"
+    assert memory.git.tags_line(["top.py"]) == ""
 
 
 def test_without_git_questions_about_it_are_refused(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     with opened(tmp_path / "plain") as memory:
-        for ask in (memory.files, memory.tags, memory.staged):
+        for ask in (memory.git.files, memory.git.tags, memory.git.staged):
             with pytest.raises(GitError, match="no git repository"):
                 ask()
         with pytest.raises(GitError):
-            memory.read("a.md")
+            memory.git.read("a.md")
 
 
 def test_a_commit_is_found_by_the_next_question(memory: Memory, repo: Repository) -> None:
@@ -175,7 +177,7 @@ def test_a_question_gives_the_same_bytes_however_the_index_came_to_be(
     def said() -> str:
         asked = [Query("keep keys", kinds=(kind,), limit=99) for kind in ("commit", "file")]
         hits = [render.hits_json(memory.search(one)) for one in asked]
-        return render.to_json([hits, memory.cochanged(COOKIES), memory.history(OLD)])
+        return render.to_json([hits, memory.git.cochanged(COOKIES), memory.git.history(OLD)])
 
     first = said()
     assert said() == first
@@ -186,16 +188,16 @@ def test_a_question_gives_the_same_bytes_however_the_index_came_to_be(
 def test_a_commit_of_everything_does_not_drown_what_belongs_together(
     memory: Memory, repo: Repository
 ) -> None:
-    before = memory.cochanged(COOKIES)
+    before = memory.git.cochanged(COOKIES)
     many = {f"gen/{n}.py": f"{n}\n" for n in range(150)}
     repo.commit("reformat all", {**many, COOKIES: "5", TESTS: "5"})
-    after = memory.cochanged(COOKIES)
+    after = memory.git.cochanged(COOKIES)
     assert [one[:2] for one in after] == [one[:2] for one in before]
     for step in range(3):
         some = {f"gen/{n}.py": f"{n} {step}\n" for n in range(60)}
         repo.commit("reformat some", {**some, COOKIES: f"6 {step}"})
-    assert [one.path for one in memory.cochanged(COOKIES, 2)] == [TESTS, "docs/auth.md"]
-    third = memory.cochanged(COOKIES, 3)[2]
+    assert [one.path for one in memory.git.cochanged(COOKIES, 2)] == [TESTS, "docs/auth.md"]
+    third = memory.git.cochanged(COOKIES, 3)[2]
     assert (third.support, third.weight) == (3, pytest.approx(3 / 60))
 
 
@@ -237,30 +239,30 @@ def test_a_forgotten_commit_is_seen_nowhere_until_it_is_restored(
     def seen() -> list[bool]:
         return [
             ref in found(memory, "cache keys"),
-            ref in [one.ref for one in memory.history(COOKIES)],
-            ref in [cited for one in memory.cochanged(COOKIES) for cited, _ in one.commits],
-            ref in [one.ref for one in memory.records(["commit"])],
-            memory.knows(sha[:10]),
+            ref in [one.ref for one in memory.git.history(COOKIES)],
+            ref in [cited for one in memory.git.cochanged(COOKIES) for cited, _ in one.commits],
+            ref in [one.ref for one in memory.records.select(["commit"])],
+            memory.records.knows(sha[:10]),
         ]
 
     before = told(memory)
     assert seen() == [True] * 5
-    assert memory.forget(sha[:10]).suppressed
+    assert memory.journal.forget(sha[:10]).suppressed
     assert seen() == [False] * 5
     memory.sync(rebuild=True)
     assert seen() == [False] * 5
-    assert memory.restore(ref) == ref
+    assert memory.journal.restore(ref) == ref
     assert seen() == [True] * 5
     assert {**told(memory), "states": []} == {**before, "states": []}
 
 
 def test_forgotten_commits_leave_the_others_as_evidence(memory: Memory, repo: Repository) -> None:
     grow(repo, 5, COOKIES)
-    (pair,) = [one for one in memory.cochanged(COOKIES) if one.path == "b.txt"]
+    (pair,) = [one for one in memory.git.cochanged(COOKIES) if one.path == "b.txt"]
     assert len(pair.commits) == 3
     for ref, _ in pair.commits:
-        memory.forget(ref)
-    (left,) = [one for one in memory.cochanged(COOKIES) if one.path == "b.txt"]
+        memory.journal.forget(ref)
+    (left,) = [one for one in memory.git.cochanged(COOKIES) if one.path == "b.txt"]
     assert len(left.commits) == 2
     assert not {*left.commits} & {*pair.commits}
 
@@ -268,54 +270,54 @@ def test_forgotten_commits_leave_the_others_as_evidence(memory: Memory, repo: Re
 def test_no_edge_leads_to_a_forgotten_commit(memory: Memory, repo: Repository) -> None:
     repo.commit(f"undo\n\nThis reverts commit {repo.head}.", {"b.txt": "1"})
     before = f"commit:{repo.git('rev-parse', 'HEAD~1')}"
-    memory.forget(before)
+    memory.journal.forget(before)
     for ref in (f"file:{COOKIES}", f"commit:{repo.head}"):
-        assert before not in {end for edge in memory.links(ref) for end in edge[:2]}, ref
+        assert before not in {end for edge in memory.records.links(ref) for end in edge[:2]}, ref
 
 
 def test_a_forgotten_file_is_listed_and_found_no_more(memory: Memory) -> None:
-    memory.forget(f"file:{TESTS}")
+    memory.journal.forget(f"file:{TESTS}")
     assert TESTS not in alive(memory)
-    assert TESTS not in [one.path for one in memory.cochanged(COOKIES)]
+    assert TESTS not in [one.path for one in memory.git.cochanged(COOKIES)]
     assert TESTS not in [hit.record.path for hit in memory.search(Query("auth", kinds=("file",)))]
-    assert memory.restore(TESTS) == f"file:{TESTS}"
+    assert memory.journal.restore(TESTS) == f"file:{TESTS}"
     assert TESTS in alive(memory)
 
 
 def test_restoring_and_catching_up_equals_a_rebuild(memory: Memory, repo: Repository) -> None:
     memory.observe("the limiter counts per key", scope={"session": "s1"})
-    capsule = memory.open_capsule("find the flaky test", scope={"session": "s1"})
-    memory.tag(COOKIES, ["+early"])
-    first = memory.create_snapshot()
+    capsule = memory.journal.open_capsule("find the flaky test", scope={"session": "s1"})
+    memory.git.tag(COOKIES, ["+early"])
+    first = memory.index.create_snapshot()
     assert first.head == repo.head
     repo.commit(
         "docs: more", {"docs/auth.md": "# Auth\n\nSee [[new]].\n", "docs/new.md": "# New\n"}
     )
     memory.sync()
     repo.rename(COOKIES, "src/jar.py")
-    memory.tag("src/jar.py", ["+late", "-early"])
+    memory.git.tag("src/jar.py", ["+late", "-early"])
     memory.observe("it races with the cache", scope={"session": "s1"})
-    memory.close_capsule(capsule.ref, "the cache was to blame")
-    memory.forget(f"commit:{repo.git('rev-parse', 'HEAD~2')}")
+    memory.journal.close_capsule(capsule.ref, "the cache was to blame")
+    memory.journal.forget(f"commit:{repo.git('rev-parse', 'HEAD~2')}")
     repo.git("checkout", "-q", "-b", "side", "HEAD~3")
     grow(repo, 2)
     repo.git("checkout", "-q", "main")
     repo.merge("side")
     os.unlink(repo.root / "docs" / "new.md")
-    assert memory.restore_snapshot(first.name) == first
+    assert memory.index.restore_snapshot(first.name) == first
     assert_same_as_rebuilt(memory)
     assert found(memory, "races")
-    assert [edge.written for edge in memory.broken()] == ["new"]
+    assert [edge.written for edge in memory.records.broken_links()] == ["new"]
 
 
 def test_a_snapshot_of_a_history_that_was_rewritten_serves_too(
     memory: Memory, repo: Repository
 ) -> None:
     grow(repo, 2)
-    first = memory.create_snapshot()
+    first = memory.index.create_snapshot()
     repo.git("reset", "-q", "--hard", "HEAD~4")
     grow(repo, 1)
-    memory.restore_snapshot(first.head[:8])
+    memory.index.restore_snapshot(first.head[:8])
     assert_same_as_rebuilt(memory)
     assert found(memory, "cache keys") == []
 
@@ -323,30 +325,30 @@ def test_a_snapshot_of_a_history_that_was_rewritten_serves_too(
 def test_a_copy_is_made_every_so_many_commits_and_two_are_kept(repo: Repository) -> None:
     with opened(repo.root, git_snapshot_frequency=3) as memory:
         memory.sync()
-        by_hand = memory.create_snapshot()
+        by_hand = memory.index.create_snapshot()
         made = []
         for _ in range(10):
             grow(repo, 1)
             memory.sync()
-            made += [one for one in memory.snapshots() if one.automatic and one not in made]
+            made += [one for one in memory.index.snapshots() if one.automatic and one not in made]
         shas = repo.git("log", "--format=%H", "--reverse").split()
         assert [shas.index(one.head) for one in made] == [3, 6, 9, 12]
-        assert memory.snapshots() == [made[3], made[2], by_hand]
-        assert memory.restore_snapshot() == made[3]
+        assert memory.index.snapshots() == [made[3], made[2], by_hand]
+        assert memory.index.restore_snapshot() == made[3]
         memory.sync(rebuild=True)
-        assert len(memory.snapshots()) == 3
+        assert len(memory.index.snapshots()) == 3
     with opened(repo.root, git_snapshot_frequency=0) as memory:
         grow(repo, 9)
         memory.sync()
-        assert len(memory.snapshots()) == 3
-        assert memory.prune_snapshots(1) == [made[2], by_hand]
+        assert len(memory.index.snapshots()) == 3
+        assert memory.index.prune_snapshots(1) == [made[2], by_hand]
 
 
 @pytest.mark.parametrize("harm", ["another schema", "no database", "cut short", "empty"])
 def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
     memory: Memory, harm: str
 ) -> None:
-    made = memory.create_snapshot()
+    made = memory.index.create_snapshot()
     path = Path(memory.space.data) / "snapshots" / f"{made.name}.db"
     if harm == "another schema":
         db = sqlite3.connect(path)
@@ -357,7 +359,7 @@ def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
         path.write_bytes(path.read_bytes()[:size] or b"no" * 4000 * (harm != "empty"))
     before = told(memory)
     with pytest.raises(StoreError) as refused:
-        memory.restore_snapshot()
+        memory.index.restore_snapshot()
     assert made.name in str(refused.value)
     if harm in ("another schema", "empty"):
         assert "another version of kinen" in str(refused.value)
@@ -368,28 +370,28 @@ def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
 def test_what_was_redacted_is_in_no_snapshot_either(memory: Memory, home: Path) -> None:
     ref = memory.observe("call the heliotrope customer").ref
     assert found(memory, "heliotrope") == [ref]
-    memory.create_snapshot()
+    memory.index.create_snapshot()
     killed = (
         "import os\nfrom kinen import Memory\nos.replace = lambda *_: os._exit(9)\n"
-        f"Memory.open({memory.space.root!r}).create_snapshot()\n"
+        f"Memory.open({memory.space.root!r}).index.create_snapshot()\n"
     )
     assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == 9
     assert len(files_with(home, "heliotrope")) > 2
-    memory.redact(ref)
-    assert memory.snapshots() == []
+    memory.journal.redact(ref)
+    assert memory.index.snapshots() == []
     assert files_with(home, "heliotrope") == []
 
 
 def test_nothing_derived_from_before_passes_for_derived_from_a_snapshot(
     memory: Memory, repo: Repository
 ) -> None:
-    memory.create_snapshot()
+    memory.index.create_snapshot()
     grow(repo, 3)
     memory.sync()
     before = generation(memory)
     with opened(repo.root) as other:
         assert len(found(other, "step")) == 3
-        memory.restore_snapshot()
+        memory.index.restore_snapshot()
         assert generation(other) == generation(memory) > before
         assert len(found(other, "step")) == 3
 
@@ -397,13 +399,13 @@ def test_nothing_derived_from_before_passes_for_derived_from_a_snapshot(
 def test_after_a_restore_meaning_is_searched_in_vectors_of_now(repo: Repository) -> None:
     with Memory.open(repo.root) as memory:
         memory.sync()
-        memory.create_snapshot()
+        memory.index.create_snapshot()
         repo.commit("brew tea in the kettle", {"kettle.py": "1"})
         memory.sync()
         ask = Query("a hot drink", mode="semantic", kinds=("commit",))
         assert memory.search(ask)[0].record.title == "brew tea in the kettle"
         repo.commit("feed the cat", {"cat.py": "1"}, "--amend")
-        memory.restore_snapshot()
+        memory.index.restore_snapshot()
         hits = memory.search(ask._replace(text="an animal that eats"))
         assert hits[0].record.title == "feed the cat"
         memory.sync(rebuild=True)

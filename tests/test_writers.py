@@ -104,16 +104,16 @@ def test_eight_writers_that_are_killed_lose_and_double_nothing(space: Path, kine
     assert len(set(acknowledged)) == len(acknowledged) >= TOTAL
     assert sum(writer.killed for writer in writers) >= WRITERS // 2
     with Memory.open(space) as memory:
-        rows = memory._journal.db.execute("SELECT id, COUNT(*) FROM observations GROUP BY id")
+        rows = memory.core.store.db.execute("SELECT id, COUNT(*) FROM observations GROUP BY id")
         kept = dict(rows.fetchall())
         assert set(acknowledged) <= set(kept)
         assert set(kept.values()) == {1}
         # What was killed between the commit and the acknowledgement may be there besides.
         assert len(kept) <= len(acknowledged) + sum(writer.killed for writer in writers)
-        assert memory._journal.db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        assert memory.core.store.db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         memory.sync(embed=False)
-        assert memory.status().kinds["observation"] == len(kept)
-        assert memory.check() == ""
+        assert memory.index.status().kinds["observation"] == len(kept)
+        assert memory.index.check() == ""
         last = memory.search(Query(f"w3 event {TOTAL // WRITERS - 1}", mode="fulltext"))
         assert f"event {TOTAL // WRITERS - 1}" in last[0].chunk.text
 
@@ -122,7 +122,7 @@ def test_hooks_beside_an_import_spool_and_are_drained(space: Path, kinen) -> Non
     """A long transaction of one process does not block another: it spools within milliseconds."""
     assert kinen("log", "the first").code == 0
     with Memory.open(space) as memory:
-        db = sqlite3.connect(memory._journal.path, isolation_level=None)
+        db = sqlite3.connect(memory.core.store.path, isolation_level=None)
         db.execute("BEGIN IMMEDIATE")
         refs = []
         for n in range(20):
@@ -132,7 +132,7 @@ def test_hooks_beside_an_import_spool_and_are_drained(space: Path, kinen) -> Non
             refs.append(ran.out.strip())
         db.execute("ROLLBACK")
         db.close()
-        found, count = memory.entries("observations", limit=0)
+        found, count = memory.journal.entries("observations", limit=0)
         assert count == 21
         assert [one.ref for one in reversed(found)][1:] == refs
 

@@ -7,7 +7,7 @@ with Memory.open("path/to/space") as memory:
     hits = memory.search(Query("why did we drop redis?"))
     memory.observe("we moved sessions to Postgres", scope={"session": "s1"})
     recall = memory.recall(Query("sessions", budget=500))
-    memory.history("src/auth.py"), memory.cochanged(["src/auth.py"])
+    memory.git.history("src/auth.py"), memory.git.cochanged(["src/auth.py"])
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def hook() -> Hook:
 def kept(space: Path) -> list[str]:
     """What the journal has, oldest first."""
     with Memory.open(space) as memory:
-        return [one.content for one in reversed(memory.entries("observations")[0])]
+        return [one.content for one in reversed(memory.journal.entries("observations")[0])]
 
 
 def spooled(home: Path) -> list[Path]:
@@ -127,9 +127,9 @@ def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
         assert hook(said) == ""
     assert left_over() == []
     with Memory.open(space) as memory:
-        (capsule,) = memory.entries("capsules")[0]
+        (capsule,) = memory.journal.entries("capsules")[0]
         assert (capsule.status, capsule.intent, capsule.reason) == ("closed", prompt, "")
-        _, observations, summaries = memory.capsule(capsule.id)
+        _, observations, summaries = memory.journal.capsule(capsule.id)
         assert [(one.kind, one.content) for one in observations] == [
             ("message", prompt),
             ("command", "$ pytest -q\n1 passed"),
@@ -144,7 +144,7 @@ def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
         written, made = sorted(summaries, key=lambda one: not one.written)
         assert written.content == "Sessions move to Postgres."
         assert "src/a.py" in made.content
-        assert "Postgres instead of Redis" in memory.memories()[0].content
+        assert "Postgres instead of Redis" in memory.consolidation.memories()[0].content
 
 
 def test_the_next_session_is_told_what_there_is_to_know(
@@ -183,37 +183,37 @@ def test_a_session_that_is_resumed_goes_on_in_its_capsule(space: Path, hook: Hoo
     assert left_over() == []
     hook(ran(space, "echo late", "t9"))  # what was still under way
     with Memory.open(space) as memory:
-        (capsule,) = memory.entries("capsules")[0]
-        (before,) = memory.entries("summaries")[0]
+        (capsule,) = memory.journal.entries("capsules")[0]
+        (before,) = memory.journal.entries("summaries")[0]
         assert capsule.status == "closed"
-        assert len(memory.capsule(capsule.id)[1]) == 2
+        assert len(memory.journal.capsule(capsule.id)[1]) == 2
     hook(payload(space, "SessionStart", source="resume"))
     hook(payload(space, "UserPromptSubmit", prompt="second", prompt_id="p2"))
     with Memory.open(space) as memory:
-        (capsule,) = memory.entries("capsules")[0]
+        (capsule,) = memory.journal.entries("capsules")[0]
         assert (capsule.status, capsule.intent) == ("open", "first")
-        assert memory.entries("summaries")[0] == []
+        assert memory.journal.entries("summaries")[0] == []
     hook(payload(space, "SessionEnd", reason="other"))
     assert left_over() == []
     with Memory.open(space) as memory:
-        (after,) = memory.entries("summaries")[0]
+        (after,) = memory.journal.entries("summaries")[0]
         assert after.capsule == before.capsule
         assert "3 observations" in after.content
-        assert memory.check() == ""
+        assert memory.index.check() == ""
 
 
 def test_what_a_crash_left_open_is_closed_by_a_later_start(space: Path, hook: Hook) -> None:
     hook(payload(space, "UserPromptSubmit", "crashed", prompt="and then the lights went out"))
-    with Memory.open(space) as memory, memory._journal.writing() as db:
+    with Memory.open(space) as memory, memory.core.store.writing() as db:
         db.execute("UPDATE capsules SET opened_at = opened_at - ?", (3 * DAY,))
         db.execute("UPDATE observations SET ts = ts - ?", (2 * DAY,))
     hook(payload(space, "SessionStart", "s2", source="startup"))
     assert left_over() == []
     with Memory.open(space) as memory:
-        found = {one.scope.session: one for one in memory.entries("capsules")[0]}
+        found = {one.scope.session: one for one in memory.journal.entries("capsules")[0]}
         assert (found["crashed"].status, found["crashed"].reason) == ("closed", "abandoned")
         assert found["s2"].status == "open"
-        assert "lights went out" in memory.entries("summaries")[0][0].content
+        assert "lights went out" in memory.journal.entries("summaries")[0][0].content
 
 
 def test_the_same_event_twice_is_kept_once(space: Path, hook: Hook) -> None:
@@ -223,7 +223,7 @@ def test_the_same_event_twice_is_kept_once(space: Path, hook: Hook) -> None:
         hook(payload(space, "PostCompact", compact_summary="all of it"))
     assert kept(space) == ["once", "$ ls\na.md"]
     with Memory.open(space) as memory:
-        assert memory.entries("summaries")[1] == 1
+        assert memory.journal.entries("summaries")[1] == 1
 
 
 def test_paths_that_are_private_are_not_captured(space: Path, hook: Hook, write: Any) -> None:
@@ -262,7 +262,7 @@ def test_modules_of_the_project_are_not_taken_for_ours(space: Path, hook: Hook, 
     assert left_over() == []
     assert not (space / "taken").exists()
     with Memory.open(space) as memory:
-        assert [one.status for one in memory.entries("capsules")[0]] == ["closed"]
+        assert [one.status for one in memory.journal.entries("capsules")[0]] == ["closed"]
 
 
 # Whatever goes wrong
@@ -298,7 +298,7 @@ def test_while_the_journal_is_locked_events_wait_in_the_spool(
 ) -> None:
     hook(payload(space, "UserPromptSubmit", prompt="before"))
     with Memory.open(space) as memory:
-        path = memory._journal.path
+        path = memory.core.store.path
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     assert hook(payload(space, "SessionStart", "s2", source="startup")) == ""
@@ -313,10 +313,10 @@ def test_while_the_journal_is_locked_events_wait_in_the_spool(
     assert spooled(home) == []
     assert kept(space) == ["before", "$ make\nbuilt", "what it came to", "after"]
     with Memory.open(space) as memory:
-        found = {one.scope.session: one for one in memory.entries("capsules")[0]}
-        assert len(memory.capsule(found["s2"].id)[1]) == 3
+        found = {one.scope.session: one for one in memory.journal.entries("capsules")[0]}
+        assert len(memory.journal.capsule(found["s2"].id)[1]) == 3
         assert found["s2"].status == "closed"
-        assert memory.check() == ""
+        assert memory.index.check() == ""
 
 
 def test_a_session_that_was_all_spooled_gets_its_capsule_at_its_end(
@@ -324,7 +324,7 @@ def test_a_session_that_was_all_spooled_gets_its_capsule_at_its_end(
 ) -> None:
     hook(payload(space, "UserPromptSubmit", prompt="before"))
     with Memory.open(space) as memory:
-        db = sqlite3.connect(memory._journal.path, isolation_level=None)
+        db = sqlite3.connect(memory.core.store.path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     hook(ran(space, "make", "t1", "built", session="s2"))
     db.execute("ROLLBACK")
@@ -332,9 +332,11 @@ def test_a_session_that_was_all_spooled_gets_its_capsule_at_its_end(
     hook(payload(space, "SessionEnd", "s2", reason="other"))
     assert left_over() == []
     with Memory.open(space) as memory:
-        (found,) = (one for one in memory.entries("capsules")[0] if one.scope.session == "s2")
+        (found,) = (
+            one for one in memory.journal.entries("capsules")[0] if one.scope.session == "s2"
+        )
         assert found.status == "closed"
-        assert [one.content for one in memory.capsule(found.id)[1]] == ["$ make\nbuilt"]
+        assert [one.content for one in memory.journal.capsule(found.id)[1]] == ["$ make\nbuilt"]
 
 
 @pytest.mark.parametrize("damage", ["no database", "of a newer kinen", "no file at all"])
@@ -343,7 +345,7 @@ def test_a_journal_that_cannot_be_used_leaves_events_in_the_spool(
 ) -> None:
     hook(payload(space, "UserPromptSubmit", prompt="before"))
     with Memory.open(space) as memory:
-        path = Path(memory._journal.path)
+        path = Path(memory.core.store.path)
     for one in path.parent.glob("journal.db*"):
         one.unlink()
     if damage == "no file at all":
@@ -436,17 +438,17 @@ def test_many_hooks_at_once_lose_and_double_nothing(space: Path, home: Path, hoo
         assert set(pool.map(hook, calls)) == {""}
     assert left_over() == []
     with Memory.open(space) as memory:
-        found = memory.entries("observations")[0]
+        found = memory.journal.entries("observations")[0]
         assert sorted(one.content for one in found) == sorted(
             f"$ step {n}" for n in range(CALLS // 2)
         )
-        capsules = {one.id: one for one in memory.entries("capsules")[0]}
+        capsules = {one.id: one for one in memory.journal.entries("capsules")[0]}
         assert len(capsules) == 8
         assert all(capsules[one.capsule].scope.session == one.scope.session for one in found)
         assert [one.status for one in capsules.values()].count("closed") == 3
-        assert memory.check() == ""
+        assert memory.index.check() == ""
         memory.sync(embed=False)
-        assert memory.status().kinds["observation"] == CALLS // 2
+        assert memory.index.status().kinds["observation"] == CALLS // 2
     assert spooled(home) == []
 
 
@@ -454,7 +456,7 @@ def test_the_log_of_the_journal_does_not_grow_with_every_hook(space: Path, hook:
     """Nobody closes it while a session lasts, and each hook has to read what is in it."""
     hook(payload(space, "UserPromptSubmit", prompt="hi"))
     with Memory.open(space) as memory:
-        path = memory._journal.path
+        path = memory.core.store.path
     fill = (
         "import os, sys\nfrom kinen.journal import write\nfrom kinen.journal.schema import insert\n"
         "db = write.connect(sys.argv[1], 1000)\n"
@@ -533,9 +535,9 @@ def test_a_session_that_begins_is_told_the_decision_of_a_checkpoint_and_what_els
     space: Path, hook: Hook
 ) -> None:
     with Memory.open(space) as memory:
-        memory.checkpoint("Stores", type="decision", decision="keep sessions in Postgres")
+        memory.worklog.checkpoint("Stores", type="decision", decision="keep sessions in Postgres")
         memory.observe("It lives in Postgres now.", scope={"session": "s0"})
-        memory.open_capsule("move the sessions", scope={"session": "s0"})
+        memory.journal.open_capsule("move the sessions", scope={"session": "s0"})
     told = context(hook(payload(space, "SessionStart", "s9", source="startup")))
     assert "- keep sessions in Postgres [checkpoint:.memories/" in told
     assert "\nKnown here: 1 session, 1 checkpoint" in told

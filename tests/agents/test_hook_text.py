@@ -42,7 +42,7 @@ def run_hook(space: Path, event: str, **more: Any) -> float:
 
 def stored(space: Path) -> list[str]:
     with Memory.open(space) as memory:
-        return [entry.content for entry in memory.entries("observations")[0]]
+        return [entry.content for entry in memory.journal.entries("observations")[0]]
 
 
 def bash(space: Path, output: str) -> float:

@@ -62,7 +62,7 @@ def pinned(space: Path) -> str:
     """A space where one observation is pinned; its ref."""
     with Memory.open(space) as memory:
         ref = memory.observe("deploys go through the blue cluster").ref
-        memory.pin(ref)
+        memory.journal.pin(ref)
     return ref
 
 
@@ -100,7 +100,7 @@ def test_what_did_not_fit_is_recorded_with_the_reason(
     with Memory.open(space) as memory:
         for number in range(40):
             ref = memory.observe(f"note {number}: " + "a rule of the house " * 30).ref
-            memory.pin(ref)
+            memory.journal.pin(ref)
     hook("SessionStart", source="startup")
     (line,) = listed(kinen)
     whole = json.loads(kinen("ledger", "show", line["id"], "--json").out)
@@ -125,7 +125,7 @@ def test_something_new_is_told_alone_when_a_session_goes_on(
     hook("SessionStart", source="startup")
     with Memory.open(space) as memory:
         fresh = memory.observe("the blue cluster moved to Oslo").ref
-        memory.pin(fresh)
+        memory.journal.pin(fresh)
     context = hook("SessionStart", source="resume", seconds_since_last_response=90_000)
     assert fresh in context
     assert pinned not in context
@@ -254,10 +254,10 @@ def test_an_audit_compares_what_was_told_with_what_was_not(
 ) -> None:
     with Memory.open(space) as memory:
         shown = memory.observe("the retry rule lives in src/retry_queue.py").ref
-        memory.pin(shown)
+        memory.journal.pin(shown)
         for number in range(60):
             ref = memory.observe(f"see docs/other_{number}.md " + "and more of it " * 60).ref
-            memory.pin(ref)
+            memory.journal.pin(ref)
     hook("SessionStart", source="startup")
     hook(
         "PostToolUse",
@@ -335,12 +335,12 @@ def told_before(space: Path, kinen: Kinen) -> Path:
     """A space that asks before tools, with a lesson about a file and a command that fails here."""
     assert kinen("config", "set", "hooks.before_tools", "true").code == 0
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
-        capsule = memory.open_capsule("push it", scope={"session": "s0"})
+        capsule = memory.journal.open_capsule("push it", scope={"session": "s0"})
         lesson = (
             "`retry_queue.py` must not sleep: the scheduler drives it, decided after the outage"
         )
         memories.learn(
-            memory._journal.db, [Learned("a" * 32, "decision", lesson, 0.9, 1_700_000_000_000)]
+            memory.core.store.db, [Learned("a" * 32, "decision", lesson, 0.9, 1_700_000_000_000)]
         )
         for line, output, code in (
             ("git push", "fatal: The current branch has no upstream branch.", 128),
@@ -352,7 +352,7 @@ def told_before(space: Path, kinen: Kinen) -> Path:
                 scope={"session": "s0"},
                 provenance={"command": line, "exitCode": code, "hasError": bool(code)},
             )
-        memory.close_capsule(capsule.id)
+        memory.journal.close_capsule(capsule.id)
         assert memory.ledger.learn_remedies() == 1
         assert memory.ledger.learn_remedies() == 0
     return space
@@ -483,11 +483,11 @@ def test_a_prompt_gets_what_shares_its_rare_words_and_nothing_else(space: Path) 
             (space / f"note{number}.md").write_text(f"# Note {number}\n\nParcels are weighed.\n")
         memory.sync(embed=False)
         question = "why does the limiter sleep when buckets refill"
-        related = memory.related(question, "s", 600)
+        related = memory.context.related(question, "s", 600)
         assert related.entries == ("note:limits.md",)
-        assert memory.related("yes, continue", "s", 600).text == ""
-        unrelated = memory.related("rename the colours of the marketing homepage", "s", 600)
+        assert memory.context.related("yes, continue", "s", 600).text == ""
+        unrelated = memory.context.related("rename the colours of the marketing homepage", "s", 600)
         assert unrelated.text == ""
-        known = memory.related(question, "s", 600, ["note:limits.md"])
+        known = memory.context.related(question, "s", 600, ["note:limits.md"])
         assert known.text == ""
         assert ("note:limits.md", "told before") in known.dropped

@@ -28,7 +28,7 @@ FAILED = {"exitCode": 1, "hasError": True}
 def worked(space: Path) -> Path:
     """A space with a session in which an error came and went."""
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
-        memory.open_capsule("fix the tests", scope={"session": "s1"})
+        memory.journal.open_capsule("fix the tests", scope={"session": "s1"})
 
         def record(kind: str, content: str, files: tuple[str, ...] = (), **about: Any) -> None:
             memory.observe(

@@ -65,14 +65,14 @@ def worked(space: Path, session: str, intent: str, *steps: tuple[str, int, str],
     """A session with commands (line, exit code, output) and a closing message."""
     with Memory.open(space) as memory:
         scope = {"session": session, "agent": "claude-code"}
-        capsule = memory.open_capsule(intent, scope=scope)
+        capsule = memory.journal.open_capsule(intent, scope=scope)
         memory.observe(intent, kind="message", scope=scope, provenance={"role": "user"})
         for line, code, output in steps:
             about = {"command": line, "exitCode": code, "hasError": bool(code)}
             text = f"$ {line}\n{output}"
             memory.observe(text, kind="command", scope=scope, provenance=about)
         memory.observe(end, kind="message", scope=scope, provenance={"role": "assistant"})
-        memory.close_capsule(capsule.ref)
+        memory.journal.close_capsule(capsule.ref)
 
 
 def test_commits_with_equal_subjects_are_folded(ask: Ask, repo: Repository) -> None:

@@ -215,7 +215,7 @@ def test_a_long_session_is_one_page_that_says_how_to_see_the_rest(
 
 def test_a_timeline_masks_secrets_and_spells_out_control_characters(ask: Ask, space: Path) -> None:
     with Memory.open(space) as memory:
-        memory.open_capsule(f"try {ESCAPE}", scope={"session": "s1"})
+        memory.journal.open_capsule(f"try {ESCAPE}", scope={"session": "s1"})
         memory.observe(f"use {SECRET} {ESCAPE}", kind="message", scope={"session": "s1"})
         about = {"command": f"curl {ESCAPE}", "exitCode": 1, "toolName": "Bash"}
         text = f"$ curl {ESCAPE}\nerror: {ESCAPE}"
@@ -229,11 +229,11 @@ def test_a_timeline_masks_secrets_and_spells_out_control_characters(ask: Ask, sp
 
 def test_what_was_redacted_is_not_in_a_timeline(ask: Ask, space: Path) -> None:
     with Memory.open(space) as memory:
-        memory.open_capsule("look", scope={"session": "s1"})
+        memory.journal.open_capsule("look", scope={"session": "s1"})
         kept = memory.observe("a word to keep in mind", scope={"session": "s1"})
         gone = memory.observe("a word to forget", scope={"session": "s1"})
-        memory.redact(gone.ref)
-        timeline = memory.timeline("s1")
+        memory.journal.redact(gone.ref)
+        timeline = memory.sessions.timeline("s1")
     assert [step.ref for step in timeline.steps] == [kept.ref]
 
 

@@ -319,7 +319,7 @@ def test_what_was_emptied_is_listed_only_if_asked_and_what_was_forgotten_never(
 ) -> None:
     emptied, forgotten, _ = (observed(ask, f"saying {n}", "gone") for n in ("a", "b", "c"))
     with Memory.open(project.root) as memory:
-        memory.redact(emptied["ref"])
+        memory.journal.redact(emptied["ref"])
     assert ask("POST", f"/observations/{forgotten['id']}/forget")["forgotten"]
     assert listed(ask, scope={"session": "gone"}) == ["saying c"]
     both = listed(ask, scope={"session": "gone"}, include_redacted=True)

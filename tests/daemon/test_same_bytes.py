@@ -132,7 +132,7 @@ def test_a_long_lived_process_loads_no_model_and_finds_the_same(
     daemon.settled(parcelry)
     with Memory.open(parcelry) as memory:
         assert [*memory.search("what made parcels late")] == alone
-        embedder: Any = memory._embedder
+        embedder: Any = memory.core.embedder
         assert not embedder._own.loaded
         daemon.end()
         assert [*memory.search("what made parcels late")] == alone

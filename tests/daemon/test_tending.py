@@ -60,7 +60,7 @@ def counts(daemon: Running, space: Path) -> tuple[int, Counter[str]]:
 def known(space: Path, word: str) -> bool:
     """Whether full text has a word, by the database itself: a question would look for news."""
     with Memory.open(space) as memory:
-        path = memory._file("index.db")
+        path = memory.core.file("index.db")
     with sqlite3.connect(path) as db:
         return bool(db.execute("SELECT 1 FROM chunks WHERE instr(body, ?)", (word,)).fetchone())
 
@@ -218,14 +218,14 @@ def test_vectors_follow_by_themselves(
     daemon.until(lambda _: known(tended, "balloon"))
     daemon.settled(tended)
     with Memory.open(tended) as memory:
-        assert memory.status().pending == 0
+        assert memory.index.status().pending == 0
 
 
 def test_what_waits_in_the_spool_is_taken_in(tended: Path, daemon: Running, kinen: Any) -> None:
     with Memory.open(tended) as memory:
         memory.observe("first of all")
-        journal = memory._journal.path
-        spool = memory._spools[0]
+        journal = memory.core.store.path
+        spool = memory.core.spools[0]
     db = sqlite3.connect(journal, isolation_level=None)
     db.execute("BEGIN EXCLUSIVE")
     hook = {"hook_event_name": "PostToolUse", "session_id": "s1", "cwd": str(tended)}
@@ -243,7 +243,7 @@ def test_a_damaged_index_is_built_again_and_the_journal_untouched(
 ) -> None:
     with Memory.open(tended) as memory:
         kept = memory.observe("what must not be lost").id
-        index, journal = memory._file("index.db"), memory._journal.path
+        index, journal = memory.core.file("index.db"), memory.core.store.path
     daemon.settled(tended)
     with sqlite3.connect(journal) as db:
         before = list(db.iterdump())
@@ -336,7 +336,7 @@ os.unlink(ballast)
 (root / "last.md").write_text("# Last\\n\\nlastword\\n")
 until(lambda state: not state["spaces"][0]["error"])
 with Memory.open(root) as memory:
-    found = memory.search("lastword")[0].record.path, memory.status().counts.documents
+    found = memory.search("lastword")[0].record.path, memory.index.status().counts.documents
 control.stop(home)
 print(json.dumps([state["spaces"][0]["error"], said.stdout, found, daemon.wait()]))
 """

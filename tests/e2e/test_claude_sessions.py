@@ -83,7 +83,7 @@ class Claude:
     def kept(self, plural: str) -> list[Any]:
         """Entries of the journal, oldest first."""
         with Memory.open(self.project) as memory:
-            return list(reversed(memory.entries(plural)[0]))
+            return list(reversed(memory.journal.entries(plural)[0]))
 
 
 def holds(environment: Path, mark: bytes) -> bool:

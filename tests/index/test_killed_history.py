@@ -72,7 +72,7 @@ def test_a_killed_reading_is_taken_up_again(repository: Path, tmp_path: Path) ->
         process.wait()
     with Memory.open(repository, home=home, settings=SETTINGS) as memory:
         memory.sync(embed=False)
-        assert not memory.check()
+        assert not memory.index.check()
         assert len(memory.search("change number 77 why").hits) == 10
         with closing(Writer(f"{memory.space.data}/index.db")) as writer:
             found = dump(writer.db)

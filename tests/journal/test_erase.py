@@ -258,17 +258,17 @@ class Erasing:
         self.memory, self.scope = memory, {"session": "s"}
         Path(memory.space.root, "pot.md").write_text("# Pot\n\nIt has a lid.\n")
         memory.sync()
-        self.capsule = memory.open_capsule(" ".join(TEXT.split())[:60], scope=self.scope)
+        self.capsule = memory.journal.open_capsule(" ".join(TEXT.split())[:60], scope=self.scope)
         memory.observe("The kettle is on.", scope=self.scope)
         about = {"role": "user", "note": TEXT}
         self.one = memory.observe(TEXT, scope=self.scope, provenance=about)
         memory.sync()
         memory.observe("ok", kind="tool_call", scope=self.scope)
         memory.sync()
-        self.summary = memory.close_capsule(self.capsule.ref)[1]
+        self.summary = memory.journal.close_capsule(self.capsule.ref)[1]
         assert self.summary
         assert WORD in self.summary.content
-        memory.pin(self.one.ref, "read this first")
+        memory.journal.pin(self.one.ref, "read this first")
         memory.sync()
         self.ask(found=True)
         assert {"index.db", "journal.db"} <= set(holding(WORD))
@@ -293,11 +293,11 @@ class Erasing:
         self.memory.sync()
         kettle = self.memory.search(Query("kettle", mode="fulltext"))
         assert "observation" in {hit.record.kind for hit in kettle}
-        listed, count = self.memory.entries("observations", audit=True)
+        listed, count = self.memory.journal.entries("observations", audit=True)
         assert count == 3
         assert [bool(one.forgotten_at) for one in listed if one.id == self.one.id] == [forget]
-        assert self.memory.entries("observations")[1] == (2 if forget else 3)
-        assert bool(self.memory.entries("pins")[1]) is not forget
+        assert self.memory.journal.entries("observations")[1] == (2 if forget else 3)
+        assert bool(self.memory.journal.entries("pins")[1]) is not forget
         assert traces() == {}
 
 
@@ -319,12 +319,12 @@ def careless(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_erased_is_in_no_file(space: Path, forget: bool) -> None:
     with Memory.open(space) as memory:
         story = Erasing(memory)
-        erased = (memory.forget if forget else memory.redact)(story.one.ref)
+        erased = (memory.journal.forget if forget else memory.journal.redact)(story.one.ref)
         assert erased.also == ()
         story.check(forget=forget)
-        vectors = {row[0] for row in memory._cache._db.execute("SELECT digest FROM vectors")}
+        vectors = {row[0] for row in memory.core.cache._db.execute("SELECT digest FROM vectors")}
         assert vectors
-        assert vectors <= set(memory._reader.digests()), "vectors of what was erased are kept"
+        assert vectors <= set(memory.core.reader.digests()), "vectors of what was erased are kept"
         memory.sync(rebuild=True)
         story.ask(found=False)
     assert traces() == {}
@@ -360,7 +360,7 @@ def test_what_was_erased_is_in_no_file_though_another_process_has_them_open(
         assert other.stdout
         try:
             assert int(other.stdout.readline()) > 0
-            (memory.forget if forget else memory.redact)(story.one.ref)
+            (memory.journal.forget if forget else memory.journal.redact)(story.one.ref)
             assert traces() == {}
             print(file=other.stdin, flush=True)
             assert int(other.stdout.readline()) == 0
@@ -389,21 +389,21 @@ def test_while_another_process_reads_the_error_says_to_run_it_again(
     with Memory.open(space, settings=PLAIN) as memory:
         one = memory.observe(TEXT)
         memory.search(WORD)
-        before = memory._journal
+        before = memory.core.store
         memory.close()
-        memory._log = Journal(os.path.dirname(before.path), before.spools, patience_ms=50)
+        memory.core._store = Journal(os.path.dirname(before.path), before.spools, patience_ms=50)
         command = [sys.executable, "-c", READING, before.path]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         other = subprocess.Popen(command, **pipes)
         try:
             assert other.stdout.readline() == "reading\n"
             with pytest.raises(Busy) as refused:
-                (memory.forget if forget else memory.redact)(one.ref)
+                (memory.journal.forget if forget else memory.journal.redact)(one.ref)
             assert "run it again" in refused.value.hint
             assert not memory.search(Query(WORD, mode="fulltext"))
         finally:
             other.communicate()
-        (memory.forget if forget else memory.redact)(one.ref)
+        (memory.journal.forget if forget else memory.journal.redact)(one.ref)
         assert traces() == {}
 
 
@@ -411,7 +411,7 @@ def test_while_another_process_reads_the_error_says_to_run_it_again(
 def test_a_capsule_that_was_erased_is_in_no_file(space: Path, forget: bool) -> None:
     with Memory.open(space) as memory:
         story = Erasing(memory)
-        (memory.forget if forget else memory.redact)(story.capsule.ref)
+        (memory.journal.forget if forget else memory.journal.redact)(story.capsule.ref)
         assert traces() == {}
         assert holding("kettle") == []
         assert not memory.search(Query("kettle", mode="fulltext"))
@@ -422,34 +422,34 @@ def test_a_capsule_that_was_erased_is_in_no_file(space: Path, forget: bool) -> N
 def test_a_summary_that_was_redacted_before_keeps_no_title(space: Path) -> None:
     """A summary is indexed under the intent of its capsule, which is the prompt."""
     with Memory.open(space, settings=PLAIN) as memory:
-        opened = memory.open_capsule(" ".join(TEXT.split()), scope={"session": "s"})
+        opened = memory.journal.open_capsule(" ".join(TEXT.split()), scope={"session": "s"})
         one = memory.observe(TEXT, scope={"session": "s"})
-        summary = memory.close_capsule(opened.ref)[1]
+        summary = memory.journal.close_capsule(opened.ref)[1]
         assert summary
         memory.search("kettle")
-        memory.redact(summary.ref)
-        memory.redact(one.ref)
+        memory.journal.redact(summary.ref)
+        memory.journal.redact(one.ref)
         assert traces() == {}
 
 
 def test_what_a_crash_left_in_the_spool_goes_too(space: Path) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
         one = memory.observe(TEXT)
-        (folder,) = memory._spools
+        (folder,) = memory.core.spools
         file = Path(spool.put(folder, append.row(TEXT, "message", id=one.id)))
         for suffix in (".77.tmp", ".bad"):
             file.with_name(file.name + suffix).write_text(TEXT)
         spool.put(folder, append.row("The kettle is on.", "message"))
-        memory.redact(one.ref)
+        memory.journal.redact(one.ref)
         assert traces() == {}
         assert os.listdir(folder) == []
-        assert memory.entries("observations")[1] == 2
+        assert memory.journal.entries("observations")[1] == 2
 
 
 def test_what_was_never_indexed_is_erased_from_the_journal(space: Path) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
         one = memory.observe(TEXT)
-        memory.forget(one.ref)
+        memory.journal.forget(one.ref)
         assert traces() == {}
         assert not memory.search(Query(WORD, mode="fulltext"))
 
@@ -461,18 +461,18 @@ def test_what_was_never_indexed_is_erased_from_the_journal(space: Path) -> None:
 @pytest.mark.parametrize("conflict", ["skip", "overwrite"])
 def test_an_import_does_not_bring_it_back(space: Path, forget: bool, conflict: Any) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
-        opened = memory.open_capsule(" ".join(TEXT.split())[:60], scope={"session": "s"})
+        opened = memory.journal.open_capsule(" ".join(TEXT.split())[:60], scope={"session": "s"})
         one = memory.observe(TEXT, scope={"session": "s"}, provenance={"note": TEXT})
         memory.observe("The kettle is on.", scope={"session": "s"})
-        memory.close_capsule(opened.ref)
-        memory.pin(one.ref, "read this first")
+        memory.journal.close_capsule(opened.ref)
+        memory.journal.pin(one.ref, "read this first")
         out = io.StringIO()
-        memory.export(out)
+        memory.transfer.export(out)
         assert WORD in out.getvalue()
-        (memory.forget if forget else memory.redact)(one.ref)
-        pins = memory.entries("pins")[1]
-        memory.load(io.BytesIO(out.getvalue().encode()), on_conflict=conflict)
-        assert memory.entries("pins")[1] == pins
+        (memory.journal.forget if forget else memory.journal.redact)(one.ref)
+        pins = memory.journal.entries("pins")[1]
+        memory.transfer.load(io.BytesIO(out.getvalue().encode()), on_conflict=conflict)
+        assert memory.journal.entries("pins")[1] == pins
         assert not memory.search(Query(WORD, mode="fulltext"))
     assert traces() == {}
 
@@ -492,7 +492,7 @@ def test_a_file_is_only_hidden_until_it_is_restored(
 
     with Memory.open(space) as memory:
         assert found() == ["tea.md"]
-        erased = (memory.forget if forget else memory.redact)("tea.md")
+        erased = (memory.journal.forget if forget else memory.journal.redact)("tea.md")
         assert erased == (("note:tea.md",), (), True)
         assert found() == []
         assert WORD in path.read_text()
@@ -503,7 +503,7 @@ def test_a_file_is_only_hidden_until_it_is_restored(
         assert found() == []
         assert len(memory.search(Query("kettle", mode="fulltext"))) == 1
     with Memory.open(space) as memory:
-        assert memory.restore("tea.md") == "note:tea.md"
+        assert memory.journal.restore("tea.md") == "note:tea.md"
         assert found() == ["tea.md"]
         with pytest.raises(NotFound, match="is not hidden"):
-            memory.restore("tea.md")
+            memory.journal.restore("tea.md")

@@ -139,7 +139,7 @@ def test_memories_travel_in_a_bundle_and_stay_hidden_there(
 def test_a_hidden_memory_is_found_no_more_until_it_is_shown_again(space: Path) -> None:
     one = drawn("The zeppelin is moored at the northern mast")
     with closing(Memory.open(space, settings=PLAIN)) as memory:
-        journal = memory._journal
+        journal = memory.core.store
         learn(journal.db, [one])
         query = Query("zeppelin")
         memory.sync(embed=False)
@@ -171,9 +171,9 @@ def test_a_memory_says_in_the_index_what_it_is_drawn_from_and_what_superseded_it
 ) -> None:
     one = drawn("The zeppelin is moored at the mast")._replace(superseded_by="abc")
     with closing(Memory.open(space, settings=PLAIN)) as memory:
-        learn(memory._journal.db, [one])
+        learn(memory.core.store.db, [one])
         memory.sync(embed=False)
-        metadata = memory.record(one.ref).metadata or {}
+        metadata = memory.records.get(one.ref).metadata or {}
         assert metadata["superseded_by"] == "abc"
         assert metadata["derived_from"] == ["note:a.md"]
         assert metadata["type"] == "decision"

@@ -208,16 +208,16 @@ def test_hooks_that_all_begin_a_journal_at_once_lose_nothing(
 def test_a_memory_with_a_locked_journal_answers_and_finds_it_later(space: Path) -> None:
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
         memory.observe("The kettle is on.")
-        journal = memory._journal
+        journal = memory.core.store
         memory.close()
-        memory._log = Journal(os.path.dirname(journal.path), journal.spools, patience_ms=50)
+        memory.core._store = Journal(os.path.dirname(journal.path), journal.spools, patience_ms=50)
         with locked(Path(memory.space.data)):
             one = memory.observe("The kettle whistles.", files=["stove.md"])
             assert one.ref.startswith("observation:")
             assert [os.path.basename(path) for path in spool.waiting(journal.spools)] == [one.id]
         hits = memory.search(Query("whistles", mode="fulltext"))
         assert [hit.record.ref for hit in hits] == [one.ref]
-        assert memory.entries("observations")[0][0] == one
+        assert memory.journal.entries("observations")[0][0] == one
 
 
 # Once, whatever happens in between
@@ -338,7 +338,7 @@ def test_what_was_spooled_before_the_space_had_a_better_id_is_found(space: Path)
     without = {"index.embedding_provider": "none"}
     with Memory.open(space, settings=without) as memory:
         memory.observe("The kettle is on.")
-        spool.put(memory._spools[0], row("The kettle whistles."))
+        spool.put(memory.core.spools[0], row("The kettle whistles."))
         before = memory.space.id
     (space / ".kinen" / "config.yml").write_text("space:\n  id: kettles\n")
     with Memory.open(space, settings=without) as memory:

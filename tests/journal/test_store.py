@@ -332,8 +332,8 @@ def test_a_pin_for_a_time_that_cannot_be_is_refused(space: Path, ttl: float) -> 
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
         one = memory.observe("the kettle is on")
         with pytest.raises(QueryError, match="no such time"):
-            memory.pin(one.ref, ttl=ttl)
-        assert memory.entries("pins", audit=True) == ([], 0)
+            memory.journal.pin(one.ref, ttl=ttl)
+        assert memory.journal.entries("pins", audit=True) == ([], 0)
 
 
 def test_the_same_target_pinned_again_gets_the_new_note_and_time(journal: Journal) -> None:

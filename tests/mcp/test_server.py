@@ -59,7 +59,9 @@ class Project:
         commit(self.root, "docs(oncall): more")
         settings = {"index.embedding_provider": provider}
         self.memory = Memory.open(self.root, home=self.home, settings=settings)
-        self.memory.save_plan("Leave Redis", "- [x] both\n- [ ] switch it off", activate=True)
+        self.memory.worklog.save_plan(
+            "Leave Redis", "- [x] both\n- [ ] switch it off", activate=True
+        )
         self.memory.sync()
 
     def cli(self, *words: str) -> Any:
@@ -383,7 +385,8 @@ async def test_a_server_that_only_reads_has_no_tool_that_writes(project: Project
             one for one in project.root.rglob("*") if one.is_file() and ".git" not in one.parts
         )
         return {str(one): one.read_bytes().hex() for one in files} | {
-            plural: str(project.memory.entries(plural)) for plural in ("observations", "pins")
+            plural: str(project.memory.journal.entries(plural))
+            for plural in ("observations", "pins")
         }
 
     async with Client(create_server(project.memory, read_only=True)) as client:
@@ -502,7 +505,7 @@ async def test_two_clients_at_once_lose_nothing(
         for n in range(20):
             group.start_soon(work, (one, two)[n % 2], n)
     with Memory.open(space) as memory:
-        assert {one.ref for one in memory.entries("observations")[0]} == set(refs)
+        assert {one.ref for one in memory.journal.entries("observations")[0]} == set(refs)
     assert len(set(refs)) == 20
 
 

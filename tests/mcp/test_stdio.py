@@ -102,7 +102,7 @@ async def test_two_processes_at_once_serve_one_space(space: Path) -> None:
         for n in range(10):
             group.start_soon(work, (one, two)[n % 2], n)
     with Memory.open(space) as memory:
-        assert {one.ref for one in memory.entries("observations")[0]} == set(refs)
+        assert {one.ref for one in memory.journal.entries("observations")[0]} == set(refs)
 
 
 async def test_a_process_that_only_reads_writes_nothing(space: Path) -> None:
@@ -139,7 +139,7 @@ def test_it_ends_in_the_middle_of_a_rebuild_and_leaves_no_process(space: Path) -
         os.killpg(process.pid, 0)
     with Memory.open(space) as memory:  # nobody holds the lock, and nothing is lost
         assert memory.sync(wait=0).added
-        assert memory.status().counts.documents == 601
+        assert memory.index.status().counts.documents == 601
 
 
 async def test_no_agent_is_started_for_a_digest(

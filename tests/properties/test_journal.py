@@ -62,7 +62,9 @@ class Happenings(RuleBasedStateMachine):
 
     @rule(session=st.sampled_from(SESSIONS[1:]), resume=st.booleans())
     def open(self, session: str, resume: bool) -> None:
-        opened = self.memory.open_capsule("an intent", scope={"session": session}, resume=resume)
+        opened = self.memory.journal.open_capsule(
+            "an intent", scope={"session": session}, resume=resume
+        )
         if opened.id not in self.capsules:
             self.capsules.append(opened.id)
 
@@ -70,22 +72,22 @@ class Happenings(RuleBasedStateMachine):
     @rule(data=st.data(), summary=st.sampled_from(["", "what it came to"]))
     def close(self, data: st.DataObject, summary: str) -> None:
         name = data.draw(st.sampled_from(self.capsules))
-        if self.memory.capsule(name)[0].status == "open":
-            self.memory.close_capsule(name, summary)
+        if self.memory.journal.capsule(name)[0].status == "open":
+            self.memory.journal.close_capsule(name, summary)
 
     @precondition(lambda self: self.refs)
     @rule(data=st.data(), what=st.sampled_from(["redact", "forget", "pin", "pin"]))
     def change(self, data: st.DataObject, what: str) -> None:
         ref = data.draw(st.sampled_from(self.refs))
         if what == "pin":
-            self.memory.pin(ref, "a note")
+            self.memory.journal.pin(ref, "a note")
         else:
             getattr(self.memory, what)(ref)
 
-    @precondition(lambda self: self.memory.entries("pins")[1] > 0)
+    @precondition(lambda self: self.memory.journal.entries("pins")[1] > 0)
     @rule()
     def unpin(self) -> None:
-        self.memory.unpin(self.memory.entries("pins")[0][0].ref)
+        self.memory.journal.unpin(self.memory.journal.entries("pins")[0][0].ref)
 
     @rule()
     def sync(self) -> None:
@@ -93,7 +95,7 @@ class Happenings(RuleBasedStateMachine):
 
     @invariant()
     def following_equals_building(self) -> None:
-        if not hasattr(self, "memory") or not self.memory._journal.exists:
+        if not hasattr(self, "memory") or not self.memory.core.store.exists:
             return
         hits = self.memory.search(Query("rate-limiter", mode="fulltext"))
         self.memory.sync(embed=False)
@@ -101,7 +103,7 @@ class Happenings(RuleBasedStateMachine):
             shutil.rmtree(fresh.space.data, ignore_errors=True)
             os.makedirs(fresh.space.data)
             with sqlite3.connect(os.path.join(fresh.space.data, "journal.db")) as copy:
-                self.memory._journal.db.backup(copy)
+                self.memory.core.store.db.backup(copy)
             copy.close()
             fresh.sync(embed=False)
             assert contents(self.memory) == contents(fresh)

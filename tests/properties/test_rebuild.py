@@ -48,7 +48,7 @@ places = st.builds(
 
 def contents(memory: Memory) -> dict[str, list[object]]:
     """Everything an index says, without the row numbers that say nothing."""
-    db = memory._reader.db
+    db = memory.core.reader.db
     ask = {
         "records": "SELECT ref, kind, title, path, at, session, tags, metadata, aliases, repo,"
         " agent, user, event, parent FROM records",
@@ -62,7 +62,7 @@ def contents(memory: Memory) -> dict[str, list[object]]:
         "states": "SELECT source, key, stamp, digest, reason FROM states",
         "words": "SELECT term, doc, cnt FROM temp.vocabulary",
     }
-    memory._reader.vocabulary()
+    memory.core.reader.vocabulary()
     return {name: sorted(db.execute(sql).fetchall()) for name, sql in ask.items()}
 
 

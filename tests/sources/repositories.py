@@ -131,7 +131,7 @@ def remembered(root: Path, home: Path | None = None, **settings: Any) -> Memory:
 
 def says(memory: Memory) -> dict[str, list[Any]]:
     """What the index says of files and history, by names and not by numbers."""
-    told = dump(memory._reader.db)
+    told = dump(memory.core.reader.db)
     return {**told, "states": [row for row in told["states"] if row[0] != "journal"]}
 
 
@@ -154,11 +154,12 @@ def found(memory: Memory, text: str, **filters: Any) -> list[str]:
 
 def alive(memory: Memory) -> list[str]:
     """The paths that there are at the head, as the index has it."""
-    return [record.path for record in memory.files(ignored=True)[0]]
+    return [record.path for record in memory.git.files(ignored=True)[0]]
 
 
 def commits(memory: Memory) -> dict[str, str]:
     """The subject of every commit that is shown, by its sha."""
     return {
-        record.ref.removeprefix("commit:"): record.title for record in memory.records(["commit"])
+        record.ref.removeprefix("commit:"): record.title
+        for record in memory.records.select(["commit"])
     }

@@ -54,7 +54,7 @@ def packed(repo: Repository) -> list[str]:
 
 
 def notes(memory: Memory) -> str:
-    return "\n".join(f"{what}: {reason}" for what, reason in memory.skipped())
+    return "\n".join(f"{what}: {reason}" for what, reason in memory.index.skipped())
 
 
 # Shallow
@@ -70,7 +70,7 @@ def test_a_shallow_clone_and_its_full_history_later(origin: Repository, tmp_path
         repo.git("fetch", "-q", "--unshallow")
         memory.sync()
         assert len(commits(memory)) == 16
-        assert [one.status for one in memory.history("src/auth/last.py")] == list("AMRR")
+        assert [one.status for one in memory.git.history("src/auth/last.py")] == list("AMRR")
         assert_as_built_anew(memory)
     with opened(repo.root) as memory:
         assert (memory.space.id, memory.space.data) == (space, data)
@@ -109,7 +109,7 @@ def test_a_clone_without_blobs_is_indexed_and_fetches_nothing(
         memory.sync()
         assert len(commits(memory)) == 16
         assert alive(memory) == repo.tree()
-        statuses = [one.status for one in memory.history("src/auth/moved.py")]
+        statuses = [one.status for one in memory.git.history("src/auth/moved.py")]
         assert statuses[:3] == ["A", "M", "R"]
         assert_as_built_anew(memory)
         repo.commit("after", {"b.py": "mine"})
@@ -155,14 +155,14 @@ def test_a_submodule_is_listed_and_its_content_refused(origin: Repository, tmp_p
     repo.commit("with a submodule")
     with remembered(repo.root) as memory:
         assert alive(memory) == [".gitmodules", "a.py", "vendor/sub"]
-        assert [one.subject for one in memory.history("vendor/sub")] == ["with a submodule"]
+        assert [one.subject for one in memory.git.history("vendor/sub")] == ["with a submodule"]
         for path in ("vendor/sub", "vendor/sub/b.py"):
             with pytest.raises(KinenError, match=path):
-                memory.read(path)
+                memory.git.read(path)
         origin.commit("newer", {"b.py": "newer"})
         repo.git("-C", "vendor/sub", "pull", "-q")
         repo.commit("moved on")
-        assert [one.status for one in memory.history("vendor/sub")] == ["A", "M"]
+        assert [one.status for one in memory.git.history("vendor/sub")] == ["A", "M"]
         assert_as_built_anew(memory)
 
 
@@ -171,7 +171,7 @@ def test_the_error_for_a_submodule_says_that_it_is_one(origin: Repository, tmp_p
     repo.git("submodule", "--quiet", "add", origin.root.as_uri(), "sub")
     repo.commit("with a submodule")
     with opened(repo.root) as memory, pytest.raises(KinenError) as caught:
-        memory.read("sub")
+        memory.git.read("sub")
     assert "submodule" in str(caught.value)
 
 
@@ -215,8 +215,8 @@ def test_a_broken_blob_costs_at_most_a_rename(repo: Repository, how: str) -> Non
     with opened(repo.root) as memory:
         report = memory.sync()
         assert len(commits(memory)) == 16
-        assert [one.subject for one in memory.history("b.py")][-1] == "number 11"
-        assert memory.record(broken).title == "moved and changed"
+        assert [one.subject for one in memory.git.history("b.py")][-1] == "number 11"
+        assert memory.records.get(broken).title == "moved and changed"
         assert alive(memory) == repo.tree()
         assert all(broken[:12] in note for note in report.notes)
         assert_as_built_anew(memory)
@@ -234,7 +234,7 @@ def test_a_broken_tree_costs_what_one_commit_changed_and_is_named(
         for sha in (broken, after):
             assert any(sha[:12] in note for note in report.notes)
             assert sha[:12] in notes(memory)
-        seen = [one.subject for one in memory.history("b.py")]
+        seen = [one.subject for one in memory.git.history("b.py")]
         assert len(seen) == 11
         assert {"number 5", "number 8"} <= set(seen)
         assert alive(memory) == repo.tree()
@@ -266,7 +266,7 @@ def test_a_repository_that_breaks_later_keeps_what_was_read(repo: Repository) ->
         spoil(repo.object("HEAD~5"), "deleted")
         repo.commit("after", {"b.py": "after"})
         assert len(commits(memory)) == before + 1
-        assert len(memory.history("b.py")) == 14
+        assert len(memory.git.history("b.py")) == 14
 
 
 def test_a_head_that_cannot_be_read_is_a_note_and_the_rest_answers(repo: Repository) -> None:
@@ -295,7 +295,7 @@ def test_what_was_broken_is_read_when_it_is_mended(repo: Repository, name: str) 
         file.write_bytes(whole)
         repo.commit("after", {"b.py": "after"})
         assert_as_built_anew(memory)
-        assert len(memory.history("b.py")) == 14
+        assert len(memory.git.history("b.py")) == 14
 
 
 def test_a_folder_whose_git_leads_nowhere_is_searched_without_it(tmp_path: Path) -> None:

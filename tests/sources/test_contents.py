@@ -67,24 +67,24 @@ def memory(repo: Repository, tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.mark.parametrize("at", ["v1", "v1-signed", "topic/one", "HEAD~1", "HEAD^", "HEAD@{1}"])
 def test_a_file_is_read_at_a_tag_a_branch_or_before_the_head(memory: Memory, at: str) -> None:
-    assert memory.read("src/a.py", at) == OLD
+    assert memory.git.read("src/a.py", at) == OLD
 
 
 @pytest.mark.parametrize("at", ["HEAD", "main", "refs/heads/main", "@"])
 def test_a_file_is_read_at_the_head(memory: Memory, at: str) -> None:
-    assert memory.read("src/a.py", at) == memory.read("src/a.py") == NEW
+    assert memory.git.read("src/a.py", at) == memory.git.read("src/a.py") == NEW
 
 
 def test_a_file_is_read_by_a_full_and_by_a_short_sha(repo: Repository, memory: Memory) -> None:
     sha = repo.git("rev-parse", "v1")
-    assert [memory.read("src/a.py", sha[:n]) for n in (7, 12, 40)] == [OLD] * 3
-    assert memory.read("src/a.py", repo.head) == NEW
+    assert [memory.git.read("src/a.py", sha[:n]) for n in (7, 12, 40)] == [OLD] * 3
+    assert memory.git.read("src/a.py", repo.head) == NEW
 
 
 def test_a_deleted_file_is_read_where_it_was(memory: Memory) -> None:
-    assert memory.read("gone.py", "v1") == "was here\n"
+    assert memory.git.read("gone.py", "v1") == "was here\n"
     with pytest.raises(NotFound, match=r"no file gone\.py at HEAD"):
-        memory.read("gone.py")
+        memory.git.read("gone.py")
 
 
 def test_the_working_tree_and_the_index_play_no_part(tmp_path: Path) -> None:
@@ -93,19 +93,19 @@ def test_the_working_tree_and_the_index_play_no_part(tmp_path: Path) -> None:
     repo.put({"a.py": "staged", "b.py": "staged"})
     (repo.root / "a.py").write_text("written")
     with opened(repo.root) as memory:
-        assert memory.read("a.py") == "committed"
+        assert memory.git.read("a.py") == "committed"
         with pytest.raises(NotFound):
-            memory.read("b.py")
+            memory.git.read("b.py")
 
 
 def test_a_new_commit_is_read_at_once(tmp_path: Path) -> None:
     repo = Repository(tmp_path / "repo")
     repo.commit("one", {"a.py": "1"})
     with opened(repo.root) as memory:
-        assert memory.read("a.py") == "1"
+        assert memory.git.read("a.py") == "1"
         repo.commit("two", {"a.py": "2", "b.py": "new"})
         repo.git("gc", "-q", "--prune=now")
-        assert (memory.read("a.py"), memory.read("b.py")) == ("2", "new")
+        assert (memory.git.read("a.py"), memory.git.read("b.py")) == ("2", "new")
 
 
 # What a file holds
@@ -125,13 +125,13 @@ def test_a_new_commit_is_read_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_is_read_as_it_is(memory: Memory, path: str, text: str) -> None:
-    assert memory.read(path) == text
-    assert memory.read(path) == text
+    assert memory.git.read(path) == text
+    assert memory.git.read(path) == text
 
 
 def test_a_file_whose_name_has_a_line_break_is_read_or_refused_by_name(memory: Memory) -> None:
     try:
-        assert memory.read("line\nbreak.txt") == "odd name"
+        assert memory.git.read("line\nbreak.txt") == "odd name"
     except KinenError as error:
         assert "break.txt" in error.message
 
@@ -139,27 +139,27 @@ def test_a_file_whose_name_has_a_line_break_is_read_or_refused_by_name(memory: M
 def test_a_file_whose_name_is_no_utf8_is_read_by_the_name_that_the_index_has(
     memory: Memory,
 ) -> None:
-    assert "caf\\xe9.py" in [record.path for record in memory.files()[0]]
-    assert memory.read(os.fsdecode(b"caf\xe9.py")) == "latin name"
-    assert memory.read("caf\\xe9.py") == "latin name"
+    assert "caf\\xe9.py" in [record.path for record in memory.git.files()[0]]
+    assert memory.git.read(os.fsdecode(b"caf\xe9.py")) == "latin name"
+    assert memory.git.read("caf\\xe9.py") == "latin name"
 
 
 def test_a_binary_file_is_refused_by_name(memory: Memory) -> None:
     with pytest.raises(Unreadable, match=r"data\.bin at HEAD is binary"):
-        memory.read("data.bin")
-    assert memory.read("late.bin").endswith("x\0")
-    assert memory.read("open.txt") == "no end"
+        memory.git.read("data.bin")
+    assert memory.git.read("late.bin").endswith("x\0")
+    assert memory.git.read("open.txt") == "no end"
 
 
 def test_a_file_that_is_too_large_is_refused_and_the_next_is_read(tmp_path: Path) -> None:
     repo = Repository(tmp_path / "repo")
     repo.commit("one", {"edge.txt": "x" * (1 << 20), "big.txt": "x" * (1 << 20) + "y", "a": "a"})
     with opened(repo.root, index_max_file_mb=1) as memory:
-        assert len(memory.read("edge.txt")) == 1 << 20
+        assert len(memory.git.read("edge.txt")) == 1 << 20
         with pytest.raises(Unreadable, match=r"big\.txt.* 1,048,577 bytes") as caught:
-            memory.read("big.txt")
+            memory.git.read("big.txt")
         assert "index.max_file_mb" in caught.value.hint
-        assert memory.read("a") == "a"
+        assert memory.git.read("a") == "a"
 
 
 # What cannot be read
@@ -168,26 +168,26 @@ def test_a_file_that_is_too_large_is_refused_and_the_next_is_read(tmp_path: Path
 @pytest.mark.parametrize("path", ["../secret.txt", "dir/../../secret.txt", "/etc/passwd", "..", ""])
 def test_a_path_outside_is_refused(memory: Memory, path: str) -> None:
     with pytest.raises(NotFound, match="outside the space"):
-        memory.read(path)
+        memory.git.read(path)
 
 
 def test_an_absolute_path_inside_is_the_same_file(repo: Repository, memory: Memory) -> None:
-    assert memory.read(str(repo.root / "src" / "a.py")) == NEW
-    assert memory.read(repo.root / "dir" / ".." / "src" / "a.py") == NEW
+    assert memory.git.read(str(repo.root / "src" / "a.py")) == NEW
+    assert memory.git.read(repo.root / "dir" / ".." / "src" / "a.py") == NEW
     with pytest.raises(NotFound, match="outside the space"):
-        memory.read(str(repo.root.parent / "secret.txt"))
+        memory.git.read(str(repo.root.parent / "secret.txt"))
 
 
 @pytest.mark.parametrize("path", ["out/secret.txt", "out/repo/src/a.py", "link.txt/x"])
 def test_a_link_is_not_followed(memory: Memory, path: str) -> None:
     with pytest.raises(NotFound):
-        memory.read(path)
+        memory.git.read(path)
 
 
 @pytest.mark.parametrize("path", ["dir", "src", "src/", "nowhere.py", "src/a.py/b", "SRC/A.PY"])
 def test_a_folder_or_an_unknown_path_is_no_file(memory: Memory, path: str) -> None:
     with pytest.raises(NotFound, match="no file"):
-        memory.read(path)
+        memory.git.read(path)
 
 
 @pytest.mark.parametrize(
@@ -210,28 +210,28 @@ def test_a_folder_or_an_unknown_path_is_no_file(memory: Memory, path: str) -> No
 )
 def test_an_unknown_or_malformed_commit_is_a_clear_error(memory: Memory, at: str) -> None:
     with pytest.raises(NotFound, match="no commit"):
-        memory.read("src/a.py", at)
-    assert memory.read("src/a.py") == NEW
+        memory.git.read("src/a.py", at)
+    assert memory.git.read("src/a.py") == NEW
 
 
 def test_a_commit_that_is_a_tree_or_a_blob_gives_what_is_there_or_an_error(
     repo: Repository, memory: Memory
 ) -> None:
     tree, blob = repo.git("rev-parse", "v1^{tree}"), repo.git("rev-parse", "v1:src/a.py")
-    assert memory.read("src/a.py", tree) == OLD
+    assert memory.git.read("src/a.py", tree) == OLD
     with pytest.raises(NotFound):
-        memory.read("src/a.py", blob)
+        memory.git.read("src/a.py", blob)
 
 
 def test_an_empty_repository_has_nothing_to_read(tmp_path: Path) -> None:
     repo = Repository(tmp_path / "repo")
     with opened(repo.root) as memory, pytest.raises(NotFound, match="no commit 'HEAD'"):
-        memory.read("a.py")
+        memory.git.read("a.py")
 
 
 def test_without_a_repository_there_is_nothing_to_read(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, pytest.raises(GitError, match="no git repository"):
-        memory.read("a.py")
+        memory.git.read("a.py")
 
 
 def test_without_git_reading_is_a_clear_error(
@@ -239,7 +239,7 @@ def test_without_git_reading_is_a_clear_error(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(GitError, match="git cannot be started"):
-        memory.read("src/a.py")
+        memory.git.read("src/a.py")
 
 
 def test_what_a_partial_clone_does_not_have_is_said_and_never_fetched(tmp_path: Path) -> None:
@@ -252,9 +252,9 @@ def test_what_a_partial_clone_does_not_have_is_said_and_never_fetched(tmp_path: 
     with opened(repo.root) as memory:
         for _ in range(5):
             with pytest.raises(KinenError, match=r"a\.py at HEAD~1") as caught:
-                memory.read("a.py", "HEAD~1")
+                memory.git.read("a.py", "HEAD~1")
             assert not caught.value.message.startswith(("no file", "no commit"))
-            assert memory.read("a.py") == NEW
+            assert memory.git.read("a.py") == NEW
     assert repo.git("count-objects", "-v") == before
 
 
@@ -263,10 +263,10 @@ def test_a_subfolder_reads_its_own_files_only(tmp_path: Path) -> None:
     repo.commit("one", {"sub/a.py": "inner", "a.py": "outer", "sub/deep/b.py": "b"})
     (repo.root / "sub" / ".kinen").mkdir()
     with opened(repo.root / "sub") as memory:
-        assert memory.read("a.py") == "inner"
-        assert memory.read("deep/b.py") == "b"
+        assert memory.git.read("a.py") == "inner"
+        assert memory.git.read("deep/b.py") == "b"
         with pytest.raises(NotFound, match="outside"):
-            memory.read("../a.py")
+            memory.git.read("../a.py")
 
 
 # One process
@@ -294,24 +294,24 @@ def test_one_process_serves_many_reads_and_is_gone_after_close(
     assert children() == []
     seen = set()
     for n in range(30):
-        memory.read("src/a.py", "HEAD" if n % 2 else "v1")
+        memory.git.read("src/a.py", "HEAD" if n % 2 else "v1")
         if n % 3 == 0:
             with pytest.raises(NotFound):
-                memory.read("nowhere.py")
+                memory.git.read("nowhere.py")
         seen.update(children())
     assert len(seen) == 1
     memory.close()
     assert children() == []
-    assert memory.read("src/a.py") == NEW
+    assert memory.git.read("src/a.py") == NEW
     memory.close()
     assert children() == []
 
 
 @linux
 def test_a_process_that_was_killed_is_started_again(memory: Memory) -> None:
-    memory.read("src/a.py")
+    memory.git.read("src/a.py")
     (pid,) = children()
     os.kill(int(pid), signal.SIGKILL)
     time.sleep(0.05)
-    assert memory.read("src/a.py") == NEW
+    assert memory.git.read("src/a.py") == NEW
     assert children() != [pid]

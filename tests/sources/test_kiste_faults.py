@@ -34,7 +34,7 @@ def repo(tmp_path: Path) -> Repository:
 
 
 def tags(memory: Memory, path: str) -> set[str]:
-    return set(memory.record(f"file:{path}").tags)
+    return set(memory.records.get(f"file:{path}").tags)
 
 
 # Searching
@@ -74,7 +74,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     ],
 )
 def test_a_hyphen_or_any_other_sign_in_a_query_is_only_text(limited: Memory, question: str) -> None:
-    assert found(limited, question) == [record.ref for record in limited.records(["commit"])]
+    assert found(limited, question) == [record.ref for record in limited.records.select(["commit"])]
 
 
 def test_a_question_of_many_words_needs_neither_all_of_them_nor_their_form(
@@ -98,14 +98,14 @@ def test_a_rename_keeps_history_and_tags(repo: Repository) -> None:
     repo.commit("feat(auth): begin\n\ntags: login, +security", {"src/auth/old.py": LINES})
     repo.commit("fix: more", {"src/auth/old.py": LINES + "more\n"})
     with remembered(repo.root) as memory:
-        memory.tag("src/auth/old.py", ["+mine", "-login"])
+        memory.git.tag("src/auth/old.py", ["+mine", "-login"])
         repo.rename("src/auth/old.py", "src/session/new.py", "refactor: move")
         repo.commit("fix: after", {"src/session/new.py": LINES + "more\nafter\n"})
-        steps = memory.history("src/session/new.py")
+        steps = memory.git.history("src/session/new.py")
         assert [one.status for one in steps] == ["A", "M", "R", "M"]
         assert [one.path for one in steps] == ["src/auth/old.py"] * 2 + ["src/session/new.py"] * 2
         assert steps[2].before == "src/auth/old.py"
-        assert memory.history("src/auth/old.py") == steps
+        assert memory.git.history("src/auth/old.py") == steps
         assert tags(memory, "src/session/new.py") == {"auth", "security", "mine", "session"}
         assert_tags_survive_a_rebuild(memory)
 
@@ -119,7 +119,7 @@ def assert_tags_survive_a_rebuild(memory: Memory) -> None:
 def test_a_manual_tag_survives_the_next_commit_a_rename_and_a_rebuild(repo: Repository) -> None:
     repo.commit("feat: begin", {"src/core/a.py": LINES})
     with remembered(repo.root) as memory:
-        assert set(memory.tag("src/core/a.py", ["+keep", "-core"])) == {"keep"}
+        assert set(memory.git.tag("src/core/a.py", ["+keep", "-core"])) == {"keep"}
         repo.commit("fix(core): next\n\ntags: -keep, core", {"src/core/a.py": LINES + "x\n"})
         assert tags(memory, "src/core/a.py") == {"keep"}
         repo.rename("src/core/a.py", "src/core/b.py")
@@ -128,7 +128,7 @@ def test_a_manual_tag_survives_the_next_commit_a_rename_and_a_rebuild(repo: Repo
         assert tags(memory, "src/core/b.py") == {"keep"}
         assert_tags_survive_a_rebuild(memory)
         assert tags(memory, "src/core/b.py") == {"keep"}
-        assert memory.tagged_by_hand("src/core/b.py") == ["+keep", "-core"]
+        assert memory.git.tagged_by_hand("src/core/b.py") == ["+keep", "-core"]
 
 
 def test_the_last_word_by_hand_stays_the_last_when_a_commit_before_it_is_amended(
@@ -137,9 +137,9 @@ def test_the_last_word_by_hand_stays_the_last_when_a_commit_before_it_is_amended
     repo.commit("one", {"a.py": LINES})
     repo.commit("two", {"b.py": "b"})
     with remembered(repo.root) as memory:
-        memory.tag("a.py", ["+draft"])
+        memory.git.tag("a.py", ["+draft"])
         repo.commit("two, amended", {"b.py": "c"}, "--amend")
-        assert memory.tag("a.py", ["-draft"]) == ()
+        assert memory.git.tag("a.py", ["-draft"]) == ()
         assert_tags_survive_a_rebuild(memory)
         assert tags(memory, "a.py") == set()
 
@@ -148,12 +148,12 @@ def test_a_tag_filter_shows_all_other_tags_of_what_it_lets_through(repo: Reposit
     repo.commit("feat(auth): one\n\ntags: login, urgent", {"src/api/a.py": "1"})
     repo.commit("feat: two\n\ntags: urgent", {"src/web/b.py": "2"})
     with remembered(repo.root) as memory:
-        shown, total = memory.files(tags=["login"])
+        shown, total = memory.git.files(tags=["login"])
         assert [(one.path, set(one.tags)) for one in shown] == [
             ("src/api/a.py", {"api", "auth", "login", "urgent"})
         ]
         assert total == 1
-        shown, total = memory.files(tags=["urgent"])
+        shown, total = memory.git.files(tags=["urgent"])
         assert [set(one.tags) for one in shown] == [
             {"api", "auth", "login", "urgent"},
             {"web", "urgent"},
@@ -166,16 +166,16 @@ def test_a_rebuild_doubles_nothing(repo: Repository) -> None:
     repo.commit("feat(auth): one\n\ntags: x, -auth, +auth", {"src/auth/a.py": LINES})
     repo.rename("src/auth/a.py", "src/auth/b.py", "refactor: move\n\ntags: -x")
     with remembered(repo.root) as memory:
-        memory.tag("src/auth/b.py", ["+hand"])
-        before, operations = says(memory), memory._reader.db.execute("SELECT ops FROM commits")
+        memory.git.tag("src/auth/b.py", ["+hand"])
+        before, operations = says(memory), memory.core.reader.db.execute("SELECT ops FROM commits")
         told = operations.fetchall()
         for _ in range(3):
             memory.sync(rebuild=True)
             assert says(memory) == before
-        assert memory._reader.db.execute("SELECT ops FROM commits").fetchall() == told
+        assert memory.core.reader.db.execute("SELECT ops FROM commits").fetchall() == told
         assert len(commits(memory)) == 2
-        assert memory.tags() == [("auth", 1), ("hand", 1)]
-        assert len(memory.history("src/auth/b.py")) == 2
+        assert memory.git.tags() == [("auth", 1), ("hand", 1)]
+        assert len(memory.git.history("src/auth/b.py")) == 2
 
 
 # Paths
@@ -202,12 +202,12 @@ def test_a_path_is_stored_as_it_is(repo: Repository, name: str) -> None:
     repo.commit("two", {name: LINES + "x\n"})
     with remembered(repo.root) as memory:
         assert alive(memory) == sorted([name, "plain.py"])
-        assert [one.path for one in memory.history(name)] == [name, name]
-        assert memory.record(f"file:{name}").path == name
-        assert [one.path for one in memory.cochanged("plain.py")] == [name]
+        assert [one.path for one in memory.git.history(name)] == [name, name]
+        assert memory.records.get(f"file:{name}").path == name
+        assert [one.path for one in memory.git.cochanged("plain.py")] == [name]
         repo.git("mv", "--", name, "renamed.py")
         repo.commit("three")
-        assert [one.before for one in memory.history("renamed.py")] == ["", "", name]
+        assert [one.before for one in memory.git.history("renamed.py")] == ["", "", name]
         assert_as_built_anew(memory)
 
 
@@ -216,7 +216,7 @@ def test_a_path_that_is_no_utf8_is_spelled_out_and_can_be_asked_for(repo: Reposi
     repo.commit("two", {b"caf\xe9/\xff.py": LINES + "x\n"})
     with remembered(repo.root) as memory:
         assert alive(memory) == ["caf\\xe9/\\xff.py", "plain.py"]
-        assert len(memory.history("caf\\xe9/\\xff.py")) == 2
+        assert len(memory.git.history("caf\\xe9/\\xff.py")) == 2
         assert_as_built_anew(memory)
 
 
@@ -226,8 +226,8 @@ def test_a_path_that_is_no_utf8_is_found_by_the_name_that_the_system_gives(
     repo.commit("one", {b"caf\xe9.py": LINES})
     with remembered(repo.root) as memory:
         name = os.fsdecode(b"caf\xe9.py")
-        assert len(memory.history(name)) == 1
-        assert memory.read(name) == LINES
+        assert len(memory.git.history(name)) == 1
+        assert memory.git.read(name) == LINES
 
 
 def test_a_note_whose_name_is_no_utf8_does_not_stop_the_indexing(repo: Repository) -> None:
@@ -264,7 +264,7 @@ def test_a_snapshot_taken_while_data_is_in_the_log_is_complete(repo: Repository)
         memory.sync()
         main = Path(memory.space.data) / "index.db"
         assert count(f"{main.as_uri()}?immutable=1") < 5 == count(main.as_uri())
-        before, snapshot = says(memory), memory.create_snapshot()
+        before, snapshot = says(memory), memory.index.create_snapshot()
         assert snapshot.head == repo.head
         file = Path(memory.space.data) / "snapshots" / f"{snapshot.name}.db"
         assert sorted(file.parent.iterdir()) == [file]
@@ -273,7 +273,7 @@ def test_a_snapshot_taken_while_data_is_in_the_log_is_complete(repo: Repository)
             repo.commit(f"number {n}", {f"src/part/{n - 5}.py": None})
         memory.sync()
         after = says(memory)
-        memory.restore_snapshot(snapshot.name)
+        memory.index.restore_snapshot(snapshot.name)
         assert says(memory) == after != before
         assert_as_built_anew(memory)
 
@@ -317,10 +317,16 @@ def test_delimiters_in_a_message_are_only_text(repo: Repository, message: str) -
     empty = repo.commit(message)
     with remembered(repo.root) as memory:
         assert set(commits(memory)) == {first, said, last, empty}
-        assert [one.ref for one in memory.history("a.py")] == [f"commit:{first}", f"commit:{said}"]
-        assert [one.ref for one in memory.history("b.py")] == [f"commit:{said}", f"commit:{last}"]
+        assert [one.ref for one in memory.git.history("a.py")] == [
+            f"commit:{first}",
+            f"commit:{said}",
+        ]
+        assert [one.ref for one in memory.git.history("b.py")] == [
+            f"commit:{said}",
+            f"commit:{last}",
+        ]
         assert alive(memory) == ["a.py", "b.py"]
-        record, chunks = memory.show(said)
+        record, chunks = memory.records.show(said)
         assert record.metadata is not None
         assert record.metadata["author"] == "Ada"
         shown = "".join("".join(chunk.text for chunk in chunks).split())
@@ -338,13 +344,13 @@ def test_a_merge_is_known_as_one_and_doubles_no_touch(repo: Repository) -> None:
     repo.commit("on the main line", {"b.py": LINES + "main\n"})
     merge = repo.merge("side", message="Merge branch 'side'")
     with remembered(repo.root) as memory:
-        about = memory.record(merge).metadata
+        about = memory.records.get(merge).metadata
         assert about is not None
         assert about["merge"] is True
-        assert "merge" not in (memory.record(side).metadata or {})
-        assert [one.subject for one in memory.history("a.py")] == ["one", "on the side"]
-        assert [one.metadata["commits"] for one in memory.files()[0] if one.metadata] == [2, 2]
-        assert memory.cochanged("a.py")[0].support == 1
+        assert "merge" not in (memory.records.get(side).metadata or {})
+        assert [one.subject for one in memory.git.history("a.py")] == ["one", "on the side"]
+        assert [one.metadata["commits"] for one in memory.git.files()[0] if one.metadata] == [2, 2]
+        assert memory.git.cochanged("a.py")[0].support == 1
         assert_as_built_anew(memory)
 
 
@@ -354,7 +360,7 @@ def test_one_mega_commit_does_not_drown_what_changes_together(repo: Repository) 
     for n in range(2):
         repo.commit(f"pair {n}", {"lib/007.py": f"a{n}", "lib/123.py": f"b{n}"})
     with remembered(repo.root) as memory:
-        first, *rest = memory.cochanged("lib/007.py", limit=300)
+        first, *rest = memory.git.cochanged("lib/007.py", limit=300)
         assert first.path == "lib/123.py"
         assert all(one.score < first.score / 20 for one in rest)
         assert {subject for _, subject in first.commits[:2]} == {"pair 1", "pair 0"}
@@ -370,13 +376,13 @@ def test_the_reasons_why_files_belong_together_do_not_depend_on_when_they_were_r
             repo.commit(f"wide {n}", {"a.py": f"w{n}", "b.py": f"w{n}", **others})
             repo.commit(f"pair {n}", {"a.py": f"a{n}", "b.py": f"b{n}"})
             memory.sync()
-        grown = memory.cochanged("a.py")
+        grown = memory.git.cochanged("a.py")
         memory.sync(rebuild=True)
-        assert memory.cochanged("a.py") == grown
+        assert memory.git.cochanged("a.py") == grown
         assert [subject for _, subject in grown[0].commits] == ["pair 5", "pair 4", "pair 3"]
 
 
 def test_a_scope_of_a_mega_commit_tags_nothing(repo: Repository) -> None:
     repo.commit("style(format): everything", {f"lib/{n:03}.py": f"{n}\n" for n in range(300)})
     with opened(repo.root) as memory:
-        assert memory.files(tags=["format"]) == ([], 0)
+        assert memory.git.files(tags=["format"]) == ([], 0)

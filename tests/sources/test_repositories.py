@@ -37,7 +37,7 @@ def subjects(memory: Memory) -> set[str]:
 
 
 def steps(memory: Memory, path: str) -> list[str]:
-    return [f"{one.status} {one.subject}" for one in memory.history(path)]
+    return [f"{one.status} {one.subject}" for one in memory.git.history(path)]
 
 
 # Branches and rewritten histories
@@ -92,7 +92,7 @@ def test_a_forced_push_that_took_commits_away_and_a_collection_of_garbage(
         assert not mine.git("cat-file", "-t", lost, check=False)
         assert subjects(memory) == {"kept", "instead"}
         assert alive(memory) == ["a.py", "new.py"]
-        assert not memory.tracks("lost.py")
+        assert not memory.git.tracks("lost.py")
         assert_as_built_anew(memory)
 
 
@@ -165,12 +165,12 @@ def test_an_octopus_merge(repo: Repository) -> None:
     with remembered(repo.root) as memory:
         repo.commit("ahead", {"a.py": "ahead"})
         merge = repo.merge("x", "y", "z", message="Merge three")
-        about = memory.record(merge).metadata
+        about = memory.records.get(merge).metadata
         assert about is not None
         assert about["merge"] is True
         assert alive(memory) == repo.tree() == ["a.py", "x.py", "y.py", "z.py"]
         assert steps(memory, "y.py") == ["A on y"]
-        assert memory.cochanged("x.py") == []
+        assert memory.git.cochanged("x.py") == []
         assert_as_built_anew(memory)
 
 
@@ -184,8 +184,8 @@ def test_a_merge_that_adds_changes_and_removes_files_itself(repo: Repository) ->
         assert alive(memory) == repo.tree()
         assert "doomed.py" not in alive(memory)
         assert steps(memory, "doomed.py") == ["A base"]
-        assert memory.record("file:src/core/evil.py").tags == ("core",)
-        assert memory.history("added.py") == []
+        assert memory.records.get("file:src/core/evil.py").tags == ("core",)
+        assert memory.git.history("added.py") == []
         assert_as_built_anew(memory)
         repo.commit("after", {"added.py": "newer", "src/core/evil.py": None})
         assert (alive(memory), steps(memory, "added.py")) == (repo.tree(), ["M after"])
@@ -198,7 +198,7 @@ def test_a_file_that_only_a_merge_added_keeps_a_tag_given_by_hand(repo: Reposito
     repo.commit("ahead", {"b.py": "b"})
     repo.merge("side", files={"src/added.py": LINES})
     with remembered(repo.root) as memory:
-        assert memory.tag("src/added.py", ["+mine"]) == ("mine",)
+        assert memory.git.tag("src/added.py", ["+mine"]) == ("mine",)
         for change in (
             lambda: repo.commit("next", {"b.py": "c"}),
             lambda: repo.rename("src/added.py", "src/moved.py"),
@@ -208,7 +208,7 @@ def test_a_file_that_only_a_merge_added_keeps_a_tag_given_by_hand(repo: Reposito
             before = says(memory)
             memory.sync(rebuild=True)
             assert says(memory) == before
-        assert memory.record("file:src/moved.py").tags == ("mine",)
+        assert memory.records.get("file:src/moved.py").tags == ("mine",)
 
 
 def test_a_tag_given_by_hand_waits_for_a_merge_to_bring_its_file_back(repo: Repository) -> None:
@@ -216,7 +216,7 @@ def test_a_tag_given_by_hand_waits_for_a_merge_to_bring_its_file_back(repo: Repo
     branch(repo, "side", {"side.py": LINES})
     repo.commit("made", {"a.py": LINES})
     with remembered(repo.root) as memory:
-        memory.tag("a.py", ["+mine"])
+        memory.git.tag("a.py", ["+mine"])
         repo.git("reset", "-q", "--hard", "HEAD~1")
         memory.sync()
         repo.merge("side", files={"a.py": LINES})
@@ -224,7 +224,7 @@ def test_a_tag_given_by_hand_waits_for_a_merge_to_bring_its_file_back(repo: Repo
         before = says(memory)
         memory.sync(rebuild=True)
         assert says(memory) == before
-        assert memory.record("file:a.py").tags == ("mine",)
+        assert memory.records.get("file:a.py").tags == ("mine",)
 
 
 # Files
@@ -233,16 +233,18 @@ def test_a_tag_given_by_hand_waits_for_a_merge_to_bring_its_file_back(repo: Repo
 def test_a_file_that_is_deleted_and_comes_back(repo: Repository) -> None:
     repo.commit("made", {"src/core/a.py": LINES, "b.py": "b"})
     with remembered(repo.root) as memory:
-        memory.tag("src/core/a.py", ["+mine"])
+        memory.git.tag("src/core/a.py", ["+mine"])
         repo.commit("deleted", {"src/core/a.py": None})
         assert alive(memory) == ["b.py"]
-        record = next(one for one in memory.files(deleted=True)[0] if one.path == "src/core/a.py")
+        record = next(
+            one for one in memory.git.files(deleted=True)[0] if one.path == "src/core/a.py"
+        )
         assert record.metadata is not None
         assert record.metadata["alive"] is False
         repo.commit("back", {"src/core/a.py": "other"})
         assert steps(memory, "src/core/a.py") == ["A made", "D deleted", "A back"]
         assert alive(memory) == ["b.py", "src/core/a.py"]
-        assert set(memory.record("file:src/core/a.py").tags) == {"core", "mine"}
+        assert set(memory.records.get("file:src/core/a.py").tags) == {"core", "mine"}
         before = says(memory)
         memory.sync(rebuild=True)
         assert says(memory) == before
@@ -268,7 +270,7 @@ def test_a_file_becomes_a_folder_and_a_link(repo: Repository) -> None:
         os.unlink(repo.root / "a" / "b.py")
         os.symlink("nowhere", repo.root / "a" / "b.py")
         repo.commit("link")
-        assert [one.status for one in memory.history("a/b.py")][-1] == "T"
+        assert [one.status for one in memory.git.history("a/b.py")][-1] == "T"
         assert_as_built_anew(memory)
 
 
@@ -291,7 +293,7 @@ def test_an_empty_message(repo: Repository) -> None:
     repo.commit("after", {"a.py": "2"})
     with remembered(repo.root) as memory:
         assert commits(memory)[sha] == ""
-        assert memory.show(sha)[1] == []
+        assert memory.records.show(sha)[1] == []
         assert steps(memory, "a.py") == ["A ", "M after"]
         assert_as_built_anew(memory)
 
@@ -314,7 +316,7 @@ def test_dates_before_1970_and_far_in_the_future(repo: Repository, seconds: str,
     repo.commit("fine", {"a.py": "1"})
     sha = repo.raw(b"odd date\n", f"{seconds} +0000")
     with remembered(repo.root) as memory:
-        assert (commits(memory)[sha], memory.record(sha).at) == ("odd date", at)
+        assert (commits(memory)[sha], memory.records.get(sha).at) == ("odd date", at)
         assert_as_built_anew(memory)
 
 
@@ -328,19 +330,19 @@ def test_a_commit_that_was_forgotten_comes_back_as_it_was(repo: Repository) -> N
     with remembered(repo.root) as memory:
         before = says(memory)
         for n, sha in enumerate(shas):
-            memory.forget(f"commit:{sha}")
+            memory.journal.forget(f"commit:{sha}")
             assert sha not in commits(memory)
             assert found(memory, f"number {n}", limit=1) != [f"commit:{sha}"]
-            assert len(memory.history("a.py")) == 3
-            assert memory.record("file:a.py").tags == ("t0", "t1", "t2", "t3")
-            memory.restore(f"commit:{sha}")
+            assert len(memory.git.history("a.py")) == 3
+            assert memory.records.get("file:a.py").tags == ("t0", "t1", "t2", "t3")
+            memory.journal.restore(f"commit:{sha}")
             assert says(memory) == before
 
 
 def test_a_forgotten_commit_stays_hidden_through_commits_and_rebuilds(repo: Repository) -> None:
     sha = repo.commit("secret plan", {"a.py": "1"})
     with remembered(repo.root) as memory:
-        memory.forget(sha[:10])
+        memory.journal.forget(sha[:10])
         repo.commit("after", {"a.py": "2"})
         assert subjects(memory) == {"after"}
         before = says(memory)
@@ -353,15 +355,15 @@ def test_a_file_that_was_forgotten_comes_back_as_it_was(repo: Repository) -> Non
     repo.commit("one", {"a.py": LINES, "b.py": "b"})
     with remembered(repo.root) as memory:
         before = says(memory)
-        memory.forget("file:a.py")
+        memory.journal.forget("file:a.py")
         assert alive(memory) == ["b.py"]
-        assert memory.cochanged("b.py") == []
+        assert memory.git.cochanged("b.py") == []
         repo.commit("two", {"a.py": LINES + "x\n"})
         with pytest.raises(NotFound):
-            memory.record("file:a.py")
+            memory.records.get("file:a.py")
         repo.git("reset", "-q", "--hard", "HEAD~1")
         memory.sync()
-        memory.restore("file:a.py")
+        memory.journal.restore("file:a.py")
         assert says(memory) == before
 
 

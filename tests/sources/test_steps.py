@@ -92,20 +92,20 @@ def test_an_open_memory_follows_and_leaves_no_process(
         memory.sync(embed=False)
         for n in range(4):
             repository.commit(f"fix: {n}", {"a.txt": f"{n}\n", f"new-{n}.txt": "x"})
-            memory.follow_past()
-        assert memory._steps is not None
+            memory.index.follow_history()
+        assert memory.index._steps is not None
         (pid,) = children() - before
         os.kill(int(pid), 9)  # it is started again where it ended
         repository.commit("fix: more", {"a.txt": "more\n"})
-        memory.follow_past()
+        memory.index.follow_history()
         repository.git("commit", "-q", "--amend", "-m", "fix: other words")
-        memory.follow_past()
+        memory.index.follow_history()
         (repository.root / ".mailmap").write_text("Grace <grace@example.org> <ada@example.org>\n")
         repository.commit("fix: by Grace", {"a.txt": "grace\n"})
-        memory.follow_past()
+        memory.index.follow_history()
         memory.sync(embed=False)
-        grown = dump(memory._reader.db)
+        grown = dump(memory.core.reader.db)
     assert children() == before
     with Memory.open(repository.root, home=tmp_path / "two") as memory:
         memory.sync(embed=False)
-        assert dump(memory._reader.db) == grown
+        assert dump(memory.core.reader.db) == grown

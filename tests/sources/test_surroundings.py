@@ -51,9 +51,9 @@ def test_an_empty_repository_is_searched_and_then_followed(repo: Repository) -> 
     (repo.root / "note.md").write_text("# Kettle\n")
     with opened(repo.root) as memory:
         assert found(memory, "kettle") == ["note:note.md"]
-        assert (memory.files(), memory.tags(), commits(memory)) == (([], 0), [], {})
+        assert (memory.git.files(), memory.git.tags(), commits(memory)) == (([], 0), [], {})
         with pytest.raises(NotFound, match=r"no commit knows 'note\.md'"):
-            memory.history("note.md")
+            memory.git.history("note.md")
         assert_as_built_anew(memory)
         repo.commit("first", {"a.py": "1"})
         assert set(commits(memory).values()) == {"first"}
@@ -65,13 +65,13 @@ def test_a_folder_that_is_no_repository_is_searched_and_has_no_history(tmp_path:
     with opened(tmp_path) as memory:
         assert found(memory, "kettle") == ["note:note.md"]
         asked = [
-            lambda: memory.history("note.md"),
-            lambda: memory.files(),
-            lambda: memory.cochanged("note.md"),
-            lambda: memory.tags(),
-            lambda: memory.tag("note.md", ["+x"]),
-            lambda: memory.staged(tmp_path),
-            lambda: memory.read("note.md"),
+            lambda: memory.git.history("note.md"),
+            lambda: memory.git.files(),
+            lambda: memory.git.cochanged("note.md"),
+            lambda: memory.git.tags(),
+            lambda: memory.git.tag("note.md", ["+x"]),
+            lambda: memory.git.staged(tmp_path),
+            lambda: memory.git.read("note.md"),
         ]
         for ask in asked:
             with pytest.raises(GitError, match="no git repository around"):
@@ -127,11 +127,11 @@ def test_a_repository_with_sha256(tmp_path: Path) -> None:
     first = repo.git("rev-list", "--max-parents=0", "HEAD")
     assert len(first) == 64
     with remembered(repo.root) as memory:
-        assert memory.record(first[:9]).ref == f"commit:{first}"
-        assert memory.read("src/größe/a.py", first) == LINES
+        assert memory.records.get(first[:9]).ref == f"commit:{first}"
+        assert memory.git.read("src/größe/a.py", first) == LINES
         revert = repo.commit(f"undo\n\nThis reverts commit {first}.", {"b.py": "b"})
         memory.sync()
-        edges = memory.links(f"commit:{revert}")
+        edges = memory.records.links(f"commit:{revert}")
         assert (f"commit:{revert}", f"commit:{first}", "reverts") in [edge[:3] for edge in edges]
         assert alive(memory) == repo.tree()
         assert_as_built_anew(memory)
@@ -148,13 +148,13 @@ def test_a_worktree_shares_the_memory_and_has_its_own_staged_files(
         repo.put({"b.py": "staged in the repository"})
         tree.put({"src/a.py": "staged in the worktree", "src/new.py": "1"})
         for one in (memory, other):
-            assert one.staged(tree.root) == one.staged(tree.root / "src")
-            assert one.staged(tree.root) == ["src/a.py", "src/new.py"]
-            assert one.staged(repo.root) == ["b.py"]
+            assert one.git.staged(tree.root) == one.git.staged(tree.root / "src")
+            assert one.git.staged(tree.root) == ["src/a.py", "src/new.py"]
+            assert one.git.staged(repo.root) == ["b.py"]
         monkeypatch.chdir(tree.root / "src")
-        assert other.staged() == ["src/a.py", "src/new.py"]
-        assert [step.subject for step in other.history("a.py")] == ["one"]
-        assert [step.subject for step in other.history(tree.root / "src" / "a.py")] == ["one"]
+        assert other.git.staged() == ["src/a.py", "src/new.py"]
+        assert [step.subject for step in other.git.history("a.py")] == ["one"]
+        assert [step.subject for step in other.git.history(tree.root / "src" / "a.py")] == ["one"]
         tree.commit("on the side")
         assert set(commits(other).values()) == {"one"}
         assert_as_built_anew(other)
@@ -169,9 +169,9 @@ def test_a_space_in_a_subfolder_has_only_what_happens_there(repo: Repository) ->
     with opened(inner) as memory:
         assert memory.sync(embed=False).added == 2  # commits elsewhere are read, and not counted
         assert (alive(memory), set(commits(memory).values())) == (["src/a.py"], {"one", "both"})
-        assert [one.path for one in memory.history("src/a.py")] == ["src/a.py"] * 2
-        assert memory.record("file:src/a.py").tags == ()
-        assert memory.cochanged("src/a.py") == []
+        assert [one.path for one in memory.git.history("src/a.py")] == ["src/a.py"] * 2
+        assert memory.records.get("file:src/a.py").tags == ()
+        assert memory.git.cochanged("src/a.py") == []
         assert found(memory, "elsewhere") == []
         repo.commit("elsewhere again", {"top.py": "z"})
         repo.git("mv", "top.py", "packages/größe x/top.py")
@@ -181,7 +181,7 @@ def test_a_space_in_a_subfolder_has_only_what_happens_there(repo: Repository) ->
         assert set(commits(memory).values()) == {"one", "both", "moved in", "moved out"}
         assert alive(memory) == ["top.py"]
         repo.put({"packages/größe x/c.py": "c", "d.py": "d"})
-        assert memory.staged(inner) == ["c.py"]
+        assert memory.git.staged(inner) == ["c.py"]
         assert_as_built_anew(memory)
 
 
@@ -231,9 +231,9 @@ def test_the_users_own_settings_of_git_change_nothing(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     with remembered(repo.root, tmp_path / "set") as memory:
         assert says(memory) == plain
-        assert len(memory.history("src/d.py")) == 2
+        assert len(memory.git.history("src/d.py")) == 2
         repo.put({"src/new.py": "1", "top.py": "2"})
-        assert memory.staged(repo.root) == ["src/new.py", "top.py"]
+        assert memory.git.staged(repo.root) == ["src/new.py", "top.py"]
 
 
 def test_what_is_staged_is_the_same_from_every_folder(
@@ -244,7 +244,7 @@ def test_what_is_staged_is_the_same_from_every_folder(
     (tmp_path / "gitconfig").write_text("[diff]\nrelative = true\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     with remembered(repo.root) as memory:
-        assert memory.staged(repo.root / "src") == ["src/a.py", "top.py"]
+        assert memory.git.staged(repo.root / "src") == ["src/a.py", "top.py"]
 
 
 def test_a_mailmap_and_its_later_change(repo: Repository) -> None:
@@ -253,14 +253,14 @@ def test_a_mailmap_and_its_later_change(repo: Repository) -> None:
     with remembered(repo.root) as memory:
 
         def author() -> tuple[str, str]:
-            about = memory.record(sha).metadata or {}
+            about = memory.records.get(sha).metadata or {}
             return about["author"], about["email"]
 
         assert author() == ("ada l", "old@example.org")
         repo.commit("map", {".mailmap": "Ada Lovelace <ada@example.org> <old@example.org>\n"})
         memory.sync()
         assert author() == ("Ada Lovelace", "ada@example.org")
-        assert memory.history("a.py")[0].author == "Ada Lovelace"
+        assert memory.git.history("a.py")[0].author == "Ada Lovelace"
         assert_as_built_anew(memory)
         repo.commit("map again", {".mailmap": "A. L. <ada@example.org> <old@example.org>\n"})
         memory.sync()
@@ -279,8 +279,8 @@ def test_paths_that_are_excluded_later_leave_and_come_back(repo: Repository) -> 
         assert alive(memory) == ["gen/b.py", "src/a.py"]
     with remembered(repo.root, git_exclude=["gen/**"]) as memory:
         assert alive(memory) == ["src/a.py", "web.lock"]
-        assert not memory.tracks("gen/b.py")
-        assert memory.cochanged("src/a.py")[0].path == "web.lock"
+        assert not memory.git.tracks("gen/b.py")
+        assert memory.git.cochanged("src/a.py")[0].path == "web.lock"
         assert_as_built_anew(memory, git_exclude=["gen/**"])
     with remembered(repo.root) as memory:
         assert says(memory) == before
@@ -293,7 +293,7 @@ def test_rules_of_the_repository_that_change_later(repo: Repository) -> None:
         def tags() -> dict[str, set[str]]:
             memory.sync()
             assert_as_built_anew(memory)
-            return {one.path: set(one.tags) for one in memory.files()[0] if one.path[0] != "."}
+            return {one.path: set(one.tags) for one in memory.git.files()[0] if one.path[0] != "."}
 
         path = "src/core/deep/a.py"
         assert tags()[path] == {"core", "deep"}
@@ -317,7 +317,7 @@ def test_components_of_the_configuration_that_change_later(repo: Repository) -> 
         ({}, {"core"}),
     ):
         with remembered(repo.root, git_components=components) as memory:
-            assert set(memory.record("file:src/core/a.py").tags) == tags
+            assert set(memory.records.get("file:src/core/a.py").tags) == tags
             assert_as_built_anew(memory, git_components=components)
 
 
@@ -337,7 +337,7 @@ def test_the_variables_of_a_hook_do_not_lead_to_another_repository(
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
     with remembered(repo.root) as memory:
         assert set(commits(memory).values()) == {"one"}
-        assert (alive(memory), memory.read("a.py")) == (["a.py"], LINES)
+        assert (alive(memory), memory.git.read("a.py")) == (["a.py"], LINES)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the hook is a POSIX script")

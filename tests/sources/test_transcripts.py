@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kinen import Memory
 from kinen.agents.find import Tally, sessions_in
 from kinen.agents.session import milliseconds
 from kinen.ids import timed_id
-from kinen.memory.transfer import Importing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,22 +113,22 @@ def shop() -> Claude:
 
 @pytest.fixture
 def memory(space: Path):
-    with Importing.open(space) as opened:
+    with Memory.open(space) as opened:
         yield opened
 
 
-def told(memory: Importing, session: str = "") -> list[Any]:
+def told(memory: Memory, session: str = "") -> list[Any]:
     """The observations of the newest capsule, or of a session's."""
-    capsules = memory.entries("capsules", session=session)[0]
-    return memory.capsule(capsules[0].id)[1]
+    capsules = memory.journal.entries("capsules", session=session)[0]
+    return memory.journal.capsule(capsules[0].id)[1]
 
 
 def test_a_session_of_claude_code_becomes_a_capsule_with_what_happened(memory, tmp_path) -> None:
-    loaded = memory.import_transcripts(shop().write(tmp_path / "there"))
+    loaded = memory.transfer.import_transcripts(shop().write(tmp_path / "there"))
     assert loaded.added == {"observations": 10, "capsules": 1, "summaries": 1}
     assert not loaded.notes
     assert not loaded.ignored
-    capsule = memory.entries("capsules")[0][0]
+    capsule = memory.journal.entries("capsules")[0][0]
     assert (capsule.type, capsule.status, capsule.intent) == (
         "session",
         "closed",
@@ -159,7 +159,7 @@ def test_a_session_of_claude_code_becomes_a_capsule_with_what_happened(memory, t
         "main",
         "src/cart.py",
     )
-    summary = memory.capsule(capsule.id)[2][0]
+    summary = memory.journal.capsule(capsule.id)[2][0]
     assert not summary.written
     assert "make lint" in summary.content
 
@@ -169,9 +169,9 @@ def test_importing_again_adds_nothing_and_a_session_that_grew_only_what_is_new(
 ) -> None:
     session = shop()
     path = session.write(tmp_path)
-    memory.import_transcripts(path)
+    memory.transfer.import_transcripts(path)
     for _ in range(2):
-        again = memory.import_transcripts(path)
+        again = memory.transfer.import_transcripts(path)
         assert not any(again.added.values())
         assert not any(again.replaced.values())
         assert again.skipped["observations"] == 10
@@ -180,12 +180,12 @@ def test_importing_again_adds_nothing_and_a_session_that_grew_only_what_is_new(
         "assistant", [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}]
     )
     session.write(tmp_path)
-    grown = memory.import_transcripts(path)
+    grown = memory.transfer.import_transcripts(path)
     assert grown.added == {"observations": 1, "capsules": 0, "summaries": 0}
     session.line("user", [{"type": "tool_result", "tool_use_id": "t", "content": "cart.py"}])
     session.write(tmp_path)
-    assert memory.import_transcripts(path).added["observations"] == 1
-    capsule, seen, summaries = memory.capsule(memory.entries("capsules")[0][0].id)
+    assert memory.transfer.import_transcripts(path).added["observations"] == 1
+    capsule, seen, summaries = memory.journal.capsule(memory.journal.entries("capsules")[0][0].id)
     assert [one.content for one in seen[-2:]] == ["and the voucher?", "$ ls\ncart.py"]
     assert capsule.closed_at == seen[-1].ts
     assert len(summaries) == 1
@@ -194,9 +194,9 @@ def test_importing_again_adds_nothing_and_a_session_that_grew_only_what_is_new(
 
 def test_a_dry_run_counts_and_leaves_the_journal_as_it_was(memory, tmp_path) -> None:
     path = shop().write(tmp_path)
-    assert memory.import_transcripts(path, dry_run=True).added["observations"] == 10
-    assert memory.entries("observations")[1] == memory.entries("capsules")[1] == 0
-    assert memory.import_transcripts(path).added["observations"] == 10
+    assert memory.transfer.import_transcripts(path, dry_run=True).added["observations"] == 10
+    assert memory.journal.entries("observations")[1] == memory.journal.entries("capsules")[1] == 0
+    assert memory.transfer.import_transcripts(path).added["observations"] == 10
 
 
 def test_the_same_transcript_gives_the_same_journal_in_another_home(
@@ -205,9 +205,9 @@ def test_the_same_transcript_gives_the_same_journal_in_another_home(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
     path, bundles = shop().write(tmp_path), []
     for home in ("one", "two"):
-        with Importing.open(space, home=tmp_path / home) as memory:
-            memory.import_transcripts(path)
-            memory.export(out := io.StringIO())
+        with Memory.open(space, home=tmp_path / home) as memory:
+            memory.transfer.import_transcripts(path)
+            memory.transfer.export(out := io.StringIO())
             bundles.append(out.getvalue())
     assert bundles[0] == bundles[1]
 
@@ -220,8 +220,8 @@ def test_a_ready_summary_becomes_the_summary_of_the_capsule(memory, tmp_path) ->
         "Please continue the conversation from where we left off."
     )
     session.ask(text, isCompactSummary=True).say("Going on.")
-    memory.import_transcripts(session.write(tmp_path))
-    _, seen, summaries = memory.capsule(memory.entries("capsules")[0][0].id)
+    memory.transfer.import_transcripts(session.write(tmp_path))
+    _, seen, summaries = memory.journal.capsule(memory.journal.entries("capsules")[0][0].id)
     assert summaries[0].content == "1. The coupon was mended."
     assert summaries[-1].created_at > summaries[0].created_at
     assert "**Outcome**: The coupon was lost" in summaries[-1].content
@@ -241,7 +241,7 @@ def test_what_was_typed_while_the_agent_worked_is_kept_once(memory, tmp_path) ->
         session.lines.append({**line, "sessionId": "s-1", "content": text})
     session.now = 20
     session.ask("and push it")
-    memory.import_transcripts(session.write(tmp_path))
+    memory.transfer.import_transcripts(session.write(tmp_path))
     assert [one.content for one in told(memory)] == ["first", "use the other coupon", "and push it"]
 
 
@@ -260,7 +260,7 @@ def test_what_a_machine_said_in_the_users_name_is_left_out(memory, tmp_path) -> 
     refused = "The user doesn't want to proceed with this tool use."
     session.use("Bash", {"command": "rm -rf x"}, refused, error=True)
     session.use("Bash", {"command": "rm y"}, f"{refused} the user said:\nkeep y", error=True)
-    memory.import_transcripts(session.write(tmp_path))
+    memory.transfer.import_transcripts(session.write(tmp_path))
     assert [one.content for one in told(memory)] == [
         "/fix the login page",
         "and the logout",
@@ -280,7 +280,7 @@ def test_kinens_own_tools_and_lists_of_things_to_do_are_left_out(memory, tmp_pat
     ):
         session.use("Bash", {"command": command}, "known already")
     session.use("Bash", {"command": "grep kinen README.md"}, "a line")
-    memory.import_transcripts(session.write(tmp_path))
+    memory.transfer.import_transcripts(session.write(tmp_path))
     assert [one.kind for one in told(memory)] == ["message", "command"]
 
 
@@ -289,7 +289,7 @@ def test_what_an_agent_in_the_background_found_is_kept(memory, tmp_path) -> None
     session.use("Agent", {"description": "sub"}, "launched", about={"status": "async_launched"})
     note = "<summary>Agent finished</summary><result>it is in b.py</result>"
     session.ask(f"<task-notification>{note}</task-notification>")
-    memory.import_transcripts(session.write(tmp_path))
+    memory.transfer.import_transcripts(session.write(tmp_path))
     assert [(one.kind, one.content) for one in told(memory)] == [
         ("message", "look"),
         ("node_end", "Agent finished\n\nit is in b.py"),
@@ -304,16 +304,16 @@ def test_lines_that_a_continued_session_copied_are_there_once(memory, tmp_path) 
     second.lines = [*first.lines, *second.lines]
     second.write(tmp_path, "b")
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in copied))
-    loaded = memory.import_transcripts(tmp_path)
+    loaded = memory.transfer.import_transcripts(tmp_path)
     assert loaded.added == {"observations": 11, "capsules": 2, "summaries": 2}
     assert [one.content for one in told(memory, "s-2")] == ["go on"]
-    assert not any(memory.import_transcripts(tmp_path).added.values())
+    assert not any(memory.transfer.import_transcripts(tmp_path).added.values())
 
 
 def test_things_of_one_millisecond_keep_their_order(memory, tmp_path) -> None:
     session = Claude()
     blocks = [{"type": "text", "text": f"thought {n}"} for n in range(30)]
-    memory.import_transcripts(session.line("assistant", blocks).write(tmp_path))
+    memory.transfer.import_transcripts(session.line("assistant", blocks).write(tmp_path))
     assert [one.content for one in told(memory)] == [f"thought {n}" for n in range(30)]
     ids = [timed_id(5, n, "key") for n in range(9)]
     assert ids == sorted(ids)
@@ -325,39 +325,39 @@ def test_things_of_one_millisecond_keep_their_order(memory, tmp_path) -> None:
 
 def test_a_session_that_was_recorded_live_is_left_alone(memory, tmp_path) -> None:
     scope = {"session": "s-1", "agent": "claude-code"}
-    capsule = memory.open_capsule("live", scope=scope)
+    capsule = memory.journal.open_capsule("live", scope=scope)
     memory.observe("as it happened", scope=scope, capsule=capsule.id)
-    loaded = memory.import_transcripts(shop().write(tmp_path))
+    loaded = memory.transfer.import_transcripts(shop().write(tmp_path))
     assert loaded.notes == ("sessions recorded as they happened: 1",)
-    assert memory.entries("observations")[1] == 1
+    assert memory.journal.entries("observations")[1] == 1
 
 
 def test_a_session_that_went_on_live_after_an_import_is_left_alone(memory, tmp_path) -> None:
     session = shop()
     path = session.write(tmp_path)
-    memory.import_transcripts(path)
-    memory.open_capsule("resumed", scope={"session": "s-1"})
+    memory.transfer.import_transcripts(path)
+    memory.journal.open_capsule("resumed", scope={"session": "s-1"})
     session.ask("recorded by a hook too").write(tmp_path)
-    assert not any(memory.import_transcripts(path).added.values())
+    assert not any(memory.transfer.import_transcripts(path).added.values())
 
 
 def test_what_was_forgotten_or_redacted_stays_so(memory, tmp_path) -> None:
     session = shop()
     path = session.write(tmp_path)
-    memory.import_transcripts(path)
+    memory.transfer.import_transcripts(path)
     seen = told(memory)
-    memory.forget(seen[1].ref)
-    memory.redact(seen[3].ref)
+    memory.journal.forget(seen[1].ref)
+    memory.journal.redact(seen[3].ref)
     session.say("more").write(tmp_path)
-    again = memory.import_transcripts(path)
+    again = memory.transfer.import_transcripts(path)
     assert (again.added["observations"], again.forgotten) == (1, 1)
     texts = [one.content for one in told(memory)]
     assert "Let me look." not in texts
     assert "[redacted]" in texts
-    memory.forget(memory.entries("capsules")[0][0].ref)
+    memory.journal.forget(memory.journal.entries("capsules")[0][0].ref)
     session.say("and more").write(tmp_path)
-    assert memory.import_transcripts(path).notes == ("sessions forgotten here: 1",)
-    assert memory.entries("observations")[1] == 0
+    assert memory.transfer.import_transcripts(path).notes == ("sessions forgotten here: 1",)
+    assert memory.journal.entries("observations")[1] == 0
 
 
 def test_without_a_path_only_the_sessions_of_this_space_are_taken(memory, space, home) -> None:
@@ -368,10 +368,10 @@ def test_without_a_path_only_the_sessions_of_this_space_are_taken(memory, space,
     Claude("nowhere", "").ask("four").write(projects / "d")
     (projects / "e").mkdir()
     (projects / "e" / "x.jsonl").write_text('{"type":"summary","summary":"t","leafUuid":"u"}\n')
-    loaded = memory.import_transcripts()
-    assert {one.scope.session for one in memory.entries("capsules")[0]} == {"here", "below"}
+    loaded = memory.transfer.import_transcripts()
+    assert {one.scope.session for one in memory.journal.entries("capsules")[0]} == {"here", "below"}
     assert loaded.notes == ("sessions of other folders: 2",)
-    assert memory.import_transcripts(projects / "c").added["capsules"] == 1
+    assert memory.transfer.import_transcripts(projects / "c").added["capsules"] == 1
 
 
 def test_a_worktree_belongs_to_its_space_and_names_files_as_the_space_does(tmp_path, home) -> None:
@@ -383,8 +383,8 @@ def test_a_worktree_belongs_to_its_space_and_names_files_as_the_space_does(tmp_p
     session = Claude("s-1", str(tree)).ask("fix it")
     session.use("Read", {"file_path": str(tree / "src" / "cart.py")}, "text")
     session.write(home / ".claude" / "projects" / "x")
-    with Importing.open(root) as memory:
-        assert memory.import_transcripts().added["capsules"] == 1
+    with Memory.open(root) as memory:
+        assert memory.transfer.import_transcripts().added["capsules"] == 1
         assert told(memory)[1].files == ("src/cart.py",)
 
 
@@ -403,7 +403,7 @@ def test_secrets_are_masked_wherever_they_stand_and_whatever_is_cut(
     )
     session.use("mcp__x__y", {"token": SECRET}, "ok")
     session.ask(f"Summary:\n{SECRET}", isCompactSummary=True)
-    loaded = memory.import_transcripts(session.write(tmp_path / "there"))
+    loaded = memory.transfer.import_transcripts(session.write(tmp_path / "there"))
     assert loaded.masked >= 5
     assert len(told(memory)[1].content) < 2200
     memory.close()
@@ -414,8 +414,8 @@ def test_secrets_are_masked_wherever_they_stand_and_whatever_is_cut(
 
 def test_paths_that_are_never_captured_are_not_imported_either(space, tmp_path) -> None:
     session = Claude().ask("look").use("Read", {"file_path": f"{CWD}/secrets/key.txt"}, "k")
-    with Importing.open(space, settings={"privacy.exclude": ["secrets/**"]}) as memory:
-        loaded = memory.import_transcripts(session.write(tmp_path))
+    with Memory.open(space, settings={"privacy.exclude": ["secrets/**"]}) as memory:
+        loaded = memory.transfer.import_transcripts(session.write(tmp_path))
         assert [one.content for one in told(memory)] == ["look"]
         assert loaded.notes == ("observations of paths that are never captured: 1",)
 
@@ -493,7 +493,7 @@ def test_a_rollout_of_codex_is_taken_with_each_text_once(memory, tmp_path) -> No
         event("user_message", "continue"),
         ("something_new", {}),
     )
-    loaded = memory.import_transcripts(path)
+    loaded = memory.transfer.import_transcripts(path)
     assert [(one.kind, one.content) for one in told(memory)] == [
         ("message", "mend the cart"),
         ("message", "On it."),
@@ -507,7 +507,7 @@ def test_a_rollout_of_codex_is_taken_with_each_text_once(memory, tmp_path) -> No
     assert [one.provenance.get("exitCode") for one in told(memory)][2:4] == [0, 3]
     assert told(memory)[0].branch == "dev"
     assert loaded.ignored == {"something_new": 1}
-    assert not any(memory.import_transcripts(path).added.values())
+    assert not any(memory.transfer.import_transcripts(path).added.values())
 
 
 def test_a_rollout_belongs_to_the_space_of_the_same_remote_and_one_of_a_subagent_to_none(
@@ -520,8 +520,8 @@ def test_a_rollout_belongs_to_the_space_of_the_same_remote_and_one_of_a_subagent
     folder = home / ".codex" / "sessions" / "2026" / "03" / "01"
     folder.mkdir(parents=True)
     rollout(folder, event("user_message", "mend it"), cwd="/gone")
-    with Importing.open(root) as memory:
-        assert memory.import_transcripts().added["capsules"] == 1
+    with Memory.open(root) as memory:
+        assert memory.transfer.import_transcripts().added["capsules"] == 1
     rollout(folder, event("user_message", "sub"), id="cx-2", source={"subagent": "review"})
     assert not list(sessions_in(str(folder)))
 
@@ -568,10 +568,10 @@ def test_a_chat_of_gemini_is_the_same_as_a_document_and_as_lines(memory, tmp_pat
         lines += [one, {"$set": {"lastUpdated": one["timestamp"]}}]
     lines.append({"$set": {"messages": gemini_messages()[:2]}})
     new.write_text("".join(json.dumps(one) + "\n" for one in lines))
-    loaded = memory.import_transcripts(old)
+    loaded = memory.transfer.import_transcripts(old)
     assert [(one.kind, one.content) for one in told(memory)] == GEMINI
     assert loaded.ignored == {"hologram": 1}
-    assert not any(memory.import_transcripts(new).added.values())
+    assert not any(memory.transfer.import_transcripts(new).added.values())
 
 
 def test_a_chat_of_gemini_is_known_by_the_folder_that_it_notes_or_its_digest(
@@ -588,8 +588,8 @@ def test_a_chat_of_gemini_is_known_by_the_folder_that_it_notes_or_its_digest(
         (chats / "session-1.jsonl").write_text(text)
         if noted:
             (chats.parent / ".project_root").write_text(noted)
-    memory.import_transcripts()
-    assert {one.scope.session for one in memory.entries("capsules")[0]} == {"a", "b"}
+    memory.transfer.import_transcripts()
+    assert {one.scope.session for one in memory.journal.entries("capsules")[0]} == {"a", "b"}
 
 
 def opencode(root: Path, directory: str) -> Path:
@@ -650,14 +650,14 @@ def opencode(root: Path, directory: str) -> Path:
 
 def test_the_storage_of_opencode_is_taken_part_by_part(memory, space, home) -> None:
     root = opencode(home / ".local" / "share" / "opencode" / "storage", str(space))
-    loaded = memory.import_transcripts()
+    loaded = memory.transfer.import_transcripts()
     assert [(one.kind, one.content) for one in told(memory)] == [
         ("message", "mend the cart"),
         ("error", "$ make\nboom"),
         ("file_diff", "Tool: edit\nFile: a.py\n-a\n+b"),
         ("message", "Mended."),
     ]
-    assert memory.entries("capsules")[1] == 1
+    assert memory.journal.entries("capsules")[1] == 1
     assert loaded.ignored == {"hologram": 1}
     last = root / "message" / "ses_1" / "msg_3.json"
     now = milliseconds(at(0))
@@ -671,7 +671,7 @@ def test_the_storage_of_opencode_is_taken_part_by_part(memory, space, home) -> N
         "time": {"start": now + 101},
     }
     (root / "part" / "msg_3" / "prt_7.json").write_text(json.dumps(part))
-    assert memory.import_transcripts(root).added["observations"] == 1
+    assert memory.transfer.import_transcripts(root).added["observations"] == 1
     assert told(memory)[-1].content == "And now it holds."
 
 
@@ -692,7 +692,7 @@ def test_what_is_broken_is_said_and_the_rest_is_taken(memory, tmp_path) -> None:
     (tmp_path / "session-new.json").write_text('{"sessionId":"n","projectHash":"0","messages":[]}')
     (tmp_path / "session-list.json").write_text("[]")
     (tmp_path / "folder.jsonl").mkdir()
-    loaded = memory.import_transcripts(tmp_path)
+    loaded = memory.transfer.import_transcripts(tmp_path)
     assert loaded.added["capsules"] == 4
     assert loaded.added["observations"] == 10 + 9 + 10 + 2
     said = "\n".join(loaded.notes)
@@ -726,8 +726,8 @@ def test_values_of_any_type_anywhere_do_no_harm(memory, tmp_path) -> None:
                     lines.append({**line, "message": {"role": "user", "content": content}})
     session.lines = lines
     path = session.write(tmp_path)
-    memory.import_transcripts(path)
-    assert not any(memory.import_transcripts(path).added.values())
+    memory.transfer.import_transcripts(path)
+    assert not any(memory.transfer.import_transcripts(path).added.values())
 
 
 def test_a_line_that_is_too_long_is_left_out_and_the_next_is_taken(
@@ -735,7 +735,7 @@ def test_a_line_that_is_too_long_is_left_out_and_the_next_is_taken(
 ) -> None:
     monkeypatch.setattr("kinen.agents.find.LONGEST", 1000)
     session = Claude().ask("before").say("x" * 5000).say("after")
-    loaded = memory.import_transcripts(session.write(tmp_path))
+    loaded = memory.transfer.import_transcripts(session.write(tmp_path))
     assert [one.content for one in told(memory)] == ["before", "after"]
     assert "broken lines left out: 1" in loaded.notes[0]
 
@@ -759,10 +759,10 @@ def test_a_path_that_is_not_there_is_an_error_that_says_so(memory) -> None:
     from kinen.errors import NotFound
 
     with pytest.raises(NotFound, match="no file or folder"):
-        memory.import_transcripts("/nowhere/at/all")
+        memory.transfer.import_transcripts("/nowhere/at/all")
 
 
 def test_without_any_client_that_is_said(memory) -> None:
-    assert memory.import_transcripts().notes == (
+    assert memory.transfer.import_transcripts().notes == (
         "no client whose sessions kinen reads has left any here",
     )

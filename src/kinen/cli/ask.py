@@ -57,7 +57,7 @@ def ask(
 
     live = sys.stdout.isatty() and not as_json
     with Memory.open(space=space) as memory, started(memory):
-        answer = memory.ask(
+        answer = memory.answers.ask(
             " ".join(question),
             budget=budget,
             distiller=distiller or "configured",

@@ -64,7 +64,7 @@ def export(
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        counts = memory.export(
+        counts = memory.transfer.export(
             _standard_output() if file == "-" else file,
             session=session,
             repo=repo,
@@ -122,7 +122,7 @@ def import_(file: str, on_conflict: Any, dry_run: bool, space: str | None, as_js
 
     source = sys.stdin.buffer if file == "-" else file
     with Memory.open(space=space) as memory, bar() as tell:
-        loaded = memory.load(
+        loaded = memory.transfer.load(
             source,
             on_conflict=on_conflict,
             dry_run=dry_run,

@@ -50,7 +50,7 @@ def open_(
 
     with Memory.open(space=space) as memory:
         scope = {"session": session, "agent": agent}
-        opened = memory.open_capsule(intent, type=type_, scope=scope, resume=resume)
+        opened = memory.journal.open_capsule(intent, type=type_, scope=scope, resume=resume)
     print(render.to_json(entry_json(opened)) if as_json else opened.ref)
     return 0
 
@@ -72,7 +72,7 @@ def close(name: str, summary: str, confidence: float, space: str | None, as_json
     from kinen.render.journal import entry_json
 
     with Memory.open(space=space) as memory:
-        closed, written = memory.close_capsule(name, summary, confidence=confidence)
+        closed, written = memory.journal.close_capsule(name, summary, confidence=confidence)
     if as_json:
         told = entry_json(written) if written else None
         print(render.to_json({**entry_json(closed), "summary": told}))
@@ -93,7 +93,7 @@ def show(name: str, space: str | None, as_json: bool) -> int:
     from kinen.render.journal import capsule_text, entry_json
 
     with Memory.open(space=space) as memory:
-        found, observations, summaries = memory.capsule(name)
+        found, observations, summaries = memory.journal.capsule(name)
     if as_json:
         shown = {
             **entry_json(found),

@@ -69,7 +69,7 @@ def checkpoint(text: str, space: str | None, as_json: bool, **said: Any) -> int:
         text = piped()
     given = {key: value for key, value in said.items() if value}
     with Memory.open(space=space) as memory:
-        made = memory.checkpoint(text, **given)
+        made = memory.worklog.checkpoint(text, **given)
     if as_json:
         print(render.to_json(checkpoint_json(made)))
     else:
@@ -118,7 +118,7 @@ def save(
     if text == "-":
         text = piped()
     with Memory.open(space=space) as memory:
-        made = memory.save_plan(title, text, id=id_, tags=tags, activate=activate)
+        made = memory.worklog.save_plan(title, text, id=id_, tags=tags, activate=activate)
     return _told(made, as_json)
 
 
@@ -132,7 +132,7 @@ def show(id_: str, space: str | None, as_json: bool) -> int:
     from kinen.render.journal import plan_json
 
     with Memory.open(space=space) as memory:
-        found = memory.plan(id_)
+        found = memory.worklog.plan(id_)
     if as_json:
         print(render.to_json(plan_json(found) if found else None))
     elif found:
@@ -149,7 +149,7 @@ def list_(space: str | None, as_json: bool) -> int:
     from kinen.render.journal import plan_json
 
     with Memory.open(space=space) as memory:
-        found = memory.plans()
+        found = memory.worklog.plans()
     if as_json:
         print(render.to_json({"plans": [plan_json(one) for one in found]}))
     else:
@@ -168,7 +168,7 @@ def activate(id_: str, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        return _told(memory.activate_plan(id_), as_json)
+        return _told(memory.worklog.activate_plan(id_), as_json)
 
 
 @plan.command(cls=Texts)
@@ -198,9 +198,11 @@ def update(
 
     if text == "-":
         text = piped()
-    said = {"text": text, "title": title, "tags": tags or None, "status": status}
     with Memory.open(space=space) as memory:
-        return _told(memory.update_plan(id_, **said), as_json)
+        changed = memory.worklog.update_plan(
+            id_, text=text, title=title, tags=tags or None, status=status
+        )
+        return _told(changed, as_json)
 
 
 def _ending(name: str, status: str, text: str) -> click.Command:
@@ -213,10 +215,10 @@ def _ending(name: str, status: str, text: str) -> click.Command:
         from kinen.memory import Memory
 
         with Memory.open(space=space) as memory:
-            current = memory.plan(id_)
+            current = memory.worklog.plan(id_)
             if current is None:
                 raise NotFound("no plan is active", "`kinen plan list` shows them")
-            return _told(memory.update_plan(current.id, status=status), as_json)
+            return _told(memory.worklog.update_plan(current.id, status=status), as_json)
 
     return end
 

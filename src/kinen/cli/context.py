@@ -48,7 +48,7 @@ def context(
     if budget < 0:
         raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
     with Memory.open(space=space) as memory:
-        found = memory.context(session=session, file=file, depth=depth, budget=budget)
+        found = memory.context.around(session=session, file=file, depth=depth, budget=budget)
     if as_json:
         print(render.to_json(recall_json(found)))
     else:
@@ -81,7 +81,7 @@ def standup(since: str, spaces: tuple[str, ...], as_json: bool) -> int:
     moment = parse_time(since, now())
     empty = f"nothing since {moment[:10]}: `kinen standup --since 1w` looks further back"
     return _report(
-        lambda memory: memory.standup_report(moment), standup_text, spaces, as_json, empty
+        lambda memory: memory.reports.standup_report(moment), standup_text, spaces, as_json, empty
     )
 
 
@@ -100,7 +100,9 @@ def handoff(spaces: tuple[str, ...], as_json: bool) -> int:
       kinen handoff --json | jq '.sessions[0].next'
     """
     empty = "nothing to hand off: `kinen import transcripts` takes in past sessions"
-    return _report(lambda memory: memory.handoff_report(), handoff_text, spaces, as_json, empty)
+    return _report(
+        lambda memory: memory.reports.handoff_report(), handoff_text, spaces, as_json, empty
+    )
 
 
 def _report(
@@ -111,7 +113,8 @@ def _report(
     empty: str,
 ) -> int:
     """Print the report of one space, or those of several that have something to say."""
-    from kinen.memory import Memory, ask_spaces
+    from kinen.memory import Memory
+    from kinen.memory.federation import ask_spaces
 
     several = len(spaces) > 1 or "all" in spaces
     if not several:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from kinen.memory.search import Asking
+    from kinen.memory import Memory
 
 
 def answered(
@@ -40,7 +40,7 @@ def answered(
 class started:  # noqa: N801
     """What is done in it starts the daemon, for the next time."""
 
-    def __init__(self, memory: Asking) -> None:
+    def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def __enter__(self) -> None:

@@ -80,7 +80,7 @@ def demo(keep: bool) -> int:
 def _build(memory: Memory, style: Style) -> None:
     with bar() as tell:
         report = memory.sync(progress=tell)
-    counts = memory.status().counts
+    counts = memory.index.status().counts
     print(style("bold", "A space: the notes, sessions and documents of a small team"))
     print(f"  {render.report_text(report)}")
     print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")
@@ -98,9 +98,9 @@ def _ask(memory: Memory, scene: Scene, style: Style) -> None:
 
 
 def _links(memory: Memory, style: Style) -> None:
-    record = memory.record("artifacts/adr-007-session-store.md")
+    record = memory.records.get("artifacts/adr-007-session-store.md")
     print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
-    print(render.links_text(record.ref, memory.links(record.ref), style))
+    print(render.links_text(record.ref, memory.records.links(record.ref), style))
 
 
 DEEDS = (
@@ -119,7 +119,7 @@ def _session(memory: Memory, style: Style) -> None:
     from kinen.render.journal import recall_text
 
     scope = {"session": "demo", "agent": "claude"}
-    capsule = memory.open_capsule("fix the blank labels", scope=scope)
+    capsule = memory.journal.open_capsule("fix the blank labels", scope=scope)
     for kind, text in DEEDS:
         files = ["labels/render.py"] if kind == "file_diff" else []
         kept = memory.observe(text, kind=kind, scope=scope, files=files)
@@ -127,8 +127,8 @@ def _session(memory: Memory, style: Style) -> None:
             print(f"\n{style('bold', '$ kinen log - --kind command')}")
             print(style("dim", "  A secret is masked before it reaches the disk."))
             print(f"  {kept.content.splitlines()[0]}")
-    memory.close_capsule(capsule.ref)
-    memory.pin(kept.ref, "reprint before Friday")
+    memory.journal.close_capsule(capsule.ref)
+    memory.journal.pin(kept.ref, "reprint before Friday")
     asked = "why are the labels blank"
     print(f"\n{style('bold', f'$ kinen recall --budget 500 {asked}')}")
     print(style("dim", "  Pins, the session's summary, then what was found, inside a budget."))
@@ -187,6 +187,6 @@ def _history(memory: Memory, root: str, style: Style) -> None:
     hits = memory.search(Query(asked, limit=1, kinds=("commit",)))
     print(render.hits_text(hits, style=style))
     print(f"\n{style('bold', '$ kinen history labels/render.py')}")
-    print(revisions_text(memory.history("labels/render.py"), style))
+    print(revisions_text(memory.git.history("labels/render.py"), style))
     print(f"\n{style('bold', '$ kinen cochange labels/render.py')}")
-    print(companions_text(memory.cochanged("labels/render.py"), style))
+    print(companions_text(memory.git.cochanged("labels/render.py"), style))

@@ -127,8 +127,8 @@ def _memory(root: str) -> Iterator[Finding]:
 
     try:
         with Memory.open(root) as memory:
-            problem = memory.check()
-            state = memory.status()
+            problem = memory.index.check()
+            state = memory.index.status()
             yield from _journal(memory)
     except KinenError as error:
         yield Finding("index", False, error.message, error.hint)
@@ -149,7 +149,7 @@ def _memory(root: str) -> Iterator[Finding]:
 
 def _journal(memory: Memory) -> Iterator[Finding]:
     """The journal is the one thing that cannot be built again."""
-    state = memory.journal_state()
+    state = memory.journal.state()
     if not state.exists:
         return
     if state.problem:
@@ -179,7 +179,7 @@ def _model(memory: object, pending: int, provider: str) -> Finding:
     if provider == "none":
         return Finding("model", True, "none: full text only")
     try:
-        name = memory.try_model()
+        name = memory.index.try_model()
     except KinenError as error:
         return Finding("model", False, error.message, error.hint)
     if pending:

@@ -42,7 +42,7 @@ def fix(error: tuple[str, ...], limit: int, space: str | None, as_json: bool) ->
             "no error is given · pass its text, or pipe it: make 2>&1 | kinen fix"
         )
     with Memory.open(space=space) as memory:
-        fixes = memory.fix(text, max(0, limit))
+        fixes = memory.experience.fix(text, max(0, limit))
     if as_json:
         print(render.to_json({"fixes": [fix_json(one) for one in fixes]}))
     elif fixes:
@@ -79,7 +79,7 @@ def how(
     from kinen.render.experience import NOT_USED, invocation_json, invocations_text
 
     with Memory.open(space=space) as memory:
-        invocations = memory.how(" ".join(command), max(0, limit), failed=failed)
+        invocations = memory.experience.how(" ".join(command), max(0, limit), failed=failed)
     if as_json:
         print(render.to_json({"invocations": [invocation_json(one) for one in invocations]}))
     elif invocations:

@@ -30,8 +30,8 @@ def show(path: str, depth: int, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        record = memory.record(path)
-        edges = memory.links(record.ref, depth)
+        record = memory.records.get(path)
+        edges = memory.records.links(record.ref, depth)
     if as_json:
         print(render.to_json({"ref": record.ref, "edges": render.edges_json(edges)}))
     elif edges:
@@ -47,7 +47,7 @@ def broken(space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        edges = memory.broken()
+        edges = memory.records.broken_links()
     if as_json:
         print(render.to_json({"edges": render.edges_json(edges)}))
     else:
@@ -70,7 +70,7 @@ def export(form: str, space: str | None) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        edges = memory.graph()
+        edges = memory.records.graph()
     if form == "json":
         print(render.to_json({"edges": render.edges_json(edges)}))
     else:

@@ -45,7 +45,7 @@ def files(
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        found, total = memory.files(
+        found, total = memory.git.files(
             tags=tags,
             deleted=deleted,
             ignored=ignored,
@@ -80,8 +80,8 @@ def history(path: str, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        found = memory.history(path)
-        by_hand = memory.tagged_by_hand(path)
+        found = memory.git.history(path)
+        by_hand = memory.git.tagged_by_hand(path)
     if as_json:
         revisions = [shown.revision_json(one) for one in found]
         print(render.to_json({"path": path, "revisions": revisions, "by_hand": by_hand}))
@@ -118,9 +118,9 @@ def cochange(
     if bool(paths) == staged:
         raise click.UsageError("give paths, or --staged")
     with Memory.open(space=space) as memory:
-        asked = memory.staged() if staged else list(paths)
-        known = [path for path in asked if memory.tracks(path)] if staged else asked
-        found = memory.cochanged(known, limit) if known else []
+        asked = memory.git.staged() if staged else list(paths)
+        known = [path for path in asked if memory.git.tracks(path)] if staged else asked
+        found = memory.git.cochanged(known, limit) if known else []
     if as_json:
         listed = [shown.companion_json(one) for one in found]
         print(render.to_json({"paths": asked, "files": listed}))

@@ -66,9 +66,9 @@ def status(space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        state = memory.status()
-        skipped = memory.skipped()
-        partly = memory.partly_read()
+        state = memory.index.status()
+        skipped = memory.index.skipped()
+        partly = memory.index.partly_read()
     if as_json:
         shown = {
             "space": state.name,
@@ -123,7 +123,7 @@ def run(
             report = memory.sync(
                 rebuild=rebuild, embed=embed, session=session, progress=tell, wait=wait
             )
-        counts = memory.status().counts
+        counts = memory.index.status().counts
     if quiet and not report.failure:
         return 0
     if as_json:

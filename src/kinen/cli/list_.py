@@ -55,7 +55,7 @@ def list_(
     if kind and plural in ("summaries", "pins"):
         raise click.UsageError(f"{plural} have no kind")
     with Memory.open(space=space) as memory:
-        found, count = memory.entries(
+        found, count = memory.journal.entries(
             plural,
             session=session,
             repo=repo,

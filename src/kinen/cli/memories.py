@@ -28,8 +28,10 @@ def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) 
     from kinen.render.journal import learned_text, memory_json
 
     with Memory.open(space=space) as memory:
-        found = memory.memories(type_ or "", hidden=forgotten)
-        listed = [memory_json(one, memory.origin(one)) for one in found] if as_json else []
+        found = memory.consolidation.memories(type_ or "", hidden=forgotten)
+        listed = (
+            [memory_json(one, memory.consolidation.origin(one)) for one in found] if as_json else []
+        )
     if as_json:
         print(render.to_json({"memories": listed}))
     else:
@@ -49,8 +51,8 @@ def show(name: str, space: str | None, as_json: bool) -> int:
     from kinen.render.journal import learned_text, memory_json, origin_text
 
     with Memory.open(space=space) as memory:
-        found = memory.learned(name)
-        origin = memory.origin(found)
+        found = memory.consolidation.get(name)
+        origin = memory.consolidation.origin(found)
     if as_json:
         print(render.to_json(memory_json(found, origin)))
     else:
@@ -68,7 +70,7 @@ def forget(name: str, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        found = memory.hide_memory(name)
+        found = memory.consolidation.hide(name)
     print(render.to_json({"ref": found.ref}) if as_json else f"{found.ref}  forgotten")
     return FOUND
 
@@ -82,7 +84,7 @@ def restore(name: str, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        found = memory.restore_memory(name)
+        found = memory.consolidation.restore(name)
     print(render.to_json({"ref": found.ref}) if as_json else f"{found.ref}  restored")
     return FOUND
 
@@ -127,7 +129,7 @@ def consolidate(
 
     begin = parse_time(since, now()) if since else ""
     with Memory.open(space=space) as memory:
-        done = memory.consolidate(
+        done = memory.consolidation.consolidate(
             session=session, capsule=capsule, since=begin, dry_run=dry_run, distiller=distiller
         )
     if as_json:

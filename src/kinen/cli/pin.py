@@ -36,7 +36,7 @@ def pin(ref: str, note: str, ttl: str, session: str, space: str | None, as_json:
     from kinen.render.journal import entry_json
 
     with Memory.open(space=space) as memory:
-        made = memory.pin(ref, note, ttl=seconds(ttl), scope={"session": session})
+        made = memory.journal.pin(ref, note, ttl=seconds(ttl), scope={"session": session})
     print(render.to_json(entry_json(made)) if as_json else f"{made.ref}  {made.target}")
     return 0
 
@@ -50,6 +50,6 @@ def unpin(ref: str, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        gone = memory.unpin(ref)
+        gone = memory.journal.unpin(ref)
     print(render.to_json({"unpinned": gone}) if as_json else "\n".join(gone))
     return 0

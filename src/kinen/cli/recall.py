@@ -113,7 +113,8 @@ def ask(text: str, options: dict[str, Any]) -> Recall:
     """Recall from one space, or from several."""
     from kinen.cli.daemon_answer import started
     from kinen.errors import QueryError
-    from kinen.memory import Memory, recall_spaces
+    from kinen.memory import Memory
+    from kinen.memory.federation import recall_spaces
 
     spaces = options["spaces"]
     distiller = distiller_of(options)
@@ -121,7 +122,7 @@ def ask(text: str, options: dict[str, Any]) -> Recall:
     if len(spaces) > 1 or "all" in spaces:
         if distiller:
             raise QueryError("a digest is of one space", "leave --distill, or name one space")
-        return recall_spaces(spaces, lambda _memory: query, Memory, full=options["full"])
+        return recall_spaces(spaces, query, full=options["full"])
     with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
         return memory.recall(query, full=options["full"], distiller=distiller)
 

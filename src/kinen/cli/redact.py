@@ -57,13 +57,13 @@ def forget(ref: str, undo: bool, space: str | None, as_json: bool) -> int:
     with Memory.open(space=space) as memory:
         if not undo:
             return _told(memory, ref, "forgotten", as_json)
-        found = memory.restore(ref)
+        found = memory.journal.restore(ref)
     print(render.to_json({"restored": [found]}) if as_json else f"restored {found}")
     return 0
 
 
 def _told(memory: Memory, ref: str, word: str, as_json: bool) -> int:
-    erased = memory.redact(ref) if word == "redacted" else memory.forget(ref)
+    erased = memory.journal.redact(ref) if word == "redacted" else memory.journal.forget(ref)
     if as_json:
         print(render.to_json({word: erased.refs, **erased._asdict()}))
         return 0

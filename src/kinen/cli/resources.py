@@ -40,7 +40,7 @@ def add(
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        record = memory.add_resource(file, to=folder, tags=tags, note=remark)
+        record = memory.worklog.add_resource(file, to=folder, tags=tags, note=remark)
     print(render.to_json(render.record_json(record)) if as_json else f"added {record.path}")
     return 0
 
@@ -53,7 +53,7 @@ def list_(space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        found = memory.records(["resource"])
+        found = memory.records.select(["resource"])
     if as_json:
         print(render.to_json({"resources": [render.record_json(record) for record in found]}))
     elif found:

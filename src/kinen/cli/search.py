@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from kinen.memory import Memory
     from kinen.model.records import Hits, Query
 
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
@@ -140,18 +141,16 @@ def ask(text: str, options: dict[str, Any]) -> Hits:
 
     spaces = options["spaces"]
     if len(spaces) > 1 or "all" in spaces:
-        from kinen.memory import search_spaces
+        from kinen.memory.federation import search_spaces
 
         return search_spaces(spaces, lambda memory: query_of(text, options, memory))
-    if options["near"]:
-        from kinen.memory.git import Tracing as Memory
-    else:  # as much of a memory as it takes
-        from kinen.memory.search import Asking as Memory  # type: ignore[assignment]
+    from kinen.memory import Memory
+
     with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
         return memory.search(query_of(text, options, memory))
 
 
-def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
+def query_of(text: str, options: dict[str, Any], memory: Memory) -> Query:
     """The command line's words as a query, with the space's defaults."""
     from kinen.query import search_query
 
@@ -160,7 +159,7 @@ def query_of(text: str, options: dict[str, Any], memory: Any) -> Query:
         memory.config.search,
         mode=mode_of(options),
         kinds=options["events"],
-        near=[memory.current_name(path) for path in options["near"]],
+        near=[memory.git.current_name(path) for path in options["near"]],
         **{name: options[name] for name in PLAIN},
         exact=bool(options["exact"]),
     )

@@ -49,7 +49,7 @@ def list_(limit: int, agent: str, since: str, space: str | None, as_json: bool) 
 
     moment = parse_time(since, now()) if since else ""
     with Memory.open(space=space) as memory:
-        sessions = memory.session_overviews(limit, agent=agent, since=moment)
+        sessions = memory.sessions.overviews(limit, agent=agent, since=moment)
     if as_json:
         print(render.to_json({"sessions": [session_json(one) for one in sessions]}))
     elif sessions:
@@ -95,7 +95,7 @@ def show(
 
     path = spelled(file)
     with Memory.open(space=space) as memory:
-        timeline = memory.timeline(name)
+        timeline = memory.sessions.timeline(name)
     if as_json:
         print(render.to_json(timeline_json(timeline, only, path, failed)))
     else:
@@ -117,7 +117,7 @@ def new(title: str, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        path = memory.new_session(title)
+        path = memory.worklog.new_session(title)
     return _made(path, f"note:{path}/init.md", as_json)
 
 
@@ -138,7 +138,7 @@ def close(name: str, space: str | None, as_json: bool) -> int:
     from kinen.render.journal import consolidated_json, consolidated_text
 
     with Memory.open(space=space) as memory:
-        closed, done = memory.close_session(name)
+        closed, done = memory.worklog.close_session(name)
     if as_json:
         print(render.to_json({**_json(closed), **consolidated_json(done)}))
     else:
@@ -167,7 +167,7 @@ def new_round(title: str, session: str, space: str | None, as_json: bool) -> int
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        path = memory.new_round(title, session)
+        path = memory.worklog.new_round(title, session)
     return _made(path, f"round:{path}", as_json)
 
 

@@ -43,12 +43,12 @@ def show(name: str, as_is: bool, space: str | None, as_json: bool) -> int:
 
     with Memory.open(space=space) as memory:
         path, sign, commit = name.rpartition("@")
-        if sign and path and commit and not memory.knows(name):
-            text = memory.read(path, commit)
+        if sign and path and commit and not memory.records.knows(name):
+            text = memory.git.read(path, commit)
             return _show_version(path, commit, text, as_is=as_is, as_json=as_json)
-        record, chunks = memory.show(*place(name))
-        edges = memory.links(record.ref) if record.kind in GIT_KINDS else []
-        last = memory.history(record.path)[-LAST:] if record.kind == "file" else []
+        record, chunks = memory.records.show(*place(name))
+        edges = memory.records.links(record.ref) if record.kind in GIT_KINDS else []
+        last = memory.git.history(record.path)[-LAST:] if record.kind == "file" else []
     if as_json:
         shown = {**render.record_json(record), "chunks": [chunk._asdict() for chunk in chunks]}
         if record.kind in GIT_KINDS:

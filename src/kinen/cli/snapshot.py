@@ -36,7 +36,7 @@ def create(space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        made = memory.create_snapshot()
+        made = memory.index.create_snapshot()
     print(render.to_json(shown.snapshot_json(made)) if as_json else shown.snapshot_text(made))
     return FOUND
 
@@ -49,7 +49,7 @@ def listing(space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        found = memory.snapshots()
+        found = memory.index.snapshots()
     if as_json:
         print(render.to_json({"snapshots": [shown.snapshot_json(one) for one in found]}))
     else:
@@ -68,8 +68,8 @@ def restore(name: str, no_embed: bool, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        chosen = memory.restore_snapshot(name, embed=not no_embed)
-        counts = memory.status().counts
+        chosen = memory.index.restore_snapshot(name, embed=not no_embed)
+        counts = memory.index.status().counts
     if as_json:
         restored = {**shown.snapshot_json(chosen), "counts": render.counts_json(counts)}
         print(render.to_json(restored))
@@ -87,7 +87,7 @@ def prune(keep: int, space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        gone = memory.prune_snapshots(keep)
+        gone = memory.index.prune_snapshots(keep)
     if as_json:
         print(render.to_json({"removed": [shown.snapshot_json(one) for one in gone]}))
     else:

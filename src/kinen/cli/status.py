@@ -23,8 +23,8 @@ def status(space: str | None, as_json: bool) -> int:
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        state = memory.status()
-        lost = memory.journal_lost()
+        state = memory.index.status()
+        lost = memory.journal.lost()
         seen = control.look(memory.space.home)
     if as_json:
         print(

@@ -38,12 +38,12 @@ def tags(staged: bool, into: str | None, space: str | None, as_json: bool) -> in
         raise click.UsageError("--into needs --staged")
     with Memory.open(space=space) as memory:
         if staged:
-            paths = memory.staged()
-            line = memory.tags_line(paths)
+            paths = memory.git.staged()
+            line = memory.git.tags_line(paths)
             if into and line:
-                memory.write_tags(into, line)
+                memory.git.write_tags(into, line)
         else:
-            counted = memory.tags()
+            counted = memory.git.tags()
     if staged:
         if as_json:
             listed = line.removeprefix("tags: ").split(", ") if line else []
@@ -75,8 +75,8 @@ def tag(path: str, ops: tuple[str, ...], space: str | None, as_json: bool) -> in
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        found = memory.tag(path, ops)
-        name = memory.current_name(path)
+        found = memory.git.tag(path, ops)
+        name = memory.git.current_name(path)
     if as_json:
         print(render.to_json({"ref": f"file:{name}", "path": name, "tags": list(found)}))
     else:

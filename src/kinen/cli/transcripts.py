@@ -30,7 +30,7 @@ def transcripts(path: str, dry_run: bool, space: str | None, as_json: bool) -> i
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory, bar() as tell:
-        loaded = memory.import_transcripts(
+        loaded = memory.transfer.import_transcripts(
             path, dry_run=dry_run, progress=lambda done: tell("import", done, 0)
         )
     return told(loaded, dry_run, as_json)

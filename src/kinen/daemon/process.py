@@ -261,7 +261,7 @@ class Daemon:
         """The memory of the space around a folder, with the models that all of them share."""
         space = spaces.find(folder, home=self.home, anyway=True)
         settings = config.load(self.home, space.root)
-        return Memory(space, settings, models=self._models, tell=self._diary.note)
+        return Memory(space, settings, models=self._models, on_repair=self._diary.note)
 
     def _met(self, folder: str) -> Memory:
         if not folder or not spaces.locate(folder, home=self.home):
@@ -276,7 +276,9 @@ class Daemon:
         try:
             settings = config.load(self.home, None)
             space = Space(self.home, "", "", "", "", self.home)
-            log.info("the model is %s", Memory(space, settings, models=self._models).try_model())
+            log.info(
+                "the model is %s", Memory(space, settings, models=self._models).index.try_model()
+            )
         except Exception as error:
             log.warning("the model: %s", error)
 

@@ -229,7 +229,7 @@ class Syncs:
     def _watch(self, one: Tended, memory: Memory) -> None:
         if one.refold:
             one.refold = False
-            self.watch.watch(memory.watched())
+            self.watch.watch(memory.index.watched())
 
     def _sync(self, one: Tended) -> None:
         one.state = "syncing"
@@ -246,7 +246,7 @@ class Syncs:
     def _embed(self, one: Tended) -> None:
         one.state = "embedding"
         with self._open(one.root) as memory:
-            done, left = memory.embed_new(self._called_away)
+            done, left = memory.index.embed_new(self._called_away)
         one.embed = left > 0
         one.state = "embedding" if left else "idle"
         if done:

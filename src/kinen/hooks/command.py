@@ -56,7 +56,10 @@ def _run(argv: list[str]) -> str:
         print(f"usage: kinen hook {'|'.join(AGENTS)} < the JSON of a hook", file=sys.stderr)
         return ""
     if argv[1:2] == ["--close"]:
-        return _close(argv[0], argv[2])
+        from kinen.hooks.background import close
+
+        close(argv[0], argv[2])
+        return ""
     return handled(payload.read(sys.stdin.buffer), argv[0])
 
 
@@ -302,23 +305,9 @@ def _relevant(prompt: str, session: Session, known: list[str], injection: Inject
             injection.entries = related["entries"]
             injection.dropped = [(left["ref"], left["reason"]) for left in related["dropped"]]
             return
-    import signal
+    from kinen.hooks.background import search_related
 
-    from kinen.memory import Memory
-
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _enough)
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-    with Memory.open() as memory:
-        if memory.config.daemon.auto_start:
-            client.start(home)
-        found = memory.related(prompt, session.id, session.budget, known)
-        injection.text, injection.entries = found.text, list(found.entries)
-        injection.dropped = list(found.dropped)
-
-
-def _enough(*_: object) -> None:
-    raise TimeoutError
+    search_related(prompt, session, known, injection, PATIENCE)
 
 
 def _spawn(agent: str, session: str) -> None:
@@ -332,32 +321,3 @@ def _spawn(agent: str, session: str) -> None:
     # -P: it runs in the project's folder, whose files are not to be taken for modules.
     line = [sys.executable, "-P", "-m", "kinen", "hook", agent, "--close", session]
     subprocess.Popen(line, stdin=null, stdout=null, stderr=null, **apart)
-
-
-def _close(agent: str, id_: str) -> str:
-    """Close a session's capsule, sum it up and draw memories; then whatever was left open.
-
-    An index that is there follows, so that nobody has to wait for it later.
-    """
-    from contextlib import suppress
-
-    from kinen.errors import NotFound, StoreError
-    from kinen.memory import Memory
-
-    if hasattr(os, "nice"):
-        os.nice(10)
-    session = Session({"session_id": id_, "cwd": os.getcwd()}, agent)
-    with Memory.open() as memory:
-        if id_:
-            db = session.journal(20_000)
-            if db is not None:
-                session.begin(db)  # if all that happened in it waits in the spool
-            with suppress(NotFound):  # closed already
-                memory.close_capsule(session.capsule)
-        memory.close_idle()
-        with suppress(StoreError):
-            memory.ledger.learn_remedies()
-        if os.path.exists(os.path.join(session.here.data, "index.db")):
-            with suppress(StoreError):
-                memory.sync(embed=False, wait=0.0)
-    return ""

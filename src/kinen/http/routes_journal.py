@@ -44,12 +44,12 @@ class Spool(SpooledTemporaryFile[bytes]):
 @router.on("POST", "/observations", forms.Kept, "observation", JOURNAL)
 def observe(memory: Memory, asked: requests.Observe) -> Any:
     """Keep something that happened; when this answers, it is on disk, its secrets masked."""
-    there = bool(asked.id) and memory.observed(asked.id)
+    there = bool(asked.id) and memory.journal.observed(asked.id)
     kept = memory.observe(
         without_injected(asked.content),
         kind=asked.kind,
         scope=_scope(asked.scope),
-        files=[memory.inside(file) for file in asked.files],
+        files=[memory.git.inside(file) for file in asked.files],
         capsule=asked.capsule,
         provenance=asked.provenance,
         at=milliseconds(asked.at),
@@ -77,7 +77,7 @@ def list_observations(memory: Memory, asked: requests.Observations) -> Any:
 @router.on("POST", "/observations/{id}/forget", forms.Forgotten, "forgotten")
 def forget_observation(memory: Memory, id: Id) -> Any:  # noqa: A002
     """Leave only a tombstone of an observation: its text is in no file that kinen wrote."""
-    erased = memory.forget(f"observation:{id}")
+    erased = memory.journal.forget(f"observation:{id}")
     return {"forgotten": erased.refs, **erased._asdict()}
 
 
@@ -88,7 +88,7 @@ def forget_observation(memory: Memory, id: Id) -> Any:  # noqa: A002
 def open_capsule(memory: Memory, asked: requests.Open) -> Any:
     """Begin a capsule: a session, or a step of a workflow."""
     how: Any = {"type": asked.type, "resume": asked.resume, "id": asked.id}
-    return entry_json(memory.open_capsule(asked.intent, scope=_scope(asked.scope), **how))
+    return entry_json(memory.journal.open_capsule(asked.intent, scope=_scope(asked.scope), **how))
 
 
 @router.on("GET", "/capsules", forms.CapsulePage)
@@ -106,7 +106,7 @@ def list_open_capsules(memory: Memory, asked: requests.Pins) -> Any:
 @router.on("GET", "/capsules/{id}", forms.Story)
 def show_capsule(memory: Memory, id: Id) -> Any:  # noqa: A002
     """A capsule with its summaries and what happened in it."""
-    found, observations, summaries = memory.capsule(f"capsule:{id}")
+    found, observations, summaries = memory.journal.capsule(f"capsule:{id}")
     parts: dict[str, list[Any]] = {"summaries": summaries, "observations": observations}
     told = {name: [entry_json(one) for one in part] for name, part in parts.items()}
     return {**entry_json(found), **told}
@@ -116,7 +116,9 @@ def show_capsule(memory: Memory, id: Id) -> Any:  # noqa: A002
 def close_capsule(memory: Memory, id: Id, asked: requests.Close) -> Any:  # noqa: A002
     """End a capsule, with a summary of yours or one made of what happened in it."""
     summary = without_injected(asked.summary)
-    closed, written = memory.close_capsule(f"capsule:{id}", summary, confidence=asked.confidence)
+    closed, written = memory.journal.close_capsule(
+        f"capsule:{id}", summary, confidence=asked.confidence
+    )
     return {**entry_json(closed), "summary": entry_json(written) if written else None}
 
 
@@ -130,7 +132,7 @@ def pin(memory: Memory, asked: requests.MakePin) -> Any:
         raise QueryError("nothing or two to pin", "give target, or targetType and targetId")
     name = known(memory, asked.target or f"{asked.target_type}:{asked.target_id}")
     ttl = asked.ttl or asked.ttl_ms / 1000
-    return entry_json(memory.pin(name, asked.note, ttl=ttl, scope=_scope(asked.scope)))
+    return entry_json(memory.journal.pin(name, asked.note, ttl=ttl, scope=_scope(asked.scope)))
 
 
 @router.on("GET", "/pins", forms.PinPage)
@@ -142,7 +144,7 @@ def list_pins(memory: Memory, asked: requests.Pins) -> Any:
 @router.on("DELETE", "/pins/{id}", forms.Unpinned, "pin")
 def unpin(memory: Memory, id: Id) -> Any:  # noqa: A002
     """Take away a pin."""
-    return {"unpinned": memory.unpin(f"pin:{id}")}
+    return {"unpinned": memory.journal.unpin(f"pin:{id}")}
 
 
 def _scope(scope: requests.Flat) -> Scope:
@@ -151,7 +153,7 @@ def _scope(scope: requests.Flat) -> Scope:
 
 def _page(memory: Memory, plural: str, asked: Any, scope: requests.Flat, **wanted: Any) -> Any:
     past = key_of(asked.cursor)
-    found, last = memory.page(plural, asked.limit, scope=_scope(scope), past=past, **wanted)
+    found, last = memory.journal.page(plural, asked.limit, scope=_scope(scope), past=past, **wanted)
     return {plural: [entry_json(one) for one in found], "next": cursor(last)}
 
 
@@ -171,7 +173,9 @@ async def export(asked: Annotated[requests.Export, Query()], at: Asking) -> Resp
         with contextlib.ExitStack() as undo:
             file = undo.enter_context(Spool(ROOM))
             out = io.TextIOWrapper(file, "utf-8", "surrogatepass", newline="\n")
-            memory.export(out, session=asked.session, repo=asked.repo, form=asked.form, **times)
+            memory.transfer.export(
+                out, session=asked.session, repo=asked.repo, form=asked.form, **times
+            )
             out.detach()
             file.seek(0)
             undo.pop_all()
@@ -213,7 +217,7 @@ async def import_(
 
 def _loaded(memory: Memory, file: IO[bytes], on_conflict: Any, dry_run: bool) -> Any:
     try:
-        return memory.load(file, on_conflict=on_conflict, dry_run=dry_run)
+        return memory.transfer.load(file, on_conflict=on_conflict, dry_run=dry_run)
     except StoreError as error:
         if isinstance(error, Busy) or error.hint.startswith("free some space"):
             raise

@@ -53,7 +53,7 @@ def search(memory: Memory, asked: requests.Search, accept: Accept = "") -> Any:
         },
         since=moment(asked.since),
         until=moment(asked.until, end=True),
-        near=[memory.current_name(memory.inside(one)) for one in asked.near],
+        near=[memory.git.current_name(memory.git.inside(one)) for one in asked.near],
     )
     hits = memory.search(query)
     headers = _told(bool(hits), hits.notes)
@@ -98,7 +98,7 @@ def retrieve(memory: Memory, asked: requests.Retrieve) -> Any:
     how: Any = {"types": JOURNAL_KINDS, "limit": asked.limit, "budget": asked.budget}
     query = recall_query(asked.query, session=scope.session, since=since, until=until, **how)
     query = query._replace(repo=scope.repo, agent=scope.agent, user=scope.user)
-    told = recall_json(memory.recall_with_summary(query))
+    told = recall_json(memory.recall(query, summary=True))
     items = told.pop("items")
     tiers: dict[str, list[Any]] = {
         name: [one for one in items if one["tier"] == name]
@@ -115,13 +115,13 @@ def retrieve(memory: Memory, asked: requests.Retrieve) -> Any:
 @router.on("POST", "/context/session-start", forms.Brief)
 def session_start(memory: Memory, asked: requests.Beginning) -> Any:
     """What an agent is told when it begins: plan, pins, the last summary, memories."""
-    return _brief(memory.brief(asked.session, asked.agent, asked.budget))
+    return _brief(memory.journal.brief(asked.session, asked.agent, asked.budget))
 
 
 @router.on("POST", "/context/pre-compact", forms.Brief)
 def pre_compact(memory: Memory, asked: requests.Beginning) -> Any:
     """What an agent has to keep when it sums up its session: plan and pins."""
-    return _brief(memory.brief(asked.session, asked.agent, asked.budget, compacting=True))
+    return _brief(memory.journal.brief(asked.session, asked.agent, asked.budget, compacting=True))
 
 
 @router.on("POST", "/context/prompt", forms.Related)
@@ -129,7 +129,7 @@ def prompt(memory: Memory, asked: requests.Prompt) -> Any:
     """What belongs to a prompt, of other sessions and files."""
     size = asked.budget or memory.config.hooks.budget
     try:
-        related = memory.related(asked.prompt, asked.session, size, asked.known)
+        related = memory.context.related(asked.prompt, asked.session, size, asked.known)
     except QueryError:  # nothing in it to look for
         return {**_brief(""), "entries": [], "dropped": []}
     dropped = [{"ref": ref, "reason": reason} for ref, reason in related.dropped]
@@ -151,10 +151,10 @@ def record(
     name, there, n = place(ref)
     if max(there, n) >= FAR:
         raise QueryError(f"no such line: {max(there, n)}", "give a smaller number")
-    found, chunks = memory.show(known(memory, name), line if line >= 0 else there, n)
+    found, chunks = memory.records.show(known(memory, name), line if line >= 0 else there, n)
     told = {**render.record_json(found), "chunks": [one._asdict() for one in chunks]}
     if found.kind in GIT_KINDS:
-        told["edges"] = render.edges_json(memory.links(found.ref))
+        told["edges"] = render.edges_json(memory.records.links(found.ref))
     return told
 
 
@@ -165,16 +165,16 @@ def links(
     depth: Annotated[int, Query(ge=1, le=6)] = 1,
 ) -> Any:
     """The edges around a record, both directions."""
-    found = memory.record(known(memory, ref))
-    return {"ref": found.ref, "edges": render.edges_json(memory.links(found.ref, depth))}
+    found = memory.records.get(known(memory, ref))
+    return {"ref": found.ref, "edges": render.edges_json(memory.records.links(found.ref, depth))}
 
 
 @router.on("GET", "/history", forms.History)
 def history(memory: Memory, path: File) -> Any:
     """What commits did to a file, oldest first, through renames, with its tags."""
-    full = memory.inside(path)
-    told = [shown.revision_json(one) for one in memory.history(full)]
-    return {"path": path, "revisions": told, "by_hand": memory.tagged_by_hand(full)}
+    full = memory.git.inside(path)
+    told = [shown.revision_json(one) for one in memory.git.history(full)]
+    return {"path": path, "revisions": told, "by_hand": memory.git.tagged_by_hand(full)}
 
 
 @router.on("GET", "/cochange", forms.Companions)
@@ -184,14 +184,14 @@ def cochange(
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
 ) -> Any:
     """Files that usually change together with these, and why."""
-    found = memory.cochanged([memory.inside(one) for one in path], limit)
+    found = memory.git.cochanged([memory.git.inside(one) for one in path], limit)
     return {"paths": path, "files": [shown.companion_json(one) for one in found]}
 
 
 @router.on("GET", "/tags", forms.TagPage)
 def tags(memory: Memory, asked: requests.Page) -> Any:
     """The tags of the repository's files, the most frequent first."""
-    after, found = key_of(asked.cursor), memory.tags()
+    after, found = key_of(asked.cursor), memory.git.tags()
     left = [one for one in found if not after or (-one[1], one[0]) > (-after[0], after[1])]
     part = left[: asked.limit]
     more = cursor((part[-1][1], part[-1][0])) if len(left) > len(part) else None
@@ -202,7 +202,7 @@ def tags(memory: Memory, asked: requests.Page) -> Any:
 def vectors(memory: Memory, asked: requests.Texts) -> Any:
     """Vectors of texts as rows of little-endian float32; 409 if the space has another model."""
     try:
-        return Response(memory.vectors(asked.texts, asked.model), media_type=BYTES)
+        return Response(memory.index.vectors(asked.texts, asked.model), media_type=BYTES)
     except QueryError as error:
         raise Refused(409, error.message, error.hint) from error
 
@@ -221,7 +221,9 @@ async def health(request: Request) -> Response:
 async def status(at: Asking) -> Response:
     """How the daemon is, and the space if one is named."""
     named = at.name or at.door.default
-    space = render.status_json(await at.ask(lambda one: one.status())) if named else None
+    space = (
+        render.status_json(await at.ask(lambda memory: memory.index.status())) if named else None
+    )
     return answer({"space": space, "daemon": at.door.state()})
 
 

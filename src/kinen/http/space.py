@@ -197,7 +197,7 @@ def known(memory: Memory, name: str) -> str:
         raise QueryError(f"nothing of this space: {name!r}", "give a ref, or a path from its root")
     if name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
         return name
-    return memory.inside(name)
+    return memory.git.inside(name)
 
 
 # Times and pages

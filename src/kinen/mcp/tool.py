@@ -68,7 +68,7 @@ def place(memory: Memory, name: str) -> tuple[str, int, int]:
     name, line, n = query.place(name)
     if n >= 0 or name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name):
         return name, line, n
-    return memory.inside(name), line, n
+    return memory.git.inside(name), line, n
 
 
 def page(total: int, offset: int, limit: int) -> dict[str, int]:

@@ -33,7 +33,7 @@ class FixError(Tool):
     limit: Limit = 3
 
     def answer(self, memory: Memory) -> Answer:
-        fixes = memory.fix(self.error, self.limit)
+        fixes = memory.experience.fix(self.error, self.limit)
         value = models.Fixes(fixes=[models.Fix(**fix_json(one)) for one in fixes])
         return Answer(value, fixes_text(fixes) or NOT_KNOWN)
 
@@ -57,7 +57,7 @@ class HowTo(Tool):
     limit: Limit = 10
 
     def answer(self, memory: Memory) -> Answer:
-        invocations = memory.how(self.command, self.limit, failed=self.failed)
+        invocations = memory.experience.how(self.command, self.limit, failed=self.failed)
         values = [models.Invocation(**invocation_json(one)) for one in invocations]
         return Answer(
             models.Invocations(invocations=values), invocations_text(invocations) or NOT_USED

@@ -47,7 +47,7 @@ class ListArtifacts(Tool):
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        records, total = memory.files(
+        records, total = memory.git.files(
             tags=self.tags,
             deleted=self.include_deleted,
             ignored=self.include_ignored,
@@ -106,7 +106,7 @@ class GetArtifact(Tool):
         commits: list[Revision] = []
         if record.path and not self.offset:
             with contextlib.suppress(KinenError):  # no commit knows it, or there is no repository
-                commits = memory.history(memory.inside(record.path))[-LATEST:]
+                commits = memory.git.history(memory.git.inside(record.path))[-LATEST:]
         lines = text.splitlines()
         content, end = within(lines, self.offset, self.budget)
         value = models.Artifact(
@@ -130,13 +130,13 @@ class GetArtifact(Tool):
         kind, _, key = self.path.partition(":")
         if self.ref:
             path = key if kind in FILE_KINDS else self.path.removeprefix("file:")
-            full = memory.inside(path)
-            path = memory.relative(full)
-            return Record(f"file:{path}", "file", path, path), memory.read(full, self.ref)
+            full = memory.git.inside(path)
+            path = memory.git.relative(full)
+            return Record(f"file:{path}", "file", path, path), memory.git.read(full, self.ref)
         name, line, n = place(memory, self.path)
-        record, chunks = memory.show(name, -1 if kind == "file" else line, n)
+        record, chunks = memory.records.show(name, -1 if kind == "file" else line, n)
         if record.kind == "file":
-            return record, memory.read(memory.inside(record.path))
+            return record, memory.git.read(memory.git.inside(record.path))
         return record, joined(chunks)
 
 
@@ -176,13 +176,13 @@ class GetProvenance(Tool):
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        full = memory.inside(self.path)
-        found = memory.history(full)
+        full = memory.git.inside(self.path)
+        found = memory.git.history(full)
         part = found[self.offset : self.offset + self.limit]
         value = models.Provenance(
-            path=memory.current_name(full),
+            path=memory.git.current_name(full),
             revisions=[models.Revision(**shown.revision_json(one)) for one in part],
-            by_hand=memory.tagged_by_hand(full),
+            by_hand=memory.git.tagged_by_hand(full),
             **page(len(found), self.offset, self.limit),
         )
         return Answer(value, shown.revisions_text(part) or "it came with a merge")
@@ -201,7 +201,7 @@ class ListTags(Tool):
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        counted = memory.tags()
+        counted = memory.git.tags()
         part = counted[self.offset : self.offset + self.limit]
         value = models.Tags(
             tags=[models.Tag(tag=tag, count=count) for tag, count in part],
@@ -229,7 +229,7 @@ class GetCochange(Tool):
         paths = [*filter(None, [self.path]), *self.paths]
         if not paths:
             raise QueryError("no file is named", "give path, or paths")
-        found = memory.cochanged([memory.inside(one) for one in paths], self.limit)
+        found = memory.git.cochanged([memory.git.inside(one) for one in paths], self.limit)
         value = models.Companions(
             paths=paths,
             files=[models.Companion(**shown.companion_json(one)) for one in found],

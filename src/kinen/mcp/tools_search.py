@@ -233,8 +233,8 @@ class Context(Tool):
 
     def answer(self, memory: Memory) -> Answer:
         if self.file:
-            memory.inside(self.file)
-        given = memory.context(
+            memory.git.inside(self.file)
+        given = memory.context.around(
             session=self.session, file=self.file, depth=self.depth, budget=self.budget
         )
         return Answer(models.Recalled(**recall_json(given)), recall_text(given) or "nothing yet")
@@ -260,8 +260,8 @@ class Links(Tool):
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        ref = memory.record(place(memory, self.path)[0]).ref
-        edges = memory.links(ref, self.depth)
+        ref = memory.records.get(place(memory, self.path)[0]).ref
+        edges = memory.records.links(ref, self.depth)
         if self.direction != "both":
             ends = {"incoming": lambda edge: edge.target, "outgoing": lambda edge: edge.source}
             edges = [edge for edge in edges if ends[self.direction](edge) == ref]
@@ -284,7 +284,7 @@ class IndexStatus(Tool):
     gives = models.IndexStatus
 
     def answer(self, memory: Memory) -> Answer:
-        state, skipped = memory.status(), memory.skipped()
+        state, skipped = memory.index.status(), memory.index.skipped()
         value = models.IndexStatus(
             space=state.name,
             synced=state.synced,
@@ -314,7 +314,7 @@ class IndexRebuild(Tool):
         report = memory.sync(
             rebuild=True, embed=self.embed, session=self.session, progress=tell, wait=BUSY_SECONDS
         )
-        counts = render.counts_json(memory.status().counts)
+        counts = render.counts_json(memory.index.status().counts)
         value = models.Rebuilt(**report._asdict(), counts=counts)
         return Answer(value, render.report_text(report))
 

@@ -50,7 +50,7 @@ class Checkpoint(Tool):
 
     def answer(self, memory: Memory) -> Answer:
         said = {key: value for key, value in self if value and key != "description"}
-        made = memory.checkpoint(self.description, **said)
+        made = memory.worklog.checkpoint(self.description, **said)
         return Answer(models.Checkpoint(**checkpoint_json(made)), made.ref)
 
 
@@ -83,7 +83,7 @@ class Plan(Tool):
 
     def answer(self, memory: Memory) -> Answer:
         if self.action == "list":
-            plans = [told(one, whole=False) for one in memory.plans()]
+            plans = [told(one, whole=False) for one in memory.worklog.plans()]
             lines = (f"{'*' if one.current else '-'} {one.id} {one.title}" for one in plans)
             return Answer(models.Plans(plans=plans), "\n".join(lines) or "no plans")
         plan = self._done(memory)
@@ -96,23 +96,23 @@ class Plan(Tool):
     def _done(self, memory: Memory) -> journal.Plan | None:
         content = without_injected(self.content)
         if self.action == "save":
-            return memory.save_plan(
+            return memory.worklog.save_plan(
                 self.title, content, id=self.id, tags=self.tags, activate=self.activate
             )
-        plan = memory.plan(self.id)
+        plan = memory.worklog.plan(self.id)
         if self.action == "get":
             return plan
         if plan is None:
             raise NotFound("no plan is active", "give an id; the action list shows them")
         if self.action == "activate":
-            return memory.activate_plan(plan.id)
+            return memory.worklog.activate_plan(plan.id)
         given: dict[str, Any] = {"title": self.title, "text": content, "tags": self.tags}
         ends = {"complete": "completed", "archive": "archived"}
         given["status"] = ends.get(self.action, self.status)
         changed = {key: value for key, value in given.items() if value}
         if not changed:
             raise QueryError("nothing to update", "give title, content, tags or status")
-        return memory.update_plan(plan.id, **changed)
+        return memory.worklog.update_plan(plan.id, **changed)
 
 
 def told(plan: journal.Plan, *, whole: bool) -> models.Plan:
@@ -154,7 +154,7 @@ class Observe(Tool):
         kept = memory.observe(
             without_injected(self.content),
             kind=self.kind,
-            files=[memory.inside(file) for file in self.files],
+            files=[memory.git.inside(file) for file in self.files],
             scope={"session": self.session, "agent": self.agent or self._client},
             capsule=self.capsule,
         )
@@ -188,9 +188,11 @@ class Pin(Tool):
     def answer(self, memory: Memory) -> Answer:
         name, _, _ = place(memory, self.ref)
         if self.remove:
-            gone = memory.unpin(name)
+            gone = memory.journal.unpin(name)
             return Answer(models.Pins(unpinned=gone), "unpinned " + ", ".join(gone))
-        made = memory.pin(name, self.note, ttl=lasting(self.ttl), scope={"session": self.session})
+        made = memory.journal.pin(
+            name, self.note, ttl=lasting(self.ttl), scope={"session": self.session}
+        )
         return Answer(
             models.Pins(pins=[models.Pin(**entry_json(made))]), f"{made.ref} {made.target}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
-from kinen.memory.reports import Reports
+from kinen.memory.core import Part
 from kinen.model.records import Query
 from kinen.query import storable_query
 from kinen.recall.clip import compact
@@ -29,7 +29,7 @@ HITS = 40
 TITLE = 100
 
 
-class Answering(Reports):
+class Answers(Part):
     """Questions answered from memory."""
 
     def ask(
@@ -60,10 +60,10 @@ class Answering(Reports):
         if budget < 0:
             raise QueryError(f"a budget of {budget} tokens holds nothing", "use 1 or more")
         query = storable_query(Query(question))
-        room = budget or self.config.distill.budget
-        recalled = self._recalled(query, room, HITS)
+        room = budget or self._core.config.distill.budget
+        recalled = self._memory.recaller.collect(query, room, HITS)
         notes = (*recalled.notes, *recalled.hits.notes)
-        candidates = self._candidates(query, recalled.hits)
+        candidates = self._memory.recaller.candidates(query, recalled.hits)
         near = [one for one in candidates if supports(one.hit, one.text, query.text)]
         far = [one.hit.record.ref for one in candidates if one not in near]
         dropped = [Omission(ref, TOO_FAR) for ref in far]
@@ -112,7 +112,7 @@ class Answering(Reports):
             )
             for one in candidates[:READ]
         ]
-        return self.digest(
+        return self._memory.recaller.digest(
             question,
             passages,
             room,

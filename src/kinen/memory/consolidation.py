@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.errors import EmbedError, NotFound, QueryError, StoreError, UnsafeFile
-from kinen.memory.worklog import Working
+from kinen.errors import EmbedError, NotFound, QueryError, UnsafeFile
+from kinen.memory.core import Part
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.storage import inside
 from kinen.text import iso, now
@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kinen.consolidation.model import Drawer
-    from kinen.journal.erase import Erased
     from kinen.journal.origin import Origin
-    from kinen.memory.worklog import Path
-    from kinen.model.journal import Capsule, Checkpoint, Clock, Finding, Learned, Summary
-    from kinen.model.records import Status
-    from kinen.transfer.bundle import Loaded
+    from kinen.model.journal import Clock, Finding, Learned
     from kinen.worklog.sessions import Session
 
 EVENTS = 5000
@@ -43,7 +39,7 @@ class Consolidated(NamedTuple):
     """Models that were asked and gave nothing, and why."""
 
 
-class Learning(Working):
+class Consolidation(Part):
     """Consolidation, and the memories that come of it."""
 
     def consolidate(
@@ -67,9 +63,9 @@ class Learning(Working):
         drawer = self._drawer(distiller)
         found: Iterable[Finding]
         if session:
-            found = self._findings_of(self.session(session))
+            found = self._findings_of(self._memory.worklog.session(session))
         elif capsule:
-            found = drawer.draw(*self.capsule(capsule)[1:])
+            found = drawer.draw(*self._memory.journal.capsule(capsule)[1:])
         else:
             found = self._findings_since(since or self._consolidated_at(), drawer)
         done = self._fold(found, dry_run=dry_run)._replace(notes=tuple(dict.fromkeys(drawer.notes)))
@@ -81,11 +77,11 @@ class Learning(Working):
         from kinen.consolidation.fold import fold
         from kinen.journal import memories as learn
 
-        settings = self.config.consolidation
+        settings = self._core.config.consolidation
         findings = [one for one in found if settings.extract_decisions or one.type != "decision"]
         if not findings:
             return Consolidated((), dry_run=dry_run)
-        db = self._journal.db
+        db = self._core.store.db
         known = learn.memories(db, everything=True)
         least = settings.confidence_threshold
         folded = fold(findings, known, threshold=least, embed=self._embed if known else None)
@@ -93,7 +89,7 @@ class Learning(Working):
         added = sum(one.id not in before for one in folded.learned)
         counts = (len(findings), added, len(folded.learned) - added, folded.below)
         if not dry_run:
-            with self._journal.translated():
+            with self._core.store.translated():
                 learn.learn(db, folded.learned)
         return Consolidated(folded.learned, *counts, dry_run)
 
@@ -102,11 +98,9 @@ class Learning(Working):
         import numpy as np
 
         with contextlib.suppress(EmbedError):
-            if self._embedder is not None:
-                return self._embedder.embed(list(texts))
+            if self._core.embedder is not None:
+                return self._core.embedder.embed(list(texts))
         return np.zeros((len(texts), 1), dtype="float32")
-
-    # Where findings come from
 
     def _findings_of(self, its: Session) -> Iterator[Finding]:
         from kinen.consolidation.rounds import from_round
@@ -118,8 +112,8 @@ class Learning(Working):
 
     def _text(self, path: str) -> str:
         """The text of a file of the space."""
-        limit = self.config.index.max_file_mb << 20
-        return inside.read(self.space.root, path, limit).decode("utf-8", "replace")
+        limit = self._core.config.index.max_file_mb << 20
+        return inside.read(self._core.space.root, path, limit).decode("utf-8", "replace")
 
     def _ref(self, path: str) -> str:
         from kinen.sources.files.layout import kind_of
@@ -127,7 +121,7 @@ class Learning(Working):
         return f"{kind_of(path)}:{path}"
 
     def _at(self, path: str) -> str:
-        record = self._reader.at_path(path)
+        record = self._core.reader.at_path(path)
         return record.at if record else ""
 
     def _drawer(self, distiller: str) -> Drawer:
@@ -135,35 +129,35 @@ class Learning(Working):
         from kinen.consolidation.model import Drawer
         from kinen.distill.chain import AUTO, NAMES
 
-        settings = self.config.consolidation
+        settings = self._core.config.consolidation
         chosen = {"auto": AUTO, "configured": settings.order}.get(distiller, (distiller,))
         for name in chosen:
             if name not in NAMES:
                 raise QueryError(f"no distiller is called {name!r}", "use " + ", ".join(NAMES))
-        return Drawer(chosen, self.config.distill, settings.strategy, os.environ)
+        return Drawer(chosen, self._core.config.distill, settings.strategy, os.environ)
 
     def _findings_since(self, since: str, drawer: Drawer) -> Iterator[Finding]:
         from kinen.consolidation.failures import from_events
         from kinen.consolidation.findings import from_checkpoint
         from kinen.consolidation.rounds import from_round
 
-        self._first_sync()
-        for record in self._reader.records(("round", "artifact")):
+        self._memory.index.prepare()
+        for record in self._core.reader.records(("round", "artifact")):
             with contextlib.suppress(OSError, UnsafeFile):
-                full = os.path.join(self.space.root, record.path)
+                full = os.path.join(self._core.space.root, record.path)
                 # A round is dated by its first day, and answered on later ones.
                 if max(record.at, iso(os.stat(full).st_mtime)) >= since:
                     yield from from_round(record.ref, self._text(record.path), record.at)
         yield from self._findings_in_documents(since)
-        for one in self.checkpoints(since):
+        for one in self._memory.worklog.checkpoints(since):
             yield from from_checkpoint(one, one.ref)
         yield from self._findings_in_commits(since)
-        if self._journal.exists:
+        if self._core.store.exists:
             after = _milliseconds(since)
-            for capsule in self.entries("capsules")[0]:
+            for capsule in self._memory.journal.entries("capsules")[0]:
                 if capsule.status == "open" or max(capsule.opened_at, capsule.closed_at) >= after:
-                    yield from drawer.draw(*self.capsule(capsule.id)[1:])
-            latest = self.entries("observations", limit=EVENTS)[0]
+                    yield from drawer.draw(*self._memory.journal.capsule(capsule.id)[1:])
+            latest = self._memory.journal.entries("observations", limit=EVENTS)[0]
             yield from from_events(latest[::-1])
 
     def _findings_in_documents(self, since: str) -> Iterator[Finding]:
@@ -171,11 +165,11 @@ class Learning(Working):
         from kinen.consolidation.decisions import from_document, may_decide
         from kinen.sources.files.layout import is_markdown
 
-        for record in self._reader.records(("note", "resource")):
+        for record in self._core.reader.records(("note", "resource")):
             if not is_markdown(record.path):
                 continue
             with contextlib.suppress(OSError, UnsafeFile):
-                full = os.path.join(self.space.root, record.path)
+                full = os.path.join(self._core.space.root, record.path)
                 if max(record.at, iso(os.stat(full).st_mtime)) < since:
                     continue
                 text = self._text(record.path)
@@ -185,33 +179,28 @@ class Learning(Working):
     def _findings_in_commits(self, since: str) -> Iterator[Finding]:
         from kinen.consolidation.findings import from_commit
 
-        for record in self._reader.records(("commit",)):
+        for record in self._core.reader.records(("commit",)):
             about = record.metadata or {}
             if record.at >= since and (about.get("type") or about.get("breaking")):
-                yield from from_commit(record.ref, self._whole(record.ref), record.at)
-
-    # The clock of surprise
+                yield from from_commit(
+                    record.ref, self._memory.records.whole_text(record.ref), record.at
+                )
 
     def clock(self) -> Clock:
         """How much was met that is not known yet, and how often memories were drawn for it."""
         from kinen.journal import memories as learn
         from kinen.model.journal import Clock
 
-        return learn.clock(self._journal.db) if self._journal.exists else Clock()
+        return learn.clock(self._core.store.db) if self._core.store.exists else Clock()
 
-    def status(self) -> Status:
-        """Counted now, from the databases themselves."""
-        epoch, surprise = self.clock()
-        return super().status()._replace(epoch=epoch, surprise=surprise)
-
-    def _met(self, findings: Sequence[Finding]) -> None:
+    def count_new(self, findings: Sequence[Finding]) -> None:
         """Have the clock tick for what was just said, and draw memories when it is time."""
         if not findings:
             return
         from kinen.consolidation.fold import nearness, tick
         from kinen.journal import memories as learn
 
-        db, settings = self._journal.db, self.config.consolidation
+        db, settings = self._core.store.db, self._core.config.consolidation
         known = [one.content for one in learn.memories(db)]
         clock, due = learn.clock(db), False
         near = nearness([one.content for one in findings], known)
@@ -223,53 +212,9 @@ class Learning(Working):
         if due:
             self.consolidate()
 
-    def checkpoint(self, text: str, **said: Any) -> Checkpoint:
-        """Keep a checkpoint; when enough of what was kept is new, memories are drawn from it."""
-        from kinen.consolidation.findings import from_checkpoint
-
-        made = super().checkpoint(text, **said)
-        with contextlib.suppress(StoreError):  # it is kept, whatever the journal is like
-            self._met(from_checkpoint(made, made.ref))
-        return made
-
-    def load(self, file: Path | IO[bytes], **how: Any) -> Loaded:
-        """Take in what was told elsewhere; however old, it is consolidated the next time."""
-        loaded = super().load(file, **how)
-        if not how.get("dry_run"):
-            self.consolidate_anew()
-        return loaded
-
-    def consolidate_anew(self) -> None:
+    def start_over(self) -> None:
         """Have the next consolidation read everything: what was taken in is older than the last."""
         self._keep_meta("consolidated", "")
-
-    def close_capsule(
-        self, capsule: str, summary: str = "", *, confidence: float = 1.0
-    ) -> tuple[Capsule, Summary | None]:
-        """End a capsule, with a summary of yours or one made of it, and draw memories from it."""
-        closed = super().close_capsule(capsule, summary, confidence=confidence)
-        if self.config.consolidation.on_session_close:
-            self.consolidate(capsule=closed[0].id)
-        return closed
-
-    def close_session(self, name: str = "") -> tuple[Session, Consolidated]:
-        """Say that a session is complete, sum it up, and draw memories from it."""
-        from kinen.worklog import sessions
-
-        its = self.session(name)
-        if its.ended:
-            raise QueryError(f"{its.name} is {its.status} already", "`kinen session show` has it")
-        on = self.config.consolidation.on_session_close
-        done = self.consolidate(session=its.name) if on else Consolidated(())
-        lines = [f"- {one.content}" for one in self.drawn_from(its.name) if one.type == "decision"]
-        said = "\n".join(["## Decided", "", *lines]) if lines else ""
-        listed = [f"- [[{path.removesuffix('.md')}]]" for path in (*its.rounds, *its.artifacts)]
-        said += "\n\n" + "\n".join(["## In it", "", *listed]) if listed else ""
-        sessions.close_session(self.space.root, its, said.strip(), now())
-        self._written()
-        return self.session(its.name), done
-
-    # Memories
 
     def memories(self, type: str = "", *, hidden: bool = False) -> list[Learned]:  # noqa: A002
         """What was drawn, newest first; with `hidden`, what is no longer shown instead."""
@@ -278,9 +223,9 @@ class Learning(Working):
 
         if type and type not in MEMORY_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return []
-        db = self._journal.db
+        db = self._core.store.db
         if hidden:
             away = queries.suppressed(db)
             found = [one for one in learn.memories(db, everything=True) if one.ref in away]
@@ -288,85 +233,69 @@ class Learning(Working):
             found = learn.memories(db)
         return [one for one in found if type in ("", one.type)]
 
-    def entries(self, plural: str, **wanted: Any) -> tuple[list[Any], int]:
-        """As the journal has them, without memories that are no longer shown."""
-        if plural != "memories" or wanted.get("audit"):
-            return super().entries(plural, **wanted)
-        away = self._suppressed()
-        found, _ = super().entries(plural, **{**wanted, "limit": 0})
-        shown = [one for one in found if one.ref not in away]
-        return shown[: wanted.get("limit") or None], len(shown)
-
     def origin(self, memory: Learned) -> Origin:
         """The session that a memory was drawn from, and the files and symbols it is about."""
         from kinen.journal.origin import origin
 
-        return origin(self._journal.db, memory)
+        return origin(self._core.store.db, memory)
 
-    def learned(self, name: str) -> Learned:
+    def get(self, name: str) -> Learned:
         """A memory by its ref, its id or the beginning of it."""
         from kinen.journal import queries
 
         hint = "`kinen memories list` shows them"
-        if not self._journal.exists:
+        if not self._core.store.exists:
             raise NotFound(f"no memory {name!r}", hint)
         try:
-            id_ = queries.resolve(self._journal.db, name, ["memory"])[1]
+            id_ = queries.resolve(self._core.store.db, name, ["memory"])[1]
         except NotFound as error:
             raise NotFound(error.message, hint) from None
-        found: Learned = queries.entry(self._journal.db, "memory", id_)
+        found: Learned = queries.entry(self._core.store.db, "memory", id_)
         if found.forgotten_at:
             raise NotFound(f"{found.ref} was forgotten for good", hint)
         return found
 
-    def _erase(self, ref: str, *, forget: bool) -> Erased:
-        """Take out an entry, and the memories that were drawn from it: they have its words."""
+    def drawn_from_any(self, refs: Sequence[str]) -> list[str]:
+        """Refs of the memories that any of these entries is a source of."""
         from kinen.journal import memories as learn
 
-        erased = super()._erase(ref, forget=forget)
-        if erased.suppressed:
-            return erased
-        drawn = [
-            one.ref
-            for one in learn.memories(self._journal.db, everything=True)
-            if not (one.redacted or one.forgotten_at) and set(erased.refs) & set(one.derived_from)
+        return [
+            memory.ref
+            for memory in learn.memories(self._core.store.db, everything=True)
+            if not (memory.redacted or memory.forgotten_at) and set(refs) & set(memory.derived_from)
         ]
-        for one in drawn:
-            super()._erase(one, forget=forget)
-        also = tuple(one for one in erased.also if one not in drawn)
-        return erased._replace(refs=(*erased.refs, *drawn), also=also)
 
     def drawn_from(self, session: str) -> list[Learned]:
         """The memories that a session's files, or its capsule, are a source of."""
         inside = f":sessions/{session}/"
         return [one for one in self.memories() if any(inside in ref for ref in one.derived_from)]
 
-    def hide_memory(self, name: str) -> Learned:
+    def hide(self, name: str) -> Learned:
         """Show a memory no more, wherever; it is not drawn again, and can be brought back."""
         from kinen.journal import erase
 
-        found = self.learned(name)
-        erase.suppress(self._journal, found.ref, round(now() * 1000))
+        found = self.get(name)
+        erase.suppress(self._core.store, found.ref, round(now() * 1000))
         return found
 
-    def restore_memory(self, name: str) -> Learned:
+    def restore(self, name: str) -> Learned:
         """Show a memory again that was forgotten."""
         from kinen.journal import erase
 
-        found = self.learned(name)
-        erase.unsuppress(self._journal, found.ref)
+        found = self.get(name)
+        erase.unsuppress(self._core.store, found.ref)
         return found
 
     def _consolidated_at(self) -> str:
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return ""
         sql = "SELECT value FROM meta WHERE key = 'consolidated'"
-        row = self._journal.db.execute(sql).fetchone()
+        row = self._core.store.db.execute(sql).fetchone()
         return str(row[0]) if row else ""
 
     def _keep_meta(self, key: str, value: str) -> None:
-        if self._journal.exists:
-            with self._journal.writing() as db:
+        if self._core.store.exists:
+            with self._core.store.writing() as db:
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 

@@ -1,4 +1,4 @@
-"""What belongs to a file, a session or the current work; and that as a standup or a handoff."""
+"""What belongs to a file, a session, a prompt or the current work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
-from kinen.memory.consolidation import Learning
+from kinen.memory.core import Part
 from kinen.model.records import Query
 from kinen.paths import inside
 from kinen.recall.clip import compact, cut
@@ -19,21 +19,31 @@ if TYPE_CHECKING:
 
     from kinen.model.journal import Capsule, Item, Recall
     from kinen.model.records import Record
+    from kinen.recall.prompts import Related
 
 EACH = 8
 """Things of each kind that are looked at."""
-SAID, LINE = 60, 160
-"""Tokens of a thing in a context, characters of one in a standup."""
+TOKENS = 60
+"""Tokens of a thing in a context."""
 PLAN = 250
 """Tokens of the plan in a context."""
 CHANGED = 10
 """Changed files that the current work is known by."""
 
 
-class Around(Learning):
-    """Context, standup and handoff."""
+class Context(Part):
+    """What belongs to a file, a session, a prompt or the current work."""
 
-    def context(
+    def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
+        """What full text finds for a prompt in other sessions and in files, as an agent is told.
+
+        Refs in `known` are in its context already.
+        """
+        from kinen.memory.prompts import related
+
+        return related(self._memory.search, self._core.reader, prompt, session, budget, known)
+
+    def around(
         self, *, session: str = "", file: str = "", depth: int = 1, budget: int = 0
     ) -> Recall:
         """Sessions, memories, checkpoints, commits and the plan around a file, a session or what is
@@ -46,13 +56,13 @@ class Around(Learning):
             raise QueryError("a session or a file", "give one of them")
         if depth < 1:
             raise QueryError(f"a depth of {depth} sees nothing", "use 1 or more")
-        self._first_sync()
+        self._memory.index.prepare()
         if session:
-            title, files, refs, own = self._of_session(session)
+            title, files, refs, own = self._session_surroundings(session)
         elif file:
             title, files, refs, own = file, (self._one_file(file),), set(), []
         else:
-            title, files, refs, own = self._of_work()
+            title, files, refs, own = self._work_surroundings()
         found = [own, *self._about(files, refs)]
         for _ in range(1, depth):
             known, refs = refs, refs | {one.ref for part in found for one in part}
@@ -60,18 +70,20 @@ class Around(Learning):
                 break
             near = self._neighbours(refs, files)
             found += [*self._about((), refs), near]
-        plan, nudge = self._current_plan(PLAN)
+        plan, nudge = self._memory.recaller.current_plan(PLAN)
         ranked = [one for row in zip_longest(*found) for one in row if one is not None]
-        size = budget or self.config.recall.budget
+        size = budget or self._core.config.recall.budget
         return tiers.tiers(title, size, plan, ranked, [nudge] if nudge else [])
 
     def _one_file(self, file: str) -> str:
         """The current name of a file that is known by its path, or by the end of it."""
         if self._has(file):
-            return self.current_name(file)
-        if self._reader.at_path(self.relative(file)):
-            return self.relative(file)
-        paths = [one.path for one in self._reader.records(("file",)) if one.path.endswith(file)]
+            return self._memory.git.current_name(file)
+        if self._core.reader.at_path(self._memory.git.relative(file)):
+            return self._memory.git.relative(file)
+        paths = [
+            one.path for one in self._core.reader.records(("file",)) if one.path.endswith(file)
+        ]
         near = [path for path in paths if path == file or path.endswith(f"/{file}")]
         if len(near) > 1:
             raise QueryError(f"several files end in {file}: {', '.join(near[:5])}", "say more")
@@ -81,42 +93,44 @@ class Around(Learning):
             return file
         raise NotFound(f"nothing is known of {file}", "`kinen files` lists what is")
 
-    def _of_session(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
+    def _session_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """A session's files, refs and what it came to: of a capsule, or of a folder."""
         try:
-            capsule, observations, summaries = self.capsule(self._capsule_named(name))
+            capsule, observations, summaries = self._memory.journal.capsule(
+                self._capsule_named(name)
+            )
         except NotFound:
-            its = self.session(name)
+            its = self._memory.worklog.session(name)
             refs = {f"round:{path}" for path in its.rounds}
             refs |= {f"artifact:{path}" for path in its.artifacts}
-            said = [self._told_record(self._reader.record(ref)) for ref in sorted(refs)]
+            said = [self._record_item(self._core.reader.record(ref)) for ref in sorted(refs)]
             return its.title, (), refs, [one for one in said if one]
         count: dict[str, int] = {}
         for one in observations:
             for path in one.files:
-                if not os.path.isabs(inside(path, self.space.root)):  # else it is elsewhere
+                if not os.path.isabs(inside(path, self._core.space.root)):  # else it is elsewhere
                     count[path] = count.get(path, 0) + 1
         files = sorted(count, key=lambda path: (-count[path], path))[:CHANGED]
         refs = {capsule.ref, *(one.ref for one in observations), *(one.ref for one in summaries)}
-        own = [self._told_capsule(capsule)]
+        own = [self._capsule_item(capsule)]
         return capsule.intent or name, tuple(files), refs, own
 
     def _capsule_named(self, name: str) -> str:
         """A capsule by its id, or the newest one of a session, known by how it begins."""
-        found = self.entries("capsules", session=name)[0]
+        found = self._memory.journal.entries("capsules", session=name)[0]
         exact = [one for one in found if one.scope.session == name]
         return next((one.id for one in (*exact, *found)), name)
 
-    def _of_work(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
+    def _work_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """What is changed and not committed, and the session that goes on."""
         from kinen.worklog.folder import git_state
 
-        branch, _, changed = git_state(self._worktree or self.space.root)
+        branch, _, changed = git_state(self._memory.git.worktree or self._core.space.root)
         own = []
-        capsules = self.entries("capsules", limit=20)[0]
+        capsules = self._memory.journal.entries("capsules", limit=20)[0]
         going = [one for one in capsules if one.status == "open"]
-        own += [self._told_capsule(one) for one in (going or capsules)[:2]]
-        return branch or self.space.name, changed[:CHANGED], set(), own
+        own += [self._capsule_item(one) for one in (going or capsules)[:2]]
+        return branch or self._core.space.name, changed[:CHANGED], set(), own
 
     def _about(self, files: Sequence[str], refs: set[str]) -> Iterable[list[Item]]:
         """Memories, checkpoints, commits, sessions and companions of files and records."""
@@ -144,10 +158,10 @@ class Around(Learning):
 
     def _has(self, path: str) -> bool:
         """Whether there is a repository, and a commit in it knows the path."""
-        return bool(self._git[0] and self._tracked_or_new(path))
+        return bool(self._core.git_folders[0] and self._memory.git.tracked_or_new(path))
 
     def _recent(self, query: Query) -> list[Record]:
-        hits = self._latest(query._replace(limit=4 * query.limit))
+        hits = self._memory.recaller.latest(query._replace(limit=4 * query.limit))
         return list({hit.record.ref: hit.record for hit in hits}.values())[: query.limit]
 
     def _commits_of(self, files: Sequence[str]) -> list[Record]:
@@ -155,19 +169,19 @@ class Around(Learning):
         found: dict[str, str] = {}
         for path in files:
             if self._has(path):
-                found.update((one.ref, one.at) for one in self.history(path)[-EACH:])
+                found.update((one.ref, one.at) for one in self._memory.git.history(path)[-EACH:])
         newest = sorted(found, key=lambda ref: (found[ref], ref), reverse=True)[:EACH]
-        return [record for ref in newest if (record := self._reader.record(ref))]
+        return [record for ref in newest if (record := self._core.reader.record(ref))]
 
     def _drawn_from(self, refs: set[str], files: Sequence[str]) -> list[Record]:
         """Memories that were drawn from any of these, or name one of the files; newest first."""
         names = {path for file in files for path in (file, file.rpartition("/")[2])}
         found = []
-        for record in self._reader.records(("memory",)):
+        for record in self._core.reader.records(("memory",)):
             about = record.metadata or {}
             if about.get("superseded_by"):
                 continue
-            text = self._whole(record.ref) if names else ""
+            text = self._memory.records.whole_text(record.ref) if names else ""
             if refs & set(about.get("derived_from", ())) or any(name in text for name in names):
                 found.append(record)
         return sorted(found, key=lambda one: (one.at, one.ref), reverse=True)
@@ -176,11 +190,11 @@ class Around(Learning):
         """What is one link away from what was found."""
         found: dict[str, None] = {}
         for ref in sorted(refs):
-            for edge in self.links(ref):
+            for edge in self._memory.records.links(ref):
                 found.update(dict.fromkeys((edge.source, edge.target)))
         known = refs | {f"file:{path}" for path in files} | {""}
-        records = (self._reader.record(ref) for ref in found if ref not in known)
-        told = (self._told_record(one) for one in records if one and one.kind != "file")
+        records = (self._core.reader.record(ref) for ref in found if ref not in known)
+        told = (self._record_item(one) for one in records if one and one.kind != "file")
         return [one for one in told if one][: 2 * EACH]
 
     def _companions(self, files: Sequence[str]) -> list[Item]:
@@ -188,33 +202,35 @@ class Around(Learning):
 
         return [
             item("files", f"file:{one.path}", f"{one.support} commits together")
-            for one in self.cochanged(files, limit=5)
+            for one in self._memory.git.cochanged(files, limit=5)
         ]
 
     def _capsules(self, refs: Iterable[str]) -> list[Item]:
-        capsules = self.entries("capsules")[0] if self._journal.exists else []
+        capsules = self._memory.journal.entries("capsules")[0] if self._core.store.exists else []
         known = {one.ref: one for one in capsules}
-        return [self._told_capsule(known[ref]) for ref in refs if ref in known]
+        return [self._capsule_item(known[ref]) for ref in refs if ref in known]
 
-    def _told_capsule(self, capsule: Capsule) -> Item:
+    def _capsule_item(self, capsule: Capsule) -> Item:
         """A session by what it came to, or what it was for."""
         from kinen.journal import queries
         from kinen.recall.tiers import item
 
         wanted = queries.Wanted(capsule=capsule.id, limit=1)
-        summaries = queries.entries(self._journal.db, "summaries", wanted)[0]
+        summaries = queries.entries(self._core.store.db, "summaries", wanted)[0]
         text = summaries[0].content if summaries else capsule.intent
         at = iso((capsule.closed_at or capsule.opened_at) / 1000)
-        return item("sessions", capsule.ref, cut(text, 2 * SAID), at=at)
+        return item("sessions", capsule.ref, cut(text, 2 * TOKENS), at=at)
 
-    def _told_record(self, record: Record | None) -> Item | None:
+    def _record_item(self, record: Record | None) -> Item | None:
         tiers = {"memory": "memories", "checkpoint": "checkpoints", "commit": "commits"}
         return self._item(tiers.get(record.kind, "hits"), record) if record else None
 
     def _item(self, tier: str, record: Record) -> Item:
         from kinen.recall.tiers import item
 
-        text = record.title if record.kind == "commit" else self._whole(record.ref)
+        text = (
+            record.title if record.kind == "commit" else self._memory.records.whole_text(record.ref)
+        )
         if record.title and not text.startswith(("#", record.title)):
             text = f"{record.title}\n{text}"
-        return item(tier, record.ref, compact(text, record.title, SAID), at=record.at)
+        return item(tier, record.ref, compact(text, record.title, TOKENS), at=record.at)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
-from kinen.memory.transfer import Importing
+from kinen.memory.core import Part
 from kinen.model.records import Query
 from kinen.text import iso
 
@@ -31,7 +31,7 @@ LIMIT = 5
 LIMIT_INVOCATIONS = 20
 
 
-class Experience(Importing):
+class Experience(Part):
     """Errors and their fixes, commands and how they are called."""
 
     def fix(self, error: str, limit: int = LIMIT) -> list[Fix]:
@@ -44,9 +44,9 @@ class Experience(Importing):
         asked = errors.identifying_lines(storable(error))
         if not asked:
             raise QueryError("there is no error in this text", "give the lines that name the error")
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return []
-        self._first_sync()
+        self._memory.index.prepare()
         alike = [
             (score, event)
             for event in self._failures(asked)
@@ -70,8 +70,8 @@ class Experience(Importing):
         words = dict.fromkeys(word for line in asked for word in normalised(line).split())
         terms = [word for word in words if len(word) > 2][:WORDS]
         query = Query(" ".join(terms), events=("error", "node_error", *events.ACTIONS))
-        matches = self._reader.match(terms, query, CANDIDATES)
-        loaded = self._reader.load([id_ for id_, _ in matches])
+        matches = self._core.reader.match(terms, query, CANDIDATES)
+        loaded = self._core.reader.load([id_ for id_, _ in matches])
         refs = dict.fromkeys(record.ref for record, _ in loaded.values())
         for event in self._recorded_events(refs):
             if events.failed(event):
@@ -82,7 +82,7 @@ class Experience(Importing):
 
         for ref in refs:
             kind, _, id_ = ref.partition(":")
-            entry = queries.entry(self._journal.db, kind, id_) if kind == "observation" else None
+            entry = queries.entry(self._core.store.db, kind, id_) if kind == "observation" else None
             if entry and not entry.redacted and not entry.forgotten_at:
                 yield entry
 
@@ -129,7 +129,7 @@ class Experience(Importing):
 
         if not event.capsule:
             return
-        stream = queries.stream(self._journal.db, event.capsule, (event.ts, event.id))
+        stream = queries.stream(self._core.store.db, event.capsule, (event.ts, event.id))
         for later in islice(stream, FOLLOWED):
             if later.id != event.id and not later.redacted:
                 yield later
@@ -145,10 +145,10 @@ class Experience(Importing):
                 return commit_subject(event, line)
         moment = iso(success.ts / 1000)
         for step in outcome.steps:
-            if step.kind != "edit" or not self._git[0]:
+            if step.kind != "edit" or not self._core.git_folders[0]:
                 continue
             with contextlib.suppress(KinenError):
-                for revision in self.history(step.text):
+                for revision in self._memory.git.history(step.text):
                     if revision.at >= moment:
                         return f"{revision.subject} ({revision.ref.partition(':')[2][:7]})"
         return ""
@@ -165,9 +165,9 @@ class Experience(Importing):
         words = storable(wanted).split()
         if not words:
             raise QueryError("no command is named", "name one, such as pytest or docker compose")
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return []
-        self._first_sync()
+        self._memory.index.prepare()
         invocations = fold(self._recorded_events(self._uses(words)), words)
         chosen = [one for one in invocations if bool(one.succeeded) != failed]
         return chosen[:limit] if limit else chosen
@@ -180,8 +180,8 @@ class Experience(Importing):
         query = Query("", events=kinds, required=(" ".join(words),))
         if len(words) > 1:  # there may be spaces, options or quotes between them
             query = query._replace(required=tuple(words))
-        ids = self._reader.newest(query, COMPARED)
-        loaded = self._reader.load(ids)
+        ids = self._core.reader.newest(query, COMPARED)
+        loaded = self._core.reader.load(ids)
         return [loaded[id_][0].ref for id_ in ids if id_ in loaded]
 
 

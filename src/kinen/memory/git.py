@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kinen import paths
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
-from kinen.memory.journal import Keeping
+from kinen.memory.core import Part
 from kinen.model.records import Companion
 from kinen.storage import regular
 from kinen.text import now, spelled
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinen.index.git.commits import Settings
-    from kinen.index.snapshots import Snapshot
     from kinen.model.records import Record, Revision
     from kinen.sources.git.contents import Contents
     from kinen.sources.git.log import Log
@@ -28,7 +27,7 @@ EVIDENCE = 3
 """Commits shown as the reason why files belong together."""
 
 
-class Tracing(Keeping):
+class Git(Part):
     """Everything that is asked of git's history."""
 
     _contents: Contents | None = None
@@ -37,18 +36,19 @@ class Tracing(Keeping):
         if self._contents is not None:
             self._contents.close()
             self._contents = None
-        super().close()
 
-    def _repository_past(self) -> tuple[Log, Settings]:
-        past = self._unmasked_past()
+    def _log_and_settings(self) -> tuple[Log, Settings]:
+        past = self._memory.index.repository_log()
         if past is None:
-            raise GitError(f"no git repository around {self.space.root}", "`git init` makes one")
+            raise GitError(
+                f"no git repository around {self._core.space.root}", "`git init` makes one"
+            )
         return past
 
-    def _history(self) -> tuple[Log, Settings]:
+    def _up_to_date(self) -> tuple[Log, Settings]:
         """The repository and its rules, with the index up to date."""
-        past = self._repository_past()
-        self._first_sync()
+        past = self._log_and_settings()
+        self._memory.index.prepare()
         return past
 
     def files(
@@ -70,30 +70,30 @@ class Tracing(Keeping):
 
         if limit < 0 or offset < 0:
             raise QueryError("limit and offset cannot be negative")
-        log, _ = self._history()
+        log, _ = self._up_to_date()
         wanted = past.Wanted(
             tuple(storable(tag).lstrip("#").lower() for tag in tags),
             deleted,
             source_only,
             frozenset() if ignored else frozenset(log.ignored()),
         )
-        found = past.files(self._reader.db, wanted)
+        found = past.files(self._core.reader.db, wanted)
         return found[offset : offset + limit if limit else None], len(found)
 
     def history(self, path: str | os.PathLike[str]) -> list[Revision]:
         """What commits did to a file, oldest first, through renames, with its tags after each."""
         from kinen.index.git import queries as past
 
-        _, settings = self._history()
+        _, settings = self._up_to_date()
         file = self._tracked(os.fspath(path))
-        return past.revisions(self._reader.db, file, settings.derived)
+        return past.revisions(self._core.reader.db, file, settings.derived)
 
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
         """What was said of a file by hand: `+tag` and `-tag`."""
         from kinen.index.git import queries as past
 
-        self._history()
-        return past.by_hand(self._reader.db, self._tracked(os.fspath(path)))
+        self._up_to_date()
+        return past.by_hand(self._core.reader.db, self._tracked(os.fspath(path)))
 
     def cochanged(
         self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], limit: int = 10
@@ -104,13 +104,13 @@ class Tracing(Keeping):
         """
         from kinen.index.git import queries as past
 
-        self._history()
+        self._up_to_date()
         several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         names = [os.fspath(path) for path in several]
-        asked = [file for file in map(self._tracked_or_new, names) if file]
+        asked = [file for file in map(self.tracked_or_new, names) if file]
         if not asked:
             self._tracked(names[0] if names else "")
-        db = self._reader.db
+        db = self._core.reader.db
         found = [
             Companion(
                 past.path_of(db, pair.file),
@@ -126,24 +126,24 @@ class Tracing(Keeping):
         """Every tag of a file at HEAD, with how many files have it, the most frequent first."""
         from kinen.index.git import queries as past
 
-        self._history()
-        return past.tags(self._reader.db)
+        self._up_to_date()
+        return past.tags(self._core.reader.db)
 
     def staged(self, folder: str | os.PathLike[str] | None = None) -> list[str]:
         """The paths that the next commit would change, in the working tree around a folder."""
         # No index is needed for it: a hook asks, and a commit waits.
-        return self._repository_past()[0].staged(os.fspath(folder) if folder else os.getcwd())
+        return self._log_and_settings()[0].staged(os.fspath(folder) if folder else os.getcwd())
 
     def tracks(self, path: str | os.PathLike[str]) -> bool:
         """Whether a commit knows a path."""
-        self._history()
-        return bool(self._tracked_or_new(os.fspath(path)))
+        self._up_to_date()
+        return bool(self.tracked_or_new(os.fspath(path)))
 
     def tags_line(self, paths: Sequence[str]) -> str:
         """The line of tags for a commit that changes these paths; empty if nothing is known."""
         from kinen.sources.git.tagging import Tagger
 
-        tags = Tagger(self._rules).component_tags(paths)
+        tags = Tagger(self._memory.index.rules).component_tags(paths)
         return f"tags: {', '.join(tags)}" if tags else ""
 
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
@@ -151,7 +151,7 @@ class Tracing(Keeping):
         from kinen.sources.git.messages import with_tags
         from kinen.storage import atomic
 
-        past = self._unmasked_past()
+        past = self._memory.index.repository_log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
         told = with_tags(text, line, past[0].comment_sign() if past else "#")
@@ -162,77 +162,39 @@ class Tracing(Keeping):
         """Tag a file by hand, `+a` or `-b`; all of its tags afterwards. It survives a rebuild."""
         from kinen.index.git import queries as past
 
-        log, _ = self._history()
+        log, _ = self._up_to_date()
         said = [_operation(op) for op in ops]
         if not said:
             raise QueryError("nothing to tag with", "give +tag or -tag")
-        name = past.path_of(self._reader.db, self._tracked(os.fspath(path)))
-        self._journal.tag(name, said, log.head(), round(now() * 1000))
-        self.follow_past(wait=600)
-        return self.record(f"file:{name}").tags
+        name = past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
+        self._core.store.tag(name, said, log.head(), round(now() * 1000))
+        self._memory.index.follow_history(wait=600)
+        return self._memory.records.get(f"file:{name}").tags
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
         """The text that a file had at a commit, branch or tag; read from git, never stored."""
         from kinen.sources.git.contents import Contents
 
-        log, _ = self._repository_past()
+        log, _ = self._log_and_settings()
         if self._contents is None:
-            git = log.repository(self._worktree or self.space.root)
-            self._contents = Contents(log, git, self.config.index.max_file_mb << 20)
+            git = log.repository(self.worktree or self._core.space.root)
+            self._contents = Contents(log, git, self._core.config.index.max_file_mb << 20)
         return self._contents.read(self.relative(os.fspath(path)), at)
-
-    # Snapshots
-
-    def create_snapshot(self) -> Snapshot:
-        """Copy the index as it is, tied to the commit that it has read up to."""
-        from kinen.index import snapshots
-        from kinen.index.writer import sync_lock
-
-        self._first_sync()
-        with sync_lock(self._file("sync.lock"), 600):
-            return snapshots.create(self._file("index.db"), self._file("snapshots"), now())
-
-    def snapshots(self) -> list[Snapshot]:
-        """All copies of the index, the newest first."""
-        from kinen.index import snapshots
-
-        return snapshots.listed(self._file("snapshots"))
-
-    def restore_snapshot(self, name: str = "", *, embed: bool = True) -> Snapshot:
-        """Put the index back to a copy and catch up from there; the newest if none is named."""
-        from kinen.index import snapshots
-        from kinen.index.writer import sync_lock
-
-        chosen = snapshots.named(self._file("snapshots"), name)
-        self._reader.meta("synced")  # lays the tables of an index that is not there
-        with sync_lock(self._file("sync.lock"), 600):
-            snapshots.restore(self._file("index.db"), self._file("snapshots"), chosen)
-        self.sync(embed=embed)
-        return chosen
-
-    def prune_snapshots(self, keep: int = 3) -> list[Snapshot]:
-        """Remove all copies of the index but the newest."""
-        from kinen.index import snapshots
-        from kinen.index.writer import sync_lock
-
-        with sync_lock(self._file("sync.lock"), 600):
-            return snapshots.prune(self._file("snapshots"), keep)
-
-    # Paths
 
     def relative(self, path: str) -> str:
         """A path as the repository knows it: from this folder or from the space's own."""
         from kinen.index.git import queries as past
 
-        root, told = self.space.root, spelled(path)
-        tops = [top for top in (root, self._worktree) if top]
+        root, told = self._core.space.root, spelled(path)
+        tops = [top for top in (root, self.worktree) if top]
         tries = [paths.inside(one, *tops) for one in (told, os.path.join(root, told))]
         able = [one for one in tries if not os.path.isabs(one)]
         if not able:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         there = [one for one in able for top in tops if os.path.lexists(os.path.join(top, one))]
         return next(
-            iter(there or [one for one in able if past.file_at(self._reader.db, one)]), able[-1]
+            iter(there or [one for one in able if past.file_at(self._core.reader.db, one)]),
+            able[-1],
         )
 
     def inside(self, path: str) -> str:
@@ -240,34 +202,38 @@ class Tracing(Keeping):
         named = path.removeprefix("file:")
         if not named or ".." in named.replace("\\", "/").split("/"):
             raise QueryError(f"no path of this space: {path!r}", "give it from the space's root")
-        full = os.path.join(self.space.root, named)
+        full = os.path.join(self._core.space.root, named)
         self.relative(full)  # refuses what is elsewhere
         return full
 
     @property
-    def _worktree(self) -> str:
+    def worktree(self) -> str:
         """The top of another worktree of the same repository, if this folder is in one."""
         from kinen.space.repository import git_above
 
         here = git_above(os.getcwd())
-        same = here is not None and here.common and here.common == self._git[1]
-        return here.top if here is not None and same and here.folder != self._git[0] else ""
+        same = here is not None and here.common and here.common == self._core.git_folders[1]
+        return (
+            here.top
+            if here is not None and same and here.folder != self._core.git_folders[0]
+            else ""
+        )
 
     def current_name(self, path: str | os.PathLike[str]) -> str:
         """The path that a file has now, by any of its names."""
         from kinen.index.git import queries as past
 
-        self._history()
-        return past.path_of(self._reader.db, self._tracked(os.fspath(path)))
+        self._up_to_date()
+        return past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
 
-    def _tracked_or_new(self, path: str) -> int:
+    def tracked_or_new(self, path: str) -> int:
         from kinen.index.git import queries as past
 
-        return past.file_at(self._reader.db, self.relative(path))
+        return past.file_at(self._core.reader.db, self.relative(path))
 
     def _tracked(self, path: str) -> int:
         """The file that a path names; one that was renamed by its old name, too."""
-        file = self._tracked_or_new(path)
+        file = self.tracked_or_new(path)
         if not file:
             hint = "`kinen files` lists those there are, with --deleted also those that are gone"
             raise NotFound(f"no commit knows {path!r}", hint)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
-from kinen.memory.search import Asking
+from kinen.memory.core import Part
 from kinen.privacy import entrance
-from kinen.storage import private
 from kinen.text import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kinen.journal.erase import Erased
     from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
-    from kinen.transfer.bundle import Loaded
 
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]
@@ -27,7 +25,7 @@ MEMORIES = 40
 """How many of them are tried for the room that there is in a brief."""
 
 
-class Keeping(Asking):
+class Journal(Part):
     """Everything that writes to the journal."""
 
     def observe(
@@ -56,14 +54,14 @@ class Keeping(Asking):
         check(text, kind)
         if not 0 <= at < LATEST:
             raise QueryError(f"no such time: {at}", "give epoch milliseconds before the year 10000")
-        root = self.space.root
+        root = self._core.space.root
         places = [os.path.join(root, file.replace("\0", "")) for file in files]
         named = [paths.inside(place, root) for place in places]
-        allowed(named, list(self.config.privacy.exclude))
-        journal = self._journal
+        allowed(named, list(self._core.config.privacy.exclude))
+        journal = self._core.store
         if capsule:
             capsule = queries.resolve(journal.db, capsule, ["capsule"])[1]
-        branch, head = read_head(*self._git)
+        branch, head = read_head(*self._core.git_folders)
         try:
             row = append.row(
                 text,
@@ -75,19 +73,23 @@ class Keeping(Asking):
                 branch=branch,
                 head=head,
                 files=named,
-                **self._scope(scope)._asdict(),
+                **self.scope(scope)._asdict(),
             )
         except (TypeError, ValueError) as error:
             hint = "use strings, numbers, lists and objects"
             raise QueryError(f"provenance is not JSON: {error}", hint) from error
         return journal.observe(row)
 
-    def _scope(self, scope: Scope | Mapping[str, str] | None) -> Scope:
+    def scope(self, scope: Scope | Mapping[str, str] | None) -> Scope:
         """A scope as given, in this repository unless it says another."""
         from kinen.model.journal import Scope
 
         given = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
-        return given if given.repo else given._replace(repo=self.space.origin or self.space.name)
+        return (
+            given
+            if given.repo
+            else given._replace(repo=self._core.space.origin or self._core.space.name)
+        )
 
     def open_capsule(
         self,
@@ -105,94 +107,150 @@ class Keeping(Asking):
 
         if type not in CAPSULE_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
-        return self._journal.open_capsule(
-            intent, type, self._scope(scope), _milliseconds(), resume=resume, id_=id
+        return self._core.store.open_capsule(
+            intent, type, self.scope(scope), _milliseconds(), resume=resume, id_=id
         )
 
     def close_capsule(
         self, capsule: str, summary: str = "", *, confidence: float = 1.0
     ) -> tuple[Capsule, Summary | None]:
-        """End a capsule, with a summary of yours or one made of what happened in it."""
+        """End a capsule with a summary, by default one made of what happened in it.
+
+        Memories are drawn from it where `consolidation.on_session_close` says so.
+        """
         if not 0 <= confidence <= 1:
             raise QueryError(f"confidence {confidence} is not from 0 to 1")
-        return self._journal.close_capsule(capsule, summary, _milliseconds(), confidence)
+        closed = self._core.store.close_capsule(capsule, summary, _milliseconds(), confidence)
+        if self._core.config.consolidation.on_session_close:
+            self._memory.consolidation.consolidate(capsule=closed[0].id)
+        return closed
 
     def close_idle(self) -> None:
         """Close the capsules that a crash left open, as abandoned."""
-        if self._journal.exists:
-            self._journal.close_idle(_milliseconds())
+        if self._core.store.exists:
+            self._core.store.close_idle(_milliseconds())
 
     def capsule(self, name: str) -> tuple[Capsule, list[Observation], list[Summary]]:
         """A capsule with what happened in it."""
         from kinen.journal import queries
 
-        db = self._journal.db
+        db = self._core.store.db
         id_ = queries.resolve(db, name, ["capsule"])[1]
         found = queries.entries(db, "summaries", queries.Wanted(capsule=id_))[0]
         return queries.entry(db, "capsule", id_), list(queries.stream(db, id_)), found[::-1]
 
-    def entries(self, plural: str, **wanted: Any) -> tuple[list[Any], int]:
+    def entries(
+        self,
+        plural: str,
+        *,
+        session: str = "",
+        repo: str = "",
+        agent: str = "",
+        kind: str = "",
+        after: int = 0,
+        before: int = 0,
+        limit: int = 0,
+        audit: bool = False,
+    ) -> tuple[list[Any], int]:
         """The newest observations, capsules, summaries, pins or memories, and how many there are.
 
-        Filters: session repo agent kind after before limit audit.
+        Times are epoch milliseconds. Memories that were hidden are left out, unless `audit` asks
+        for everything.
         """
         from kinen.journal import queries
 
         if plural not in queries.NOUNS:
             raise QueryError(f"no list of {plural!r}", "use one of " + ", ".join(queries.NOUNS))
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return [], 0
-        chosen = queries.Wanted(**wanted, now=_milliseconds())
-        return queries.entries(self._journal.db, plural, chosen)
+        hides = plural == "memories" and not audit
+        wanted = queries.Wanted(
+            session=session,
+            repo=repo,
+            agent=agent,
+            kind=kind,
+            after=after,
+            before=before,
+            limit=0 if hides else limit,
+            audit=audit,
+            now=_milliseconds(),
+        )
+        entries, count = queries.entries(self._core.store.db, plural, wanted)
+        if not hides:
+            return entries, count
+        hidden = self._memory.index.suppressed()
+        visible = [entry for entry in entries if entry.ref not in hidden]
+        return visible[: limit or None], len(visible)
 
     def page(
-        self, plural: str, limit: int, **wanted: Any
+        self,
+        plural: str,
+        limit: int,
+        *,
+        scope: Scope | None = None,
+        kinds: tuple[str, ...] = (),
+        status: str = "",
+        after: int = 0,
+        before: int = 0,
+        redacted: bool = True,
+        past: tuple[int, str] | None = None,
     ) -> tuple[list[Any], tuple[int, str] | None]:
-        """So many of the newest, and the place to go on from (`past`) if there are more."""
+        """The newest entries, and where the next page begins (`past`) if there are more."""
         from kinen.journal import queries
+        from kinen.model.journal import Scope
 
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return [], None
-        chosen = queries.Wanted(**wanted, limit=limit + 1, now=_milliseconds())
-        found = queries.page(self._journal.db, plural, chosen)
-        if len(found) <= limit:
-            return found, None
-        last = found[limit - 1]
-        return found[:limit], (getattr(last, queries.NOUNS[plural].time), last.id)
+        wanted = queries.Wanted(
+            scope=scope or Scope(),
+            kinds=kinds,
+            status=status,
+            after=after,
+            before=before,
+            redacted=redacted,
+            past=past,
+            limit=limit + 1,
+            now=_milliseconds(),
+        )
+        entries = queries.page(self._core.store.db, plural, wanted)
+        if len(entries) <= limit:
+            return entries, None
+        last = entries[limit - 1]
+        return entries[:limit], (getattr(last, queries.NOUNS[plural].time), last.id)
 
     def observed(self, id: str) -> bool:  # noqa: A002
         """Whether there is, or was, an observation of that id."""
         from kinen.journal import queries
 
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return False
-        return bool(queries.entry(self._journal.db, "observation", entrance.identifier(id)))
+        return bool(queries.entry(self._core.store.db, "observation", entrance.identifier(id)))
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
         from kinen.journal import capsules
         from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 
-        at, size = _milliseconds(), budget or self.config.hooks.budget
-        plan, db = plan_of(self.space.root, at / 1000), None
-        if self._journal.exists:
-            db = self._journal.db
+        at, size = _milliseconds(), budget or self._core.config.hooks.budget
+        plan, db = plan_of(self._core.space.root, at / 1000), None
+        if self._core.store.exists:
+            db = self._core.store.db
         pins = capsules.pins(db, session, agent, at) if db else []
         if compacting or not db:
             text = brief(plan, pins, None, (), size)
             return f"{KEEP}\n{text}\n" if text and compacting else text
         own = ids.key_id(agent, entrance.name(session)) if session else ""
         last = capsules.summary(db, own)
-        decided = decisions_of(self.space.root)
+        decided = decisions_of(self._core.space.root)
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
-        known = capsules.known(db, own, self.space.root, self.space.data)
+        known = capsules.known(db, own, self._core.space.root, self._core.space.data)
         return brief(plan, pins, last, memories, size, known)
 
-    def journal_state(self) -> JournalState:
+    def state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""
         from kinen.model.journal import JournalState
 
-        journal = self._journal
+        journal = self._core.store
         if not journal.exists:
             return JournalState(False, journal.path)
         problem = journal.check()
@@ -200,18 +258,18 @@ class Keeping(Asking):
         observations = 0 if problem else journal.db.execute(count).fetchone()[0]
         bad = [
             os.path.join(folder, name)
-            for folder in self._spools
+            for folder in self._core.spools
             if os.path.isdir(folder)
             for name in sorted(os.listdir(folder))
             if name.endswith(".bad")
         ]
-        waiting = len(self._waiting())
+        waiting = len(self._core.waiting())
         lost = "" if problem else journal.lost()
         return JournalState(True, journal.path, observations, waiting, tuple(bad), problem, lost)
 
-    def journal_lost(self) -> str:
+    def lost(self) -> str:
         """What to say if the journal lost observations that it had; empty if it did not."""
-        return self._journal.lost() if self._journal.exists else ""
+        return self._core.store.lost() if self._core.store.exists else ""
 
     def pin(
         self,
@@ -228,14 +286,14 @@ class Keeping(Asking):
         if not 0 <= ttl < LATEST / 1000:
             raise QueryError(f"no such time: {ttl} seconds", "give a time to come, or 0 for good")
         chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
-        target, _ = self._named(ref)
-        return self._journal.pin(target, note, round(ttl * 1000), chosen, _milliseconds())
+        target, _ = self._resolve(ref)
+        return self._core.store.pin(target, note, round(ttl * 1000), chosen, _milliseconds())
 
     def unpin(self, ref: str) -> list[str]:
         """Take away a pin, or every pin of a ref."""
         with contextlib.suppress(NotFound):
-            return self._journal.unpin(ref)
-        return self._journal.unpin(self._named(ref)[0])
+            return self._core.store.unpin(ref)
+        return self._core.store.unpin(self._resolve(ref)[0])
 
     def redact(self, ref: str) -> Erased:
         """Empty an entry of the journal for good, keeping its id and relations."""
@@ -246,22 +304,37 @@ class Keeping(Asking):
         return self._erase(ref, forget=True)
 
     def _erase(self, ref: str, *, forget: bool) -> Erased:
+        """Take out an entry, the memories drawn from it, and what agents were shown of it."""
+        from kinen.journal import erase
+
+        target, recorded = self._resolve(ref)
+        if not recorded:
+            erase.suppress(self._core.store, target, _milliseconds())
+            self._memory.sync(embed=False)
+            return erase.Erased((target,), suppressed=True)
+        text = self._text_of(ref)
+        erased = self._erase_entry(target, forget=forget)
+        drawn = self._memory.consolidation.drawn_from_any(erased.refs)
+        for memory_ref in drawn:
+            self._erase_entry(memory_ref, forget=forget)
+        also = tuple(other for other in erased.also if other not in drawn)
+        erased = erased._replace(refs=(*erased.refs, *drawn), also=also)
+        self._memory.ledger.erase(erased.refs, [text] if text else [])
+        return erased
+
+    def _erase_entry(self, target: str, *, forget: bool) -> Erased:
+        """Take an entry out of the journal, the spool, the index and the caches."""
         from kinen.index.writer import sync_lock
         from kinen.journal import erase
         from kinen.journal.spool import discard
         from kinen.storage.database import scrub
 
-        journal, (target, ours) = self._journal, self._named(ref)
-        at = _milliseconds()
-        if not ours:
-            erase.suppress(journal, target, at)
-            self.sync(embed=False)
-            return erase.Erased((target,), suppressed=True)
-        erased = erase.erase(journal, target, forget=forget, now=at)
-        discard(journal.spools, [ref.partition(":")[2] for ref in erased.refs])
-        with journal.translated():
-            scrub(journal.db, journal.path)
-        with sync_lock(self._file("sync.lock"), 600):
+        store = self._core.store
+        erased = erase.erase(store, target, forget=forget, now=_milliseconds())
+        discard(store.spools, [ref.partition(":")[2] for ref in erased.refs])
+        with store.translated():
+            scrub(store.db, store.path)
+        with sync_lock(self._core.file("sync.lock"), 600):
             self._scrub_index()
         return erased
 
@@ -276,110 +349,46 @@ class Keeping(Asking):
         from kinen.index import snapshots
         from kinen.index.writer import Writer
 
-        snapshots.prune(self._file("snapshots"), 0)  # they have it too, and can be made again
-        shutil.rmtree(self._file("answers"), ignore_errors=True)  # of earlier versions
-        expire(self._cache.texts, float("inf"))
-        if not os.path.exists(self._file("index.db")):
+        snapshots.prune(self._core.file("snapshots"), 0)  # they have it too, and can be made again
+        shutil.rmtree(self._core.file("answers"), ignore_errors=True)  # of earlier versions
+        expire(self._core.cache.texts, float("inf"))
+        if not os.path.exists(self._core.file("index.db")):
             return
-        with contextlib.closing(Writer(self._file("index.db"))) as writer:
-            writer.follow(self._entries)
-            self._cache.prune(set(self._reader.digests()))
-            self._cache.forget(())
-            self._loaded = ("", None)
+        with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
+            writer.follow(self._memory.index.journal_source)
+            self._core.cache.prune(set(self._core.reader.digests()))
+            self._core.cache.forget(())
+            self._core.loaded_vectors = ("", None)
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._file("vectors.bin"))
+                os.unlink(self._core.file("vectors.bin"))
             writer.scrub()
 
     def restore(self, ref: str) -> str:
         """Show a file or commit again that was forgotten."""
         from kinen.journal import erase
 
-        found = erase.unsuppress(self._journal, ref)
-        self.sync(embed=False)
+        found = erase.unsuppress(self._core.store, ref)
+        self._memory.sync(embed=False)
         return found
 
-    def _named(self, ref: str) -> tuple[str, bool]:
+    def _resolve(self, ref: str) -> tuple[str, bool]:
         """The full ref of what is named, and whether the journal has it."""
         from kinen.journal import queries
 
-        if self._journal.exists:
+        if self._core.store.exists:
             with contextlib.suppress(NotFound):
-                return ":".join(queries.resolve(self._journal.db, ref)), True
-        return self.record(ref).ref, False
+                return ":".join(queries.resolve(self._core.store.db, ref)), True
+        return self._memory.records.get(ref).ref, False
 
-    def export(
-        self,
-        out: Path | IO[str],
-        *,
-        session: str = "",
-        repo: str = "",
-        after: int = 0,
-        before: int = 0,
-        form: Literal["json", "jsonl"] = "json",
-    ) -> dict[str, int]:
-        """Write the journal, or a part of it, as one bundle; a file is replaced as a whole."""
-        from kinen.transfer.bundle import Filter, export
+    def _text_of(self, ref: str) -> str:
+        """The text of an entry of the journal, before it goes."""
+        from kinen.journal import queries
 
-        only = Filter(entrance.name(session), entrance.name(repo), after, before)
-        moment = os.environ.get("SOURCE_DATE_EPOCH", "")
-        at = int(moment) * 1000 if moment.isdecimal() else _milliseconds()
-
-        def write(target: IO[str]) -> dict[str, int]:
-            db = self._journal.db
-            return export(db, target.write, only=only, form=form, exported_at=at)
-
-        if not isinstance(out, (str, os.PathLike)):
-            return write(out)
-        if os.path.exists(out) and not os.path.isfile(
-            out
-        ):  # a pipe or a device: nothing to replace
-            with open(out, "w", encoding="utf-8", newline="\n", errors="surrogatepass") as file:
-                return write(file)
-        draft = f"{os.fspath(out)}.{os.getpid()}.tmp"
-        try:
-            with open(
-                draft,
-                "x",
-                encoding="utf-8",
-                newline="\n",
-                errors="surrogatepass",
-                opener=private.opener,
-            ) as file:
-                counts = write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, out)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft)
-        return counts
-
-    def load(
-        self,
-        file: Path | IO[bytes],
-        *,
-        on_conflict: Conflict = "skip",
-        dry_run: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> Loaded:
-        """Take in a bundle of kinen or Kindling, or a Kindling database: all of it or nothing."""
-        from kinen.transfer import bundle, kindling
-
-        journal = self._journal
-        with journal.translated():
-            if not isinstance(file, (str, os.PathLike)):
-                return bundle.load(
-                    journal.db, file, conflict=on_conflict, dry_run=dry_run, progress=progress
-                )
-            path = os.fspath(file)
-            if kindling.is_kindling(path):
-                return kindling.load_database(
-                    journal.db, path, conflict=on_conflict, dry_run=dry_run
-                )
-            with open(path, "rb") as opened:
-                return bundle.load(
-                    journal.db, opened, conflict=on_conflict, dry_run=dry_run, progress=progress
-                )
+        with contextlib.suppress(NotFound):
+            if self._core.store.exists:
+                kind, id_ = queries.resolve(self._core.store.db, ref)
+                return str(getattr(queries.entry(self._core.store.db, kind, id_), "content", ""))
+        return ""
 
 
 def _milliseconds() -> int:

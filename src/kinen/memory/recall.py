@@ -6,17 +6,14 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen import config as configuration
 from kinen import paths
 from kinen.errors import Busy
 from kinen.journal.brief import for_the_next, outcome_only
-from kinen.memory.git import Tracing
+from kinen.memory.core import Part
 from kinen.model.records import Hits, Query
-from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
-from kinen.space import find as spaces
 from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:
@@ -25,9 +22,8 @@ if TYPE_CHECKING:
     from kinen.model.journal import Digest, Item, Passage, Recall
     from kinen.model.records import Hit
     from kinen.recall.candidates import Candidate
-    from kinen.recall.prompts import Related
 
-__all__ = ["UNKNOWN", "Recalling", "compact", "cut", "recall_spaces", "whole_size"]
+__all__ = ["UNKNOWN", "Recaller", "compact", "cut", "whole_size"]
 
 TOLD, ASIDE = 160, 40
 """Tokens of what was said and what stands around it, as a digest reads them."""
@@ -62,7 +58,7 @@ class Found(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Recalling(Tracing):
+class Recaller(Part):
     """Recall, and the digests that it may end in."""
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
@@ -74,17 +70,17 @@ class Recalling(Tracing):
         from kinen.recall import tiers
 
         asked = storable_query(Query(query) if isinstance(query, str) else query)
-        budget = asked.budget or self.config.recall.budget
-        found = self._recalled(asked, budget, READS if distiller else 0)
+        budget = asked.budget or self._core.config.recall.budget
+        found = self.collect(asked, budget, READS if distiller else 0)
         notes = (*found.notes, *found.hits.notes)
         given = tiers.tiers(asked.text, budget, found.always, [], notes)
         room = budget - given.tokens
         if not distiller:
-            items, omitted = self._items(asked, found.hits, room, full=full)
+            items, omitted = self.items(asked, found.hits, room, full=full)
             if asked.text.strip() and not found.hits and UNKNOWN not in " ".join(notes):
                 notes = (*notes, UNKNOWN)
             return tiers.tiers(asked.text, budget, found.always, items, notes, omitted)
-        room = min(self.config.distill.budget, room - LEAST // 4)
+        room = min(self._core.config.distill.budget, room - LEAST // 4)
         passages = self._passages(found.hits)
         if not passages:
             return given
@@ -93,7 +89,7 @@ class Recalling(Tracing):
             return given._replace(notes=(*given.notes, remark))
         return tiers.with_digest(given, self.digest(asked.text, passages, room, distiller))
 
-    def _items(
+    def items(
         self, asked: Query, hits: Hits, room: int, *, full: bool
     ) -> tuple[list[Item], list[Item]]:
         """The hits as a recall shows them, whole or the lines that answer; and those left out."""
@@ -102,22 +98,25 @@ class Recalling(Tracing):
 
         if full:
             size = whole_size(room)
-            texts = {hit.record.ref: cut(self._whole(hit.record.ref), size) for hit in hits}
+            texts = {
+                hit.record.ref: cut(self._memory.records.whole_text(hit.record.ref), size)
+                for hit in hits
+            }
             once = {hit.record.ref: hit for hit in reversed(list(hits))}
             some = [hit for hit in hits if once[hit.record.ref] is hit][: asked.limit]
             return [
                 item("hits", hit.record.ref, texts[hit.record.ref], like=hit) for hit in some
             ], []
-        candidates = self._candidates(asked, hits)
+        candidates = self.candidates(asked, hits)
         items = excerpts(asked.text, candidates, room, asked.limit)
         return items, left_out(candidates[: asked.limit], items)
 
-    def _candidates(self, asked: Query, hits: Hits) -> list[Candidate]:
+    def candidates(self, asked: Query, hits: Hits) -> list[Candidate]:
         """The records of the hits with their text, what explains first, nothing twice."""
         from kinen.recall import candidates
 
-        outdated = self._reader.outdated_summaries()
-        latest = self._reader.last_messages({hit.record.session for hit in hits})
+        outdated = self._core.reader.outdated_summaries()
+        latest = self._core.reader.last_messages({hit.record.session for hit in hits})
         asks_state = candidates.names_passing(asked.text)
         made: dict[str, Candidate] = {}
         for hit in candidates.in_order(hits, asked.text):
@@ -135,34 +134,25 @@ class Recalling(Tracing):
     def _readable(self, hit: Hit) -> str:
         """What may be shown of a hit: the whole of an entry, of a file what stands around it."""
         if hit.record.kind == "summary":
-            return outcome_only(self._whole(hit.record.ref)[:LONGEST])
+            return outcome_only(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
             from kinen.sources.git.messages import without_trailers
 
-            return without_trailers(self._whole(hit.record.ref)[:LONGEST])
+            return without_trailers(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
-            return self._whole(hit.record.ref)[:LONGEST]
+            return self._memory.records.whole_text(hit.record.ref)[:LONGEST]
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.shown, *hit.after))
         text = said_once(around)
         title = hit.chunk.heading or hit.record.title
         head = title if title and not text.startswith(("#", title)) else ""
         return "\n".join(filter(None, (head, text)))[:LONGEST]
 
-    def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
-        """What full text finds for a prompt in other sessions and in files, as an agent is told.
-
-        Refs in `known` are in its context already.
-        """
-        from kinen.memory.prompts import related
-
-        return related(self.search, self._reader, prompt, session, budget, known)
-
-    def _recalled(self, asked: Query, budget: int, least: int) -> Found:
+    def collect(self, asked: Query, budget: int, least: int) -> Found:
         """The plan, pins and hits for a question; with `least` so many hits as a digest reads."""
         from kinen.recall.fuse import RECENCY_WEIGHT
 
-        root = self.space.root
-        paths = (inside(one, root) if os.path.isabs(one) else one for one in asked.files)
+        root = self._core.space.root
+        paths = (paths.inside(one, root) if os.path.isabs(one) else one for one in asked.files)
         wider = asked._replace(
             files=tuple(paths),
             recency=asked.recency or RECENCY_WEIGHT,
@@ -173,13 +163,13 @@ class Recalling(Tracing):
         if asked.text.strip():
             hits = self._found(wider)
         else:
-            notes.extend(self._first_sync())
+            notes.extend(self._memory.index.prepare())
             hits = self._lately(wider._replace(limit=2 * asked.limit))
-        drawn = self.config.recall.memories or "memory" in asked.kinds or asked.events
+        drawn = self._core.config.recall.memories or "memory" in asked.kinds or asked.events
         wanted = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
         hits = Hits(tuple(wanted), wider, hits.mode, hits.notes)
         share = round(SHARE * budget) if asked.text.strip() else round(2 * SHARE * budget)
-        plan, nudge = self._current_plan(share)
+        plan, nudge = self.current_plan(share)
         notes += [nudge] if nudge else []
         return Found([*plan, *self._pins(asked, share)], hits, tuple(notes))
 
@@ -187,11 +177,11 @@ class Recalling(Tracing):
         """What a search finds, with the summaries that it left out where an outcome is asked."""
         from kinen.recall.candidates import asks_outcome
 
-        hits = self._above_floor(self.search(query))
+        hits = self._above_floor(self._memory.search(query))
         if query.kinds or not hits or not asks_outcome(query.text):
             return hits
         known = {hit.record.ref for hit in hits}
-        summaries = self.search(query._replace(kinds=("summary",), limit=SUMMARIES))
+        summaries = self._memory.search(query._replace(kinds=("summary",), limit=SUMMARIES))
         more = tuple(hit for hit in summaries if hit.record.ref not in known)
         return Hits((*hits, *more), query, hits.mode, hits.notes)
 
@@ -199,8 +189,8 @@ class Recalling(Tracing):
         """The hits, or none and a remark where they have nothing to do with the question."""
         if not hits or any(note.startswith("corrected") for note in hits.notes):
             return hits
-        counts = self._reader.document_counts(terms(hits.query.text))
-        if is_known(counts, hits, self._reader.chunk_count()):
+        counts = self._core.reader.document_counts(terms(hits.query.text))
+        if is_known(counts, hits, self._core.reader.chunk_count()):
             return hits
         return Hits((), hits.query, hits.mode, (*hits.notes, unknown_note(counts)))
 
@@ -216,29 +206,29 @@ class Recalling(Tracing):
         """
         narrowed = query._replace(limit=0, context=0, recency=0.0, budget=0)
         if narrowed == Query("", limit=0):
-            hits = self._latest(query._replace(kinds=LATELY))
+            hits = self.latest(query._replace(kinds=LATELY))
             if hits:
                 return self._with_edited(hits, query)
-        return self._latest(query)
+        return self.latest(query)
 
     def _with_edited(self, hits: Hits, query: Query) -> Hits:
         """What happened last, and the files that were edited since the last session ended."""
-        since = self._reader.last_session_end()
+        since = self._core.reader.last_session_end()
         if not since:
             return hits
-        files = self._latest(query._replace(kinds=EDITED, since=since, limit=MOST_EDITED))
+        files = self.latest(query._replace(kinds=EDITED, since=since, limit=MOST_EDITED))
         both = sorted((*hits, *files), key=lambda hit: hit.record.at, reverse=True)
         return Hits(tuple(both[: query.limit]), query, hits.mode, hits.notes)
 
-    def _latest(self, query: Query) -> Hits:
+    def latest(self, query: Query) -> Hits:
         """What happened last, as its files are now."""
         from kinen.recall.search import recent
 
-        hits = recent(self._reader, query)
-        if self._stale(hits):
+        hits = recent(self._core.reader, query)
+        if self._memory.searcher.stale(hits):
             with contextlib.suppress(Busy):
-                self.sync(embed=False, wait=0.2)
-                hits = recent(self._reader, query)
+                self._memory.sync(embed=False, wait=0.2)
+                hits = recent(self._core.reader, query)
         return hits
 
     def digest(
@@ -259,7 +249,7 @@ class Recalling(Tracing):
         from kinen.distill.chain import distill
         from kinen.distill.extract import extract
 
-        settings = self.config.distill
+        settings = self._core.config.distill
         return distill(
             question,
             passages,
@@ -268,7 +258,7 @@ class Recalling(Tracing):
             settings=settings,
             env=os.environ,
             extract=without_model or (lambda: extract(question, passages, budget)),
-            stored=self._cache.texts,
+            stored=self._core.cache.texts,
             now=now(),
             on_line=on_line,
         )
@@ -277,16 +267,16 @@ class Recalling(Tracing):
         """Who is asked for a digest, in order: `auto`, `configured`, or whoever is named."""
         from kinen.distill.chain import AUTO
 
-        return {"auto": AUTO, "configured": self.config.distill.order}.get(named, (named,))
+        return {"auto": AUTO, "configured": self._core.config.distill.order}.get(named, (named,))
 
-    def _current_plan(self, tokens: int) -> tuple[list[Item], str]:
+    def current_plan(self, tokens: int) -> tuple[list[Item], str]:
         """The plan that is being worked on, or a word on one that nobody has touched for long."""
-        if not os.path.isdir(os.path.join(self.space.root, ".memories")):
+        if not os.path.isdir(os.path.join(self._core.space.root, ".memories")):
             return [], ""
         from kinen.recall.tiers import item
         from kinen.worklog.folder import Memories
 
-        memories = Memories(self.space.root)
+        memories = Memories(self._core.space.root)
         plan = memories.current()
         if plan is None:
             return [], ""
@@ -298,28 +288,31 @@ class Recalling(Tracing):
 
     def _pins(self, query: Query, tokens: int) -> list[Item]:
         """The pins that hold, each cut to its share of the tokens."""
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return []
         from kinen.journal import queries
         from kinen.model.journal import Scope
         from kinen.recall.tiers import item
 
         scope = Scope(query.session, query.repo, query.agent, query.user)
-        pins = queries.pins_in(self._journal.db, scope, round(now() * 1000))
+        pins = queries.pins_in(self._core.store.db, scope, round(now() * 1000))
         texts = {pin.target: (pin.note, self._pinned(pin.target)) for pin in pins}
         shown = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
         each = max(LEAST // 2, tokens // max(1, len(shown)))
         return [item("pins", ref, cut(text, each)) for ref, text in shown.items()]
 
-    def recall_with_summary(self, query: Query) -> Recall:
+    def with_summary(self, query: Query | str) -> Recall:
         """A recall that also has the latest summary in scope, as Kindling gives it."""
         from kinen.journal import queries
         from kinen.model.journal import Scope
         from kinen.recall.tiers import item
 
-        budget = query.budget or self.config.recall.budget
+        query = Query(query) if isinstance(query, str) else query
+        budget = query.budget or self._core.config.recall.budget
         scope = Scope(query.session, query.repo, query.agent, query.user)
-        latest = queries.latest_summary(self._journal.db, scope) if self._journal.exists else None
+        latest = (
+            queries.latest_summary(self._core.store.db, scope) if self._core.store.exists else None
+        )
         if latest is None:
             return self.recall(query)
         text = cut(for_the_next(latest.content), round(SHARE * budget))
@@ -330,10 +323,7 @@ class Recalling(Tracing):
         return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
 
     def _pinned(self, ref: str) -> str:
-        return "\n".join(chunk.text for chunk in self._reader.between(ref, 0, 8))
-
-    def _whole(self, ref: str) -> str:
-        return "\n".join(chunk.text for chunk in self._reader.between(ref, 0, 1 << 31))
+        return "\n".join(chunk.text for chunk in self._core.reader.between(ref, 0, 8))
 
     def _passages(self, hits: Hits) -> list[Passage]:
         """What a digest reads: each hit with what stands around it, a place once."""
@@ -353,36 +343,6 @@ class Recalling(Tracing):
             if text:
                 found[ref] = Passage(ref, text, hit.record.title, hit.record.at)
         return list(found.values())
-
-
-def recall_spaces(
-    names: Sequence[str],
-    ask: Callable[[Recalling], Query],
-    open_: Callable[..., Recalling],
-    *,
-    full: bool = False,
-) -> Recall:
-    """Recall from several spaces: the pins of each, and the best of what was found anywhere."""
-    from kinen.recall import tiers
-
-    always: list[Item] = []
-    hits: list[Item] = []
-    notes: list[str] = []
-    query, budget = Query(""), 0
-    chosen = spaces.resolve_names(paths.default_home(os.environ), names)
-    for space in chosen:
-        with open_(space, configuration.load(space.home, space.root)) as memory:
-            query = ask(memory)
-            budget = max(budget, query.budget or memory.config.recall.budget)
-            found = memory._recalled(query, budget, 0)  # noqa: SLF001
-            pins = (one for one in found.always if one.tier == "pins")
-            always += [tiers.item("pins", one.ref, one.text, space=space.name) for one in pins]
-            room = budget // max(1, min(len(chosen), 3))
-            items, _ = memory._items(query, found.hits, room, full=full)  # noqa: SLF001
-            hits += [tiers.in_space(one, space.name) for one in items]
-            notes += [f"{space.name}: {note}" for note in (*found.notes, *found.hits.notes)]
-    hits.sort(key=lambda one: (-one.score, one.space, one.ref))
-    return tiers.tiers(query.text, budget, always, hits[: query.limit], notes)
 
 
 def whole_size(room: int) -> int:

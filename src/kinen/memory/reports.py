@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from kinen.memory.core import Part
 from kinen.memory.report import (
     Commits,
     Point,
@@ -16,7 +17,7 @@ from kinen.memory.report import (
     one_line,
     standup_text,
 )
-from kinen.memory.sessions import Sessions, title_of
+from kinen.memory.sessions import title_of
 from kinen.recall.clip import plan_text
 from kinen.recall.tiers import short_id
 from kinen.text import iso, terms
@@ -41,7 +42,7 @@ ALIKE = 0.8
 """The share of words in common from which on two points say the same."""
 
 
-class Reports(Sessions):
+class Reports(Part):
     """Standup and handoff."""
 
     def standup(self, since: str) -> str:
@@ -55,11 +56,11 @@ class Reports(Sessions):
     def standup_report(self, since: str) -> Report:
         """What was done since then: sessions, checkpoints, commits, decisions, open points."""
         capsules = self._reported(since, STANDUP_SESSIONS)
-        return self._report(list(self.checkpoints(since)), capsules, since)
+        return self._report(list(self._memory.worklog.checkpoints(since)), capsules, since)
 
     def handoff_report(self) -> Report:
         """Where the work stands: the latest sessions, checkpoints and commits."""
-        checkpoints = list(islice(self.checkpoints(), CHECKPOINTS))
+        checkpoints = list(islice(self._memory.worklog.checkpoints(), CHECKPOINTS))
         return self._report(checkpoints, self._reported("", SESSIONS), "")
 
     def session_reports(self, since: str = "", limit: int = SESSIONS) -> list[SessionReport]:
@@ -70,7 +71,9 @@ class Reports(Sessions):
         after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
         capsules = [
             capsule
-            for capsule in (self.entries("capsules")[0] if self._journal.exists else [])
+            for capsule in (
+                self._memory.journal.entries("capsules")[0] if self._core.store.exists else []
+            )
             if max(capsule.opened_at, capsule.closed_at) >= after
         ]
         capsules.sort(key=lambda one: (one.closed_at or one.opened_at, one.id), reverse=True)
@@ -80,14 +83,14 @@ class Reports(Sessions):
     def _session_report(self, capsule: Capsule) -> SessionReport:
         from kinen.journal import queries
 
-        parts = self._summary_parts(capsule)
+        parts = self._memory.sessions.summary_parts(capsule)
         return SessionReport(
             ref=capsule.ref,
             id=short_id(capsule.ref),
             at=iso((capsule.closed_at or capsule.opened_at) / 1000),
             agent=capsule.scope.agent,
             open=capsule.status == "open",
-            intent=title_of(capsule, queries.stream(self._journal.db, capsule.id)),
+            intent=title_of(capsule, queries.stream(self._core.store.db, capsule.id)),
             outcome=parts.get("outcome", ""),
             next=items(parts.get("next", "")),
             state=" ".join(parts.get("state", "").split()),
@@ -104,9 +107,9 @@ class Reports(Sessions):
     ) -> Report:
         from kinen.worklog.folder import git_state
 
-        branch, commit, changed = git_state(self._worktree or self.space.root)
+        branch, commit, changed = git_state(self._memory.git.worktree or self._core.space.root)
         sessions = [report for _, report in reported]
-        plan = None if since else self.plan()
+        plan = None if since else self._memory.worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         decided = [
             *(Point(one.decision, one.ref, one.at) for one in checkpoints if one.decision),
@@ -115,7 +118,7 @@ class Reports(Sessions):
         ]
         learned = [*_points(sessions, "learned"), *self._memory_points(since, decisions=False)]
         return Report(
-            space=self.space.name,
+            space=self._core.space.name,
             branch=branch,
             commit=commit,
             since=since,
@@ -134,7 +137,9 @@ class Reports(Sessions):
 
     def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:
         """What is remembered, newest first: decisions and patterns, or everything else."""
-        memories = [memory for memory in self.memories() if not memory.superseded_by]
+        memories = [
+            memory for memory in self._memory.consolidation.memories() if not memory.superseded_by
+        ]
         for memory in sorted(memories, key=lambda one: one.created_at, reverse=True):
             at = iso(memory.created_at / 1000)
             if at >= since and (memory.type in DECISIONS) == decisions:
@@ -146,7 +151,7 @@ class Reports(Sessions):
         """What the latest checkpoints and session leave to do; else what the plan has."""
         points = [one.next for one in checkpoints[:CHECKPOINTS] if one.next]
         points += [point for session in sessions[:1] for point in session.next]
-        plan = None if points else self.plan()
+        plan = None if points else self._memory.worklog.plan()
         return tuple(points) or ((plan_text(plan, PLAN // 3),) if plan else ())
 
     def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
@@ -157,7 +162,7 @@ class Reports(Sessions):
 
         chosen = capsules if since else capsules[:1]
         oldest_first = sorted(chosen, key=lambda one: (one.opened_at, one.id))
-        streams = (queries.stream(self._journal.db, one.id) for one in oldest_first)
+        streams = (queries.stream(self._core.store.db, one.id) for one in oldest_first)
         troubles = unresolved(chain.from_iterable(streams))
         return tuple(
             Point(
@@ -174,13 +179,13 @@ class Reports(Sessions):
         from kinen.sources.git.recent import latest_commits, unpushed_commits
         from kinen.space.repository import git_above
 
-        tree = self._worktree or self.space.root
+        tree = self._memory.git.worktree or self._core.space.root
         git = git_above(tree)
         if git is None or not git.folder:
             return (), ()
-        hidden = queries.suppressed(self._journal.db) if self._journal.exists else set()
+        hidden = queries.suppressed(self._core.store.db) if self._core.store.exists else set()
         after = datetime.fromisoformat(since).timestamp() if since else 0.0
-        latest = latest_commits(git, "" if self._worktree else tree, after)
+        latest = latest_commits(git, "" if self._memory.git.worktree else tree, after)
         return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)
 
 

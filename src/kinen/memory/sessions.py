@@ -15,7 +15,7 @@ from kinen.journal.timeline import (
     headline,
     steps,
 )
-from kinen.memory.context import Around
+from kinen.memory.core import Part
 from kinen.model.journal import Capsule
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
@@ -36,10 +36,10 @@ FIRST_PROMPTS = 12
 """Messages that are looked through for one that somebody typed."""
 
 
-class Sessions(Around):
+class Sessions(Part):
     """Lists and timelines of sessions."""
 
-    def session_overviews(
+    def overviews(
         self, limit: int = 0, *, agent: str = "", since: str = ""
     ) -> list[SessionOverview]:
         """Sessions, newest first: those of agents and those that are kept as folders.
@@ -54,7 +54,7 @@ class Sessions(Around):
             if at >= since and capsule.scope.agent.startswith(agent):
                 found.append((iso(capsule.opened_at / 1000), capsule))
         if not agent:
-            folders = ((folder.started, folder) for folder in self.sessions())
+            folders = ((folder.started, folder) for folder in self._memory.worklog.sessions())
             found += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
         found.sort(key=_newest_last, reverse=True)
         overviews: list[SessionOverview] = []
@@ -77,23 +77,29 @@ class Sessions(Around):
         from kinen.journal import queries
 
         overview = self._capsule_overview(entry)
-        observations = list(queries.stream(self._journal.db, entry.id))
+        observations = list(queries.stream(self._core.store.db, entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
-        drawn = [memory for memory in self.memories() if refs & set(memory.derived_from)]
-        parts = self._summary_parts(entry)
+        drawn = [
+            memory
+            for memory in self._memory.consolidation.memories()
+            if refs & set(memory.derived_from)
+        ]
+        parts = self.summary_parts(entry)
         return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
 
     def _session_capsules(self) -> list[Capsule]:
-        if not self._journal.exists:
+        if not self._core.store.exists:
             return []
-        capsules: list[Capsule] = self.entries("capsules")[0]
+        capsules: list[Capsule] = self._memory.journal.entries("capsules")[0]
         return [capsule for capsule in capsules if capsule.type == "session"]
 
     def _session_named(self, name: str) -> Capsule | Session:
         wanted = name.strip().removeprefix("capsule:").removeprefix("session:")
         if wanted in ("", LAST):
             return self._last_session()
-        capsules: list[Capsule] = self.entries("capsules")[0] if self._journal.exists else []
+        capsules: list[Capsule] = (
+            self._memory.journal.entries("capsules")[0] if self._core.store.exists else []
+        )
         near = [
             capsule
             for capsule in capsules
@@ -110,13 +116,13 @@ class Sessions(Around):
             return chosen[0]
         from kinen.worklog import sessions as folders
 
-        return folders.session(self.space.root, wanted)
+        return folders.session(self._core.space.root, wanted)
 
     def _last_session(self) -> Capsule | Session:
         candidates: list[tuple[str, Capsule | Session]] = [
             (iso(capsule.opened_at / 1000), capsule) for capsule in self._session_capsules()
         ]
-        candidates += [(folder.started, folder) for folder in self.sessions()]
+        candidates += [(folder.started, folder) for folder in self._memory.worklog.sessions()]
         candidates.sort(key=_newest_last, reverse=True)
         for _, entry in candidates:
             if self._overview(entry) is not None:
@@ -134,11 +140,11 @@ class Sessions(Around):
     def _capsule_overview(self, capsule: Capsule) -> SessionOverview:
         from kinen.journal import queries
 
-        db = self._journal.db
+        db = self._core.store.db
         observations = list(queries.stream(db, capsule.id))
         last = max((event.ts for event in observations), default=capsule.opened_at)
         ended = capsule.closed_at or last
-        parts = self._summary_parts(capsule, observations)
+        parts = self.summary_parts(capsule, observations)
         return SessionOverview(
             ref=capsule.ref,
             id=self._short_capsule_id(capsule.id),
@@ -158,13 +164,13 @@ class Sessions(Around):
         query = "SELECT COUNT(*) FROM capsules WHERE substr(id, 1, ?) = ?"
         size = SHORTEST_ID
         while size < len(id_):
-            same = self._journal.db.execute(query, (size, id_[:size])).fetchone()[0]
+            same = self._core.store.db.execute(query, (size, id_[:size])).fetchone()[0]
             if same < 2:
                 break
             size += 2
         return id_[:size]
 
-    def _summary_parts(
+    def summary_parts(
         self, capsule: Capsule, observations: list[Observation] | None = None
     ) -> dict[str, str]:
         """What a session came to, by the labels of its summary; one that goes on is read as it is.
@@ -174,7 +180,7 @@ class Sessions(Around):
         from kinen.journal import queries
         from kinen.journal.summary import parse_summary, summarize
 
-        db = self._journal.db
+        db = self._core.store.db
         text = ""
         if capsule.status != "open":
             wanted = queries.Wanted(capsule=capsule.id, limit=1)
@@ -209,7 +215,7 @@ class Sessions(Around):
             overview,
             tuple(self._rounds(folder)),
             parts,
-            tuple(self.drawn_from(folder.name)),
+            tuple(self._memory.consolidation.drawn_from(folder.name)),
             folder.rounds,
             folder.artifacts,
             folder.summary,
@@ -232,7 +238,7 @@ class Sessions(Around):
         from kinen.worklog.sessions import LARGEST
 
         try:
-            lines = inside.text(self.space.root, path, LARGEST).splitlines()
+            lines = inside.text(self._core.space.root, path, LARGEST).splitlines()
         except (OSError, UnsafeFile):
             return ""
         body = lines[read_frontmatter(lines).end :]

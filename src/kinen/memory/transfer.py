@@ -1,4 +1,7 @@
-"""Takes past sessions of coding agents into the journal: each once, and later only what is new."""
+"""Export of the journal; import of bundles, older formats and past sessions of agents.
+
+A past session is imported once, and later only what is new in it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import contextlib
 import os
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen import paths
 from kinen.errors import NotFound
-from kinen.memory.answers import Answering
+from kinen.memory.core import Part
+from kinen.privacy import entrance
 from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, parents
+from kinen.storage import private
+from kinen.text import now
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,19 +30,134 @@ if TYPE_CHECKING:
     from kinen.transfer.intake import Conflict, Loaded
 
     Item = dict[str, Any]
+    Path = str | os.PathLike[str]
 
 SURE = 0.8
 """How sure a summary is that a client had made."""
 SUMMARY = 20_000
 """Characters of it."""
-OTHERS, LIVE, FORGOTTEN = "of other folders", "recorded as they happened", "forgotten here"
+OTHERS = "of other folders"
+LIVE = "recorded as they happened"
+FORGOTTEN = "forgotten here"
 """Why sessions are left alone."""
 TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
 
 
-class Importing(Answering):
-    """Sessions that were not recorded when they happened."""
+class Transfer(Part):
+    """Export and import."""
+
+    def export(
+        self,
+        out: Path | IO[str],
+        *,
+        session: str = "",
+        repo: str = "",
+        after: int = 0,
+        before: int = 0,
+        form: Literal["json", "jsonl"] = "json",
+    ) -> dict[str, int]:
+        """Write the journal, or a part of it, as one bundle; a file is replaced as a whole."""
+        from kinen.transfer.bundle import Filter, export
+
+        only = Filter(entrance.name(session), entrance.name(repo), after, before)
+        moment = os.environ.get("SOURCE_DATE_EPOCH", "")
+        at = int(moment) * 1000 if moment.isdecimal() else round(now() * 1000)
+
+        def write(target: IO[str]) -> dict[str, int]:
+            db = self._core.store.db
+            return export(db, target.write, only=only, form=form, exported_at=at)
+
+        if not isinstance(out, (str, os.PathLike)):
+            return write(out)
+        if os.path.exists(out) and not os.path.isfile(
+            out
+        ):  # a pipe or a device: nothing to replace
+            with open(out, "w", encoding="utf-8", newline="\n", errors="surrogatepass") as file:
+                return write(file)
+        draft = f"{os.fspath(out)}.{os.getpid()}.tmp"
+        try:
+            with open(
+                draft,
+                "x",
+                encoding="utf-8",
+                newline="\n",
+                errors="surrogatepass",
+                opener=private.opener,
+            ) as file:
+                counts = write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, out)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)
+        return counts
+
+    def load(
+        self,
+        file: Path | IO[bytes],
+        *,
+        on_conflict: Conflict = "skip",
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Loaded:
+        """Import a bundle of kinen or Kindling, a Kindling database, or Goldfish's checkpoints.
+
+        A bundle is stored as a whole or not at all. The next consolidation reads everything again,
+        because what was imported may be older than the last one.
+        """
+        loaded = self._load(file, on_conflict, dry_run=dry_run, progress=progress)
+        if not dry_run:
+            self._memory.consolidation.start_over()
+        return loaded
+
+    def _load(
+        self,
+        file: Path | IO[bytes],
+        on_conflict: Conflict,
+        *,
+        dry_run: bool,
+        progress: Callable[[int], None] | None,
+    ) -> Loaded:
+        from kinen.transfer import bundle, kindling
+        from kinen.transfer.goldfish import is_goldfish
+
+        store = self._core.store
+        if not isinstance(file, (str, os.PathLike)):
+            with store.translated():
+                return bundle.load(
+                    store.db, file, conflict=on_conflict, dry_run=dry_run, progress=progress
+                )
+        path = os.fspath(file)
+        if is_goldfish(path):
+            return self._load_checkpoints(path, dry_run=dry_run)
+        with store.translated():
+            if kindling.is_kindling(path):
+                return kindling.load_database(store.db, path, conflict=on_conflict, dry_run=dry_run)
+            with open(path, "rb") as opened:
+                return bundle.load(
+                    store.db, opened, conflict=on_conflict, dry_run=dry_run, progress=progress
+                )
+
+    def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
+        """Write what is not there yet, each to a file of its own."""
+        from kinen.transfer.bundle import Loaded
+        from kinen.transfer.goldfish import older
+
+        memories = self._memory.worklog.folder
+        new = 0
+        known = 0
+        warnings: list[str] = []
+        ids = {one.id for one in memories.checkpoints()}
+        for one in older(path, warnings):
+            there = one.id in ids or (not dry_run and memories.add(one) is None)
+            known, new = known + there, new + (not there)
+            ids.add(one.id)
+        if new and not dry_run:
+            self._memory.worklog.refresh()
+        noun = "checkpoints"
+        return Loaded({noun: new}, {noun: known}, {}, 0, 0, {}, tuple(warnings))
 
     def import_transcripts(
         self,
@@ -60,7 +181,7 @@ class Importing(Answering):
         for place in looked:
             for past in sessions_in(place, tally):
                 if given or here(past.cwd, past.project, past.origin):
-                    with contextlib.suppress(_Undone), self._journal.writing() as db:
+                    with contextlib.suppress(_Undone), self._core.store.writing() as db:
                         self._take(db, past, count)
                         if dry_run:
                             raise _Undone
@@ -69,20 +190,20 @@ class Importing(Answering):
         nowhere = [] if looked else ["no client whose sessions kinen reads has left any here"]
         loaded = count.loaded(tally.unknown, [*nowhere, *tally.notes()])
         if not dry_run and any(loaded.added.values()):
-            self.consolidate_anew()
+            self._memory.consolidation.start_over()
         return loaded
 
     def _is_here(self, cwd: str, project: str, origin: str) -> bool:
         """Whether a session ran in this space: in its root, a worktree or another clone."""
-        if origin and origin == self.space.origin:
+        if origin and origin == self._core.space.origin:
             return True
-        roots = {self.space.root, *self.space.roots}
+        roots = {self._core.space.root, *self._core.space.roots}
         if not cwd:
             from hashlib import sha256
 
             return project in {sha256(root.encode()).hexdigest() for root in roots}
         folder = next(filter(os.path.isdir, parents(os.path.realpath(cwd))), "")
-        return bool(folder) and spaces.locate(folder, home=self.space.home) in roots
+        return bool(folder) and spaces.locate(folder, home=self._core.space.home) in roots
 
     def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
         """Store what is new of a session, unless it is not for us to add to."""
@@ -106,7 +227,7 @@ class Importing(Answering):
         first = next(events, None)
         if first is None:
             return
-        scope = self._scope({"session": past.id, "agent": past.agent})
+        scope = self._memory.journal.scope({"session": past.id, "agent": past.agent})
         id_ = known.id if known else past.capsule
         there = {one[0] for one in queries.outline(db, id_, (0, ""))}
         items = self._observations(past, chain([first], events), there, count)
@@ -123,7 +244,7 @@ class Importing(Answering):
         """What is not there yet, as a bundle has it."""
         from kinen.privacy.masking import evidence
 
-        roots, hidden = self._roots(past.cwd), self.config.privacy.exclude
+        roots, hidden = self._roots(past.cwd), self._core.config.privacy.exclude
         for event in events:
             if event.id in there:
                 count.skipped["observations"] += 1
@@ -140,10 +261,10 @@ class Importing(Answering):
     def _roots(self, cwd: str) -> tuple[str, ...]:
         """The folders that the files of a session are named from, its own working tree first."""
         git = git_above(cwd) if os.path.isdir(cwd) else None
-        tree = self.space.root
+        tree = self._core.space.root
         if git and git.main != git.top:
             tree = os.path.normpath(os.path.join(git.top, os.path.relpath(tree, git.main)))
-        return tuple(filter(None, (tree, self.space.root, cwd)))
+        return tuple(filter(None, (tree, self._core.space.root, cwd)))
 
     def _close(self, db: sqlite3.Connection, past: Past, capsule: Capsule, count: _Count) -> None:
         """Write the capsule, the summaries its client made, and one of all that happened.

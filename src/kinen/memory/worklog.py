@@ -3,132 +3,192 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from kinen.errors import StoreError
-from kinen.memory.recall import Recalling
+from kinen.errors import NotFound, QueryError, StoreError
+from kinen.memory.consolidation import Consolidated
+from kinen.memory.core import Part
+from kinen.memory.index import FIRST_SEARCH_SECONDS
 from kinen.privacy.injected import without_injected
 from kinen.text import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from kinen.model.journal import Checkpoint, Plan
-    from kinen.transfer.bundle import Loaded
+    from kinen.model.records import Record
     from kinen.worklog.folder import Memories
     from kinen.worklog.sessions import Session
 
-    Path = str | os.PathLike[str]
 
-
-class Working(Recalling):
+class Worklog(Part):
     """Checkpoints, plans and sessions."""
 
+    def add_resource(
+        self, file: str, *, to: str = "", tags: Sequence[str] = (), note: str = ""
+    ) -> Record:
+        """Copy a file into resources/, note its tags and note in the manifest, and index it."""
+        from kinen.sources.files.manifest import add
+
+        path = add(self._core.space.root, file, to, tuple(tags), note)
+        self._memory.sync(seconds=FIRST_SEARCH_SECONDS)
+        partly = self._memory.index.partly_read()
+        for skipped, reason in self._memory.index.skipped():
+            if skipped == path and path not in partly:
+                raise NotFound(f"{path} is there, but not searchable: {reason}")
+        return self._memory.records.get(path)
+
     @property
-    def _memories(self) -> Memories:
+    def folder(self) -> Memories:
         from kinen.worklog.folder import Memories
 
-        return Memories(self.space.root, self._worktree)
+        return Memories(self._core.space.root, self._memory.git.worktree)
 
-    def checkpoint(self, text: str, **said: Any) -> Checkpoint:
-        """Keep a checkpoint of the work as it stands, as a file that is searchable at once.
+    def checkpoint(
+        self,
+        text: str,
+        *,
+        tags: Sequence[str] = (),
+        type: str = "",  # noqa: A002
+        context: str = "",
+        decision: str = "",
+        alternatives: Sequence[str] = (),
+        impact: str = "",
+        evidence: Sequence[str] = (),
+        symbols: Sequence[str] = (),
+        next: str = "",  # noqa: A002
+        confidence: int = 0,
+        unknowns: Sequence[str] = (),
+        plan: str | None = None,
+    ) -> Checkpoint:
+        """Write a checkpoint of the work as it stands, as a file that is searchable at once.
 
-        Besides the text: tags type context decision alternatives impact evidence symbols next
-        confidence unknowns.
+        Without `plan` it belongs to the active one. When enough of what was written is new,
+        memories are drawn from it.
         """
-        made, _ = self._memories.save(without_injected(text), now=now(), **said)
-        self._written()
-        return made
+        from kinen.consolidation.findings import from_checkpoint
+
+        fields: dict[str, Any] = {
+            "tags": tags,
+            "type": type,
+            "context": context,
+            "decision": decision,
+            "alternatives": alternatives,
+            "impact": impact,
+            "evidence": evidence,
+            "symbols": symbols,
+            "next": next,
+            "confidence": confidence,
+            "unknowns": unknowns,
+        }
+        if plan is not None:
+            fields["plan"] = plan
+        checkpoint, _ = self.folder.save(without_injected(text), now=now(), **fields)
+        self.refresh()
+        with contextlib.suppress(StoreError):  # the file is written, whatever the journal is like
+            findings = from_checkpoint(checkpoint, checkpoint.ref)
+            self._memory.consolidation.count_new(findings)
+        return checkpoint
 
     def checkpoints(self, since: str = "", until: str = "") -> Iterable[Checkpoint]:
         """The checkpoints of a time, newest first."""
-        return self._memories.checkpoints(since, until)
+        return self.folder.checkpoints(since, until)
 
-    def load(self, file: Path | IO[bytes], **how: Any) -> Loaded:
-        """Take in a bundle of kinen or Kindling, a Kindling database, or Goldfish's checkpoints."""
-        from kinen.transfer.goldfish import is_goldfish
-
-        if isinstance(file, (str, os.PathLike)) and is_goldfish(os.fspath(file)):
-            return self._load_checkpoints(os.fspath(file), dry_run=how.get("dry_run", False))
-        return super().load(file, **how)
-
-    def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
-        """Write what is not there yet, each to a file of its own."""
-        from kinen.transfer.bundle import Loaded
-        from kinen.transfer.goldfish import older
-
-        memories, new, known, warnings = self._memories, 0, 0, list[str]()
-        ids = {one.id for one in memories.checkpoints()}
-        for one in older(path, warnings):
-            there = one.id in ids or (not dry_run and memories.add(one) is None)
-            known, new = known + there, new + (not there)
-            ids.add(one.id)
-        if new and not dry_run:
-            self._written()
-        noun = "checkpoints"
-        return Loaded({noun: new}, {noun: known}, {}, 0, 0, {}, tuple(warnings))
-
-    def _written(self) -> None:
+    def refresh(self) -> None:
         """Have full text know what was just written; vectors come with the next sync.
 
         The file is there whatever happens here, so that nobody should write it once more.
         """
         with contextlib.suppress(StoreError):
-            self.sync(embed=False, wait=1.0)
-
-    # Plans
+            self._memory.sync(embed=False, wait=1.0)
 
     def plans(self) -> list[Plan]:
         """Plans, the latest changed first; one of them may be the current one."""
-        return self._memories.plans()
+        return self.folder.plans()
 
     def plan(self, id: str = "") -> Plan | None:  # noqa: A002
         """A plan by its id, or the one that is being worked on."""
-        return self._memories.plan(id) if id else self._memories.current()
+        return self.folder.plan(id) if id else self.folder.current()
 
-    def save_plan(self, title: str, text: str, **said: Any) -> Plan:
+    def save_plan(
+        self,
+        title: str,
+        text: str,
+        *,
+        id: str = "",  # noqa: A002
+        tags: Sequence[str] = (),
+        activate: bool = False,
+    ) -> Plan:
         """A new plan; with `activate`, the one that is worked on from now on."""
-        plan = self._memories.save_plan(title, text, now=now(), **said)
-        self._written()
+        plan = self.folder.save_plan(title, text, now=now(), id=id, tags=tags, activate=activate)
+        self.refresh()
         return plan
 
-    def update_plan(self, id: str, **said: Any) -> Plan:  # noqa: A002
-        """Change the title, text, tags or status of a plan."""
-        plan = self._memories.update_plan(id, now=now(), **said)
-        self._written()
+    def update_plan(
+        self,
+        id: str,  # noqa: A002
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        tags: Sequence[str] | None = None,
+        status: str | None = None,
+    ) -> Plan:
+        """Change the title, text, tags or status of a plan; None leaves it as it is."""
+        plan = self.folder.update_plan(
+            id, now=now(), title=title, text=text, tags=tags, status=status
+        )
+        self.refresh()
         return plan
 
     def activate_plan(self, id: str) -> Plan:  # noqa: A002
         """Work on this plan from now on."""
-        return self._memories.activate(id)
-
-    # Sessions
+        return self.folder.activate(id)
 
     def sessions(self) -> list[Session]:
         """The sessions of the space, newest first."""
         from kinen.worklog import sessions as folders
 
-        return folders.sessions(self.space.root)
+        return folders.sessions(self._core.space.root)
 
     def session(self, name: str = "") -> Session:
         """A session by its name or a part of it; without one, the newest that goes on."""
         from kinen.worklog import sessions as folders
 
-        return folders.session(self.space.root, name)
+        return folders.session(self._core.space.root, name)
 
     def new_session(self, title: str) -> str:
         """Make the folder and files of a session; its path."""
         from kinen.worklog import sessions as folders
 
-        path = folders.new_session(self.space.root, title, now())
-        self._written()
+        path = folders.new_session(self._core.space.root, title, now())
+        self.refresh()
         return path
 
     def new_round(self, title: str, session: str = "") -> str:
         """Write the next round of a session, ready to be filled in; its path."""
         from kinen.worklog import sessions as folders
 
-        path = folders.new_round(self.space.root, title, now(), session)
-        self._written()
+        path = folders.new_round(self._core.space.root, title, now(), session)
+        self.refresh()
         return path
+
+    def close_session(self, name: str = "") -> tuple[Session, Consolidated]:
+        """Say that a session is complete, sum it up, and draw memories from it."""
+        from kinen.worklog import sessions
+
+        its = self.session(name)
+        if its.ended:
+            raise QueryError(f"{its.name} is {its.status} already", "`kinen session show` has it")
+        on = self._core.config.consolidation.on_session_close
+        done = self._memory.consolidation.consolidate(session=its.name) if on else Consolidated(())
+        lines = [
+            f"- {one.content}"
+            for one in self._memory.consolidation.drawn_from(its.name)
+            if one.type == "decision"
+        ]
+        said = "\n".join(["## Decided", "", *lines]) if lines else ""
+        listed = [f"- [[{path.removesuffix('.md')}]]" for path in (*its.rounds, *its.artifacts)]
+        said += "\n\n" + "\n".join(["## In it", "", *listed]) if listed else ""
+        sessions.close_session(self._core.space.root, its, said.strip(), now())
+        self.refresh()
+        return self.session(its.name), done

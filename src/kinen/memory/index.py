@@ -8,9 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
-from kinen.memory.parts import Parts
+from kinen.memory.core import FILES, Part
 from kinen.model.records import Status
-from kinen.space import find as spaces
 from kinen.text import now
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from kinen.index.git.commits import Settings
+    from kinen.index.snapshots import Snapshot
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
     from kinen.sources.files.watch import Watched
@@ -36,11 +36,13 @@ FOLLOW_MS = 1000
 """How long a question waits for another process that writes to the index."""
 LATER = "the journal is still being indexed: more will be found later"
 
-SMALL, EMBED_SECONDS = 20_000, 2.0
-"""Up to so many chunks a search embeds what is new by itself, for so many seconds at most."""
+SMALL = 20_000
+"""Chunks of an index up to which a search embeds what is new by itself."""
+EMBED_SECONDS = 2.0
+"""How long it does so."""
 
 
-class Syncing(Parts):
+class Index(Part):
     """Everything that brings the index up to date."""
 
     _steps: Steps | None = None
@@ -50,7 +52,6 @@ class Syncing(Parts):
         if self._steps is not None:
             self._steps.close()
             self._steps = None
-        super().close()
 
     def sync(
         self,
@@ -70,18 +71,19 @@ class Syncing(Parts):
         until = float("inf") if seconds is None else began + seconds
         tell = progress or _silent
         notes: list[str] = []
-        if not os.path.isdir(self.space.root):  # nothing there is not nothing to remember
-            raise SpaceError(f"{self.space.root} is gone", "bring it back, or `kinen space remove`")
-        if not self.space.roots:
-            self.space = spaces.register(self.space)
+        if not os.path.isdir(self._core.space.root):  # nothing there is not nothing to remember
+            raise SpaceError(
+                f"{self._core.space.root} is gone", "bring it back, or `kinen space remove`"
+            )
+        self._core.register()
 
         def work() -> Report:
             return self._sync(embed, rebuild, session, tell, lambda: time.monotonic() > until)
 
-        with sync_lock(self._file("sync.lock"), wait):
+        with sync_lock(self._core.file("sync.lock"), wait):
             self._heed_mask()
-            report = self._healed(work, notes)
-            about = self._file("meta.json")
+            report = self.healed(work, notes)
+            about = self._core.file("meta.json")
             if any(report[:4]) or report.embedded or not os.path.exists(about):
                 write_about(about, self.status())
             if report.added:
@@ -92,15 +94,15 @@ class Syncing(Parts):
     def _heed_mask(self) -> None:
         from kinen.index.masked import remove_unmasked
 
-        if remove_unmasked(self.space.data, masked=self.config.privacy.mask_index):
-            Parts.close(self)
+        if remove_unmasked(self._core.space.data, masked=self._core.config.privacy.mask_index):
+            self._core.close()
 
     def _snapshot_if_due(self) -> None:
         """A copy of the index every so many commits, for whoever cannot wait for a rebuild."""
         from kinen.index import snapshots
 
-        index, folder = self._file("index.db"), self._file("snapshots")
-        if snapshots.due(index, folder, self._rules.snapshot_frequency):
+        index, folder = self._core.file("index.db"), self._core.file("snapshots")
+        if snapshots.due(index, folder, self.rules.snapshot_frequency):
             with contextlib.suppress(StoreError):  # a disk without room for it has none
                 snapshots.create(index, folder, now(), automatic=True)
                 snapshots.prune(folder, snapshots.KEPT, automatic=True)
@@ -115,58 +117,58 @@ class Syncing(Parts):
         from kinen.sources.git.worktree import changed_paths
 
         files = self._files(session)
-        sources: list[Source] = [files, self._entries] if self._journal.exists else [files]
-        with contextlib.closing(Writer(self._file("index.db"))) as writer:
+        sources: list[Source] = [files, self.journal_source] if self._core.store.exists else [files]
+        with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
             if was_damaged(writer.db):
-                self._mended("index.db")
+                self._report_repair("index.db")
             if rebuild and not session:
                 writer.clear()
             return sync(
-                Job(writer, self._cache, tell, enough),
+                Job(writer, self._core.cache, tell, enough),
                 sources,
-                self._embedder if embed else None,
+                self._core.embedder if embed else None,
                 lambda: files.attachments,
                 lambda names: Names(names, files.files).resolve,
-                self._past() if not session else None,
-                lambda: changed_paths(self.space.root),
+                self.history_source() if not session else None,
+                lambda: changed_paths(self._core.space.root),
             )
 
     def _files(self, session: str) -> Any:
         from kinen.extract.child import Reader
         from kinen.sources.files.walk import Files
 
-        settings = self.config.index
+        settings = self._core.config.index
         return Files(
-            self.space.root,
+            self._core.space.root,
             size=settings.chunk_size,
             overlap=settings.chunk_overlap,
             max_bytes=settings.max_file_mb << 20,
             max_text=settings.max_text_mb << 20,
             reader=Reader(settings.file_seconds, settings.file_memory_mb),
-            texts=self._cache.texts,
+            texts=self._core.cache.texts,
             only=session,
-            suppressed=self._suppressed(),
-            masked=self.config.privacy.mask_index,
+            suppressed=self.suppressed(),
+            masked=self._core.config.privacy.mask_index,
         )
 
     @property
-    def _entries(self) -> Source:
+    def journal_source(self) -> Source:
         from kinen.sources.journal.documents import Entries
 
-        settings = self.config.index
+        settings = self._core.config.index
         size, overlap = settings.chunk_size, settings.chunk_overlap
-        return Entries(self._journal.ready(), size=size, overlap=overlap)
+        return Entries(self._core.store.ready(), size=size, overlap=overlap)
 
-    def _past(self, known: str = "") -> tuple[Past, Settings] | None:
+    def history_source(self, known: str = "") -> tuple[Past, Settings] | None:
         """The history as it is indexed."""
-        found = self._unmasked_past(known)
-        if found is None or not self.config.privacy.mask_index:
+        found = self.repository_log(known)
+        if found is None or not self._core.config.privacy.mask_index:
             return found
         from kinen.sources.masked import MaskedPast
 
         return MaskedPast(found[0]), found[1]
 
-    def _unmasked_past(self, known: str = "") -> tuple[Log, Settings] | None:
+    def repository_log(self, known: str = "") -> tuple[Log, Settings] | None:
         """The history of the repository around the space, and what its files are tagged by.
 
         With the commit that is known, git begins at once to look for what came after it.
@@ -175,11 +177,13 @@ class Syncing(Parts):
         from kinen.sources.git.log import Log, find
         from kinen.sources.git.tagging import Tagger
 
-        git = find(self.space.root)
+        git = find(self._core.space.root)
         if git is None:
             return None
-        settings = self.config.index
-        log = Log(git, self.space.root, size=settings.chunk_size, overlap=settings.chunk_overlap)
+        settings = self._core.config.index
+        log = Log(
+            git, self._core.space.root, size=settings.chunk_size, overlap=settings.chunk_overlap
+        )
         if known:
             # A memory that stays open has a git that stays: starting one takes the longest.
             if self._steps is not None or self._followed:
@@ -187,49 +191,49 @@ class Syncing(Parts):
             self._followed = True
             log.begin(known, self._steps)
         hands: list[Hand] = []
-        if self._journal.exists:
+        if self._core.store.exists:
             from kinen.journal.queries import tag_ops
 
-            hands = [Hand(*row) for row in tag_ops(self._journal.db)]
-        rules = self._rules
+            hands = [Hand(*row) for row in tag_ops(self._core.store.db)]
+        rules = self.rules
         tagger = Tagger(rules)
         log.exclude(tagger.excluded, tagger.exclude_digest)
         log.remarks += rules.notes
-        hidden = frozenset(self._suppressed())
+        hidden = frozenset(self.suppressed())
         return log, Settings(tagger.derived, tagger.digest, hands, hidden)
 
     @property
-    def _rules(self) -> Rules:
+    def rules(self) -> Rules:
         """What the configuration and the repository's own files say of its history."""
         from kinen.sources.git.tagging import read_rules
 
-        return read_rules(self.space.root, self.config.git, self.config.sources)
+        return read_rules(self._core.space.root, self._core.config.git, self._core.config.sources)
 
-    def _suppressed(self) -> set[str]:
-        if not self._journal.exists:
+    def suppressed(self) -> set[str]:
+        if not self._core.store.exists:
             return set()
         from kinen.journal.queries import suppressed
 
-        return suppressed(self._journal.db)
+        return suppressed(self._core.store.db)
 
     def _follow(self) -> list[str]:
         """Take in what is new in the journal: what was written is searchable at once."""
         from kinen.journal import write
 
-        notes = self._follow_past()
-        path, last = self._file("journal.db"), self._reader.stamp("journal", "")
-        if not self._waiting() and write.glance(path) in ("", last):
+        notes = self._follow_history()
+        path, last = self._core.file("journal.db"), self._core.reader.stamp("journal", "")
+        if not self._core.waiting() and write.glance(path) in ("", last):
             return notes
-        end = write.mark(self._journal.db)
+        end = write.mark(self._core.store.db)
         from kinen.index.writer import Writer
 
         known = last.split("|") if last else ["", "0", "0"]
         behind = end[1] - int(known[1]) + end[2] - int(known[2])
-        with contextlib.closing(Writer(self._file("index.db"))) as writer:
+        with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
             if end[0] == known[0] and behind <= FOLLOWED:
                 writer.db.execute(f"PRAGMA busy_timeout={FOLLOW_MS}")
                 try:
-                    writer.follow(self._entries)
+                    writer.follow(self.journal_source)
                 except Busy:
                     notes.append(LATER)
                 return notes
@@ -237,47 +241,47 @@ class Syncing(Parts):
             from kinen.index.writer import sync_lock
 
             try:
-                with sync_lock(self._file("sync.lock"), 0.2):
-                    sync_text(Job(writer, self._cache, _silent), [self._entries])
+                with sync_lock(self._core.file("sync.lock"), 0.2):
+                    sync_text(Job(writer, self._core.cache, _silent), [self.journal_source])
                     writer.count_chunks()
             except Busy:
                 notes.append(LATER)
         return notes
 
-    def _follow_past(self) -> list[str]:
+    def _follow_history(self) -> list[str]:
         """Take in what was committed since the index last looked."""
         from kinen.space.head import read_head
 
-        head = read_head(*self._git)[1]
-        if head in ("", self._reader.stamp("git", "")):
+        head = read_head(*self._core.git_folders)[1]
+        if head in ("", self._core.reader.stamp("git", "")):
             return []
-        return self.follow_past()
+        return self.follow_history()
 
-    def follow_past(self, wait: float = 0.2) -> list[str]:
+    def follow_history(self, wait: float = 0.2) -> list[str]:
         """Bring the history up to date; what could not be read of it."""
         from kinen.index.sync import Job, sync_past
         from kinen.index.writer import Writer, sync_lock
 
-        known = self._reader.stamp("git", "")
-        past = self._past(known)
+        known = self._core.reader.stamp("git", "")
+        past = self.history_source(known)
         if past is None:
             return []
         # A few commits are written by the connection that reads: it is open and prepared.
-        shared = self._reader.db if known else None
+        shared = self._core.reader.db if known else None
         try:
             with (
-                sync_lock(self._file("sync.lock"), wait),
-                contextlib.closing(Writer(self._file("index.db"), shared)) as writer,
+                sync_lock(self._core.file("sync.lock"), wait),
+                contextlib.closing(Writer(self._core.file("index.db"), shared)) as writer,
             ):
-                report = sync_past(Job(writer, self._cache, _silent), *past)
+                report = sync_past(Job(writer, self._core.cache, _silent), *past)
         except Busy:
             return ["the history is still being indexed: more will be found later"]
         return list(report.notes)
 
-    def _embed_new(self, embedder: Embedder) -> None:
+    def embed_small(self, embedder: Embedder) -> None:
         """Vectors for what is new, in a space where that takes no time worth mentioning."""
-        done = f"{embedder.fingerprint}:{self._reader.meta('generation')}"
-        if self._reader.meta("embedded") == done or self._reader.chunk_count() > SMALL:
+        done = f"{embedder.fingerprint}:{self._core.reader.meta('generation')}"
+        if self._core.reader.meta("embedded") == done or self._core.reader.chunk_count() > SMALL:
             return
         until = time.monotonic() + EMBED_SECONDS
         with contextlib.suppress(Busy):
@@ -285,7 +289,7 @@ class Syncing(Parts):
 
     def embed_new(self, enough: Callable[[], bool]) -> tuple[int, int]:
         """Vectors for what has none, until it is enough: how many were made and are missing."""
-        embedder = self._embedder
+        embedder = self._core.embedder
         return self._embed_until(embedder, enough) if embedder else (0, 0)
 
     def _embed_until(self, embedder: Embedder, enough: Callable[[], bool]) -> tuple[int, int]:
@@ -293,14 +297,14 @@ class Syncing(Parts):
         from kinen.index.writer import Writer, sync_lock
 
         with (
-            sync_lock(self._file("sync.lock"), 0),
-            contextlib.closing(Writer(self._file("index.db"))) as writer,
+            sync_lock(self._core.file("sync.lock"), 0),
+            contextlib.closing(Writer(self._core.file("index.db"))) as writer,
         ):
-            return sync_vectors(Job(writer, self._cache, _silent, enough), embedder)
+            return sync_vectors(Job(writer, self._core.cache, _silent, enough), embedder)
 
     def vectors(self, texts: Sequence[str], model: str) -> bytes:
         """Vectors of questions as little-endian float32 rows, for whoever uses the same model."""
-        embedder = self._embedder
+        embedder = self._core.embedder
         if embedder is None or embedder.fingerprint != model:
             raise QueryError(f"this space has another model than {model}", "embed it yourself")
         found: bytes = embedder.embed(texts, query=True).astype("<f4").tobytes()
@@ -310,9 +314,9 @@ class Syncing(Parts):
         """What has to be watched to notice that the index is behind."""
         from kinen.sources.files.watch import watched
 
-        return watched(self.space.root, git=self._git, spools=self._spools)
+        return watched(self._core.space.root, git=self._core.git_folders, spools=self._core.spools)
 
-    def _healed(self, call: Callable[[], T], notes: list[str]) -> T:
+    def healed(self, call: Callable[[], T], notes: list[str]) -> T:
         """Do something; should a derived database turn out damaged, build it again first."""
         from kinen.index.schema import discard_damaged
         from kinen.storage.sqlite import sqlite3
@@ -320,30 +324,30 @@ class Syncing(Parts):
         try:
             return call()
         except (sqlite3.DatabaseError, StoreError):
-            self.close()
-            damaged = discard_damaged(self._file("index.db"), self._file("cache.db"))
+            self._memory.git.close()
+            damaged = discard_damaged(self._core.file("index.db"), self._core.file("cache.db"))
             if not damaged:
                 raise
             names = " and ".join(os.path.basename(path) for path in damaged)
-            self._mended(names)
+            self._report_repair(names)
             return call()
         finally:
-            notes += self._mendings
-            self._mendings.clear()
+            notes += self._core.repairs
+            self._core.repairs.clear()
 
-    def _mended(self, names: str) -> None:
-        said = f"{names} was damaged and is built again"
-        self._mendings.append(said)
-        if self._tell:
-            self._tell(f"{self.space.name}: {said}")
+    def _report_repair(self, names: str) -> None:
+        repair = f"{names} was damaged and is built again"
+        self._core.repairs.append(repair)
+        if self._core.on_repair:
+            self._core.on_repair(f"{self._core.space.name}: {repair}")
 
-    def _first_sync(self) -> list[str]:
-        if os.path.exists(self._file("index.db")) and self._reader.meta("synced"):
+    def prepare(self) -> list[str]:
+        if os.path.exists(self._core.file("index.db")) and self._core.reader.meta("synced"):
             return self._follow()
         from kinen.index.schema import was_damaged
 
-        if was_damaged(self._reader.db):
-            self._mended("index.db")
+        if was_damaged(self._core.reader.db):
+            self._report_repair("index.db")
         try:
             report = self.sync(seconds=FIRST_SEARCH_SECONDS, wait=0.2)
         except Busy:
@@ -352,36 +356,101 @@ class Syncing(Parts):
 
     def status(self) -> Status:
         """Counted now, from the databases themselves."""
-        if self._reader.meta("synced"):
+        if self._core.reader.meta("synced"):
             self._follow()
         from kinen.index.metafile import size_of
 
-        settings = self.config.index
-        vectors = dimensions = 0
+        core = self._core
+        settings = core.config.index
+        vectors = 0
+        dimensions = 0
         model = settings.embedding_model
         with contextlib.suppress(EmbedError):
-            embedder = self._embedder
+            embedder = core.embedder
             if embedder is not None:
-                known = self._cache.known(embedder.fingerprint)
-                vectors = sum(digest in known for digest in self._reader.digests())
-                dimensions, model = embedder.dimensions, embedder.name
-        counts = self._reader.counts(vectors)
+                cached = core.cache.known(embedder.fingerprint)
+                vectors = sum(digest in cached for digest in core.reader.digests())
+                dimensions = embedder.dimensions
+                model = embedder.name
+        counts = core.reader.counts(vectors)
+        clock = self._memory.consolidation.clock()
         return Status(
-            self.space.name,
-            self.space.root,
-            self.space.id,
-            self.space.origin,
-            self.space.data,
-            counts,
-            self._reader.kinds(),
-            settings.embedding_provider,
-            model,
-            dimensions,
-            counts.chunks - vectors if settings.embedding_provider != "none" else 0,
-            self._reader.meta("synced"),
-            self.config.ignored,
-            size_of(self.space.data),
+            name=core.space.name,
+            root=core.space.root,
+            id=core.space.id,
+            origin=core.space.origin,
+            data=core.space.data,
+            counts=counts,
+            kinds=core.reader.kinds(),
+            provider=settings.embedding_provider,
+            model=model,
+            dimensions=dimensions,
+            pending=counts.chunks - vectors if settings.embedding_provider != "none" else 0,
+            synced=core.reader.meta("synced"),
+            untrusted=core.config.ignored,
+            bytes=size_of(core.space.data),
+            epoch=clock.epoch,
+            surprise=clock.accumulated,
         )
+
+    def skipped(self) -> list[tuple[str, str]]:
+        """Files that could not be indexed, or only in part, each with its reason."""
+        return self._core.reader.skipped()
+
+    def partly_read(self) -> set[str]:
+        """Those of the skipped files of which the beginning was indexed."""
+        return self._core.reader.partly_read()
+
+    def check(self) -> str:
+        """What is wrong with the databases, or nothing."""
+        for name in FILES:
+            self._core.file(name)
+        return self._core.reader.check() or self._core.cache.check()
+
+    def try_model(self) -> str:
+        """The model's name, once it has embedded something."""
+        embedder = self._core.embedder
+        if embedder is None:
+            return "none"
+        embedder.embed(["a try"], query=True)
+        return f"{embedder.name}, {embedder.dimensions} dimensions"
+
+    def create_snapshot(self) -> Snapshot:
+        """Copy the index as it is, tied to the commit that it has read up to."""
+        from kinen.index import snapshots
+        from kinen.index.writer import sync_lock
+
+        self.prepare()
+        with sync_lock(self._core.file("sync.lock"), 600):
+            return snapshots.create(
+                self._core.file("index.db"), self._core.file("snapshots"), now()
+            )
+
+    def snapshots(self) -> list[Snapshot]:
+        """All copies of the index, the newest first."""
+        from kinen.index import snapshots
+
+        return snapshots.listed(self._core.file("snapshots"))
+
+    def restore_snapshot(self, name: str = "", *, embed: bool = True) -> Snapshot:
+        """Put the index back to a copy and catch up from there; the newest if none is named."""
+        from kinen.index import snapshots
+        from kinen.index.writer import sync_lock
+
+        chosen = snapshots.named(self._core.file("snapshots"), name)
+        self._core.reader.meta("synced")  # lays the tables of an index that is not there
+        with sync_lock(self._core.file("sync.lock"), 600):
+            snapshots.restore(self._core.file("index.db"), self._core.file("snapshots"), chosen)
+        self.sync(embed=embed)
+        return chosen
+
+    def prune_snapshots(self, keep: int = 3) -> list[Snapshot]:
+        """Remove all copies of the index but the newest."""
+        from kinen.index import snapshots
+        from kinen.index.writer import sync_lock
+
+        with sync_lock(self._core.file("sync.lock"), 600):
+            return snapshots.prune(self._core.file("snapshots"), keep)
 
 
 def _silent(_phase: str, _done: int, _total: int) -> None:

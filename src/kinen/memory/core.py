@@ -1,0 +1,214 @@
+"""What all parts of a memory share: its space, its settings and its open files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from kinen.errors import NotFound, StoreError
+from kinen.space import find as spaces
+from kinen.storage import inside as contained
+from kinen.storage import private
+from kinen.text import path_bytes, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kinen.config.keys import Config
+    from kinen.index.cache import Cache
+    from kinen.index.reader import Reader
+    from kinen.index.vectors import Scan
+    from kinen.journal.store import Journal as Store
+    from kinen.memory import Memory
+    from kinen.ports import Embedder
+    from kinen.space.registry import Space
+
+
+BUILT_AGAIN = "move it away and run `kinen index`: kinen makes it again"
+FILES = {
+    **dict.fromkeys(("index.db", "cache.db", "vectors.bin", "sync.lock", "meta.json"), BUILT_AGAIN),
+    "journal.db": "move it away and put the journal back, or `kinen import` an export of it;"
+    " new observations wait in the spool",
+    "ledger.db": "move it away: kinen begins a new ledger",
+}
+"""The files of a space, each with what to do where something else has its name."""
+
+
+class Core:
+    """The files of one space, each opened when it is first used."""
+
+    def __init__(
+        self,
+        space: Space,
+        config: Config,
+        models: dict[tuple[object, ...], Embedder | None] | None = None,
+        on_repair: Callable[[str], None] | None = None,
+    ) -> None:
+        """Embedders in `models` are shared with other memories; `on_repair` hears of repairs."""
+        self.space = space
+        self.config = config
+        self.on_repair = on_repair
+        self.repairs: list[str] = []
+        self.loaded_vectors: tuple[str, Scan | None] = ("", None)
+        self._models = models
+        self._model: Embedder | None = None
+        self._reader: Reader | None = None
+        self._reader_identity = (0, 0)
+        self._cache: Cache | None = None
+        self._store: Store | None = None
+        self._git_folders: tuple[str, str] | None = None
+
+    def close(self) -> None:
+        for part in (self._reader, self._cache, self._store):
+            if part is not None:
+                part.close()
+        self._reader = None
+        self._cache = None
+        self._store = None
+        self.loaded_vectors = ("", None)
+
+    def is_replaced(self) -> bool:
+        """Whether another index was put in place of the one that is open."""
+        if self._reader is None:
+            return False
+        return private.identity(self.file("index.db")) != self._reader_identity
+
+    @property
+    def reader(self) -> Reader:
+        """The index."""
+        if self._reader is None:
+            from kinen.index.reader import Reader
+
+            path = self.file("index.db")
+            self._reader = Reader(path)
+            self._reader_identity = private.identity(path)
+        return self._reader
+
+    @property
+    def store(self) -> Store:
+        """The journal."""
+        if self._store is None:
+            from kinen.journal.store import Journal
+
+            self.register()
+            self.file("journal.db")
+            self._store = Journal(self.space.data, self.spools)
+        return self._store
+
+    def register(self) -> None:
+        """Put the space into the registry, unless it is there."""
+        if not self.space.roots:
+            self.space = spaces.register(self.space)
+
+    def waiting(self) -> list[str]:
+        """Files of observations that could not be written yet."""
+        from kinen.journal.spool import waiting
+
+        return waiting(self.spools)
+
+    @property
+    def spools(self) -> list[str]:
+        """Folders in which observations wait, the first for new ones."""
+        ids = (self.space.id, *(alias for alias in self.space.aliases if len(alias) == 64))
+        return [os.path.join(self.space.home, "spool", id_[:16]) for id_ in ids]
+
+    @property
+    def git_folders(self) -> tuple[str, str]:
+        """The git folder of the repository around the space, and what its worktrees share."""
+        if not (self._git_folders and self._git_folders[0]):  # one may be made at any time
+            from kinen.space.repository import git_above
+
+            git = git_above(self.space.root)
+            self._git_folders = (git.folder, git.common) if git else ("", "")
+        return self._git_folders
+
+    @property
+    def cache(self) -> Cache:
+        """Vectors, extracted text and digests by content."""
+        if self._cache is None:
+            from kinen.index.cache import Cache
+
+            self._cache = Cache(self.file("cache.db"))
+        return self._cache
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedding model; None if the settings say none."""
+        if self._models is not None:
+            key = tuple(self.config.index)
+            if key not in self._models:
+                self._models[key] = self._load(None)
+            return self._models[key]
+        if self._model is None:
+            self._model = self._load((self.space.home, self.space.root))
+        return self._model
+
+    def _load(self, daemon: tuple[str, str] | None) -> Embedder | None:
+        from kinen.embed import load
+
+        settings = self.config.index
+        return load(
+            settings.embedding_provider,
+            model=settings.embedding_model,
+            endpoint=settings.embedding_endpoint,
+            api_key=os.environ.get(settings.embedding_key_env, ""),
+            path=settings.embedding_path,
+            timeout=settings.embedding_timeout,
+            daemon=daemon,
+        )
+
+    def scan(self, embedder: Embedder) -> Scan | None:
+        """The vectors of a model, in memory; None where there are none."""
+        from kinen.index import vectors
+
+        model = embedder.fingerprint
+        generation = self.reader.meta("generation")
+        key = f"{model}:{generation}"
+        if self.loaded_vectors[0] != key:
+            file = self.file("vectors.bin")
+            scan = vectors.load(file, self.reader.db, self.cache, model, generation)
+            self.loaded_vectors = (key, scan)
+        return self.loaded_vectors[1]
+
+    def file(self, name: str) -> str:
+        """The path of a file or folder of kinen's own for this space.
+
+        Something else in the place of a file is refused here, with what to do about it.
+        """
+        path = os.path.join(private.folder(self.space.data), name)
+        if name in FILES:
+            refuse_other_than_file(path, FILES[name])
+        return path
+
+    def inside(self, path: str) -> str:
+        """A path relative to the space; one that leads outside is refused."""
+        if "\0" in path:
+            raise NotFound(f"no file has a NUL byte in its name: {path!r}", "give a path")
+        path = os.fsdecode(path_bytes(path))
+        root = os.path.realpath(self.space.root)
+        places = [path, os.path.join(root, path)]
+        full = next((place for place in places if os.path.exists(place)), places[1])
+        relative = contained.relative(root, full)
+        if not relative:
+            raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
+        return spelled(relative)
+
+
+class Part:
+    """One subject of a memory: it uses the open files, and the other parts."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._core = memory.core
+
+
+def refuse_other_than_file(path: str, hint: str) -> None:
+    """Raise StoreError where a path is a folder, a pipe or a device."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise StoreError(f"{path} is {what}", hint)

@@ -1,0 +1,103 @@
+"""Records of a space: by ref, by path, with their chunks and links."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from kinen.characters import hidden_again
+from kinen.errors import NotFound
+from kinen.memory.core import Part
+from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
+from kinen.text import spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.model.records import Chunk, Edge, Record
+
+
+class Records(Part):
+    """Records by ref or path, and the links between them."""
+
+    def get(self, name: str) -> Record:
+        """The record that a ref or a path in the space names."""
+        self._memory.index.prepare()
+        found = self._find(name)
+        if found is None and "\\" in name:  # copied from output that spells a character out
+            found = self._find(hidden_again(name))
+        if found is None:
+            raise NotFound(f"nothing remembered as {name!r}", "`kinen search` shows refs and paths")
+        return found
+
+    def _find(self, name: str) -> Record | None:
+        ref = spelled(name)
+        found = self._core.reader.record(ref) or self._find_in_history(ref)
+        return found or self._core.reader.at_path(self._core.inside(name)) or self._entry(name)
+
+    def _entry(self, name: str) -> Record | None:
+        """An entry of the journal by the beginning of its id, as a recall cites it."""
+        from kinen.journal import queries
+
+        if not self._core.store.exists:
+            return None
+        with contextlib.suppress(NotFound):
+            return self._core.reader.record(":".join(queries.resolve(self._core.store.db, name)))
+        return None
+
+    def knows(self, name: str) -> bool:
+        """Whether a ref or path names a record."""
+        with contextlib.suppress(NotFound):
+            return bool(self.get(name))
+        return False
+
+    def _find_in_history(self, name: str) -> Record | None:
+        """A commit by the beginning of its sha, or a file by a name that it had."""
+        from kinen.index.git.queries import commit_named, file_at, path_of
+
+        ref = commit_named(self._core.reader, name)
+        if name.startswith("file:"):
+            file = file_at(self._core.reader.db, name.removeprefix("file:"))
+            ref = f"file:{path_of(self._core.reader.db, file)}" if file else ""
+        return self._core.reader.record(ref) if ref else None
+
+    def show(self, name: str, line: int = -1, n: int = -1) -> tuple[Record, list[Chunk]]:
+        """A record with its chunks, or the one at a line or number."""
+        record = self.get(name)
+        chunks = self._core.reader.between(record.ref, 0, 1 << 31)
+        if not chunks and record.kind in (*JOURNAL_KINDS, *GIT_KINDS) and line < 0 and n < 0:
+            return record, []  # redacted, a pin without a note, a file whose text git has
+        if line >= 0:
+            chunks = [one for one in chunks if one.start_line <= line <= one.end_line]
+        elif n >= 0:
+            chunks = [one for one in chunks if one.n == n]
+        if not chunks:
+            raise NotFound(f"nothing there in {name}", f"`kinen show {name}` shows all of it")
+        return record, chunks
+
+    def select(self, kinds: Sequence[str] = ()) -> list[Record]:
+        self._memory.index.prepare()
+        return self._core.reader.records(kinds)
+
+    def links(self, ref: str, depth: int = 1) -> list[Edge]:
+        """The edges around a record, both directions."""
+        from kinen.index import graph
+
+        return graph.around(self._core.reader.db, spelled(ref), depth)
+
+    def broken_links(self) -> list[Edge]:
+        """Links that lead nowhere."""
+        from kinen.index import graph
+
+        self._memory.index.prepare()
+        return graph.broken(self._core.reader.db)
+
+    def graph(self) -> list[Edge]:
+        """Every link that leads somewhere."""
+        from kinen.index import graph
+
+        self._memory.index.prepare()
+        return graph.edges(self._core.reader.db)
+
+    def whole_text(self, ref: str) -> str:
+        return "\n".join(chunk.text for chunk in self._core.reader.between(ref, 0, 1 << 31))
