@@ -10,7 +10,7 @@ from kinen.consolidation.claims import claim, opposed, share
 from kinen.consolidation.fold import fold, memory_id, nearness, tick
 from kinen.embed import load
 from kinen.model.journal import Clock, Finding, Learned
-from kinen.transfer.rows import ID
+from kinen.transfer.fields import ID
 
 ROUNDS = "round:sessions/20260101-01-a/rounds"
 

@@ -13,7 +13,7 @@ from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage.database import translated
 from kinen.transfer import stream
 from kinen.transfer.intake import TARGETS, Intake, Loaded, place
-from kinen.transfer.rows import SCOPE, encode, let_go
+from kinen.transfer.fields import SCOPE, encode, let_go
 from kinen.transfer.sections import REQUIRED, SECTIONS, Section
 
 if TYPE_CHECKING:

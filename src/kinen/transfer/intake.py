@@ -13,14 +13,14 @@ from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import identifier, plain
 from kinen.storage.database import translated, writing
-from kinen.transfer.rows import LONGEST_ID, SCOPE, encode, let_go
+from kinen.transfer.fields import LONGEST_ID, SCOPE, encode, let_go
 from kinen.transfer.sections import REQUIRED, SECTIONS, Field, Section
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from kinen.transfer.rows import Column, Found
+    from kinen.transfer.fields import Column, Found
 
     Conflict = Literal["skip", "overwrite", "error"]
     Source = Callable[[Callable[[], object]], Iterable[tuple[str, list[Any]]]]

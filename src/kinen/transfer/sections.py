@@ -6,7 +6,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
-from kinen.transfer.rows import (
+from kinen.transfer.fields import (
     FLAG,
     ID,
     ID_OR_NONE,
