@@ -293,7 +293,7 @@ def test_what_is_no_database_of_kindling_is_refused(tmp_path: Path) -> None:
     for name, what in (
         ("text", "file is not a database"),
         ("missing", "no file"),
-        ("empty", "is no database of Kindling"),
+        ("empty", "is not a Kindling database"),
     ):
         with pytest.raises(StoreError, match=what):
             load_database(journal(), str(tmp_path / name))

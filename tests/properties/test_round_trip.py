@@ -59,10 +59,12 @@ def journal() -> sqlite3.Connection:
 
 
 # What a journal holds was masked when it was written.
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).map(lambda one: mask(one)[0])
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).map(
+    lambda text: mask(text)[0]
+)
 ID = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
 FEW = st.sampled_from(["", "a", "b", "é/ö", "c d"])
-NAMED = st.sampled_from(["a", "b", "é/ö", "c d"])
+NAME = st.sampled_from(["a", "b", "é/ö", "c d"])
 TIME = st.integers(0, 6) | st.integers(0, 253_402_300_799_999)
 RATIO = st.floats(0, 1)
 FLAG = st.integers(0, 1)
@@ -74,9 +76,9 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 OBJECT = st.dictionaries(ID, VALUES, max_size=3).map(json.dumps)
-LIST = st.lists(TEXT, max_size=3).map(lambda one: json.dumps(one, ensure_ascii=False))
+LIST = st.lists(TEXT, max_size=3).map(lambda texts: json.dumps(texts, ensure_ascii=False))
 PROOF = st.just("{}") | st.lists(ID, unique=True, min_size=1, max_size=3).map(
-    lambda one: json.dumps({"count": len(one) + 1, "classes": sorted(one)})
+    lambda classes: json.dumps({"count": len(classes) + 1, "classes": sorted(classes)})
 )
 SCOPE = dict.fromkeys(["session", "repo", "agent", "user", "task"], FEW)
 IDS = st.sampled_from([f"{letter}{n}" for letter in "xyz" for n in range(4)])
@@ -122,7 +124,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "pins": {
         "id": IDS,
         "target_type": st.sampled_from(["observation", "summary", "capsule", "memory", "file"]),
-        "target_id": IDS | NAMED,
+        "target_id": IDS | NAME,
         "reason": TEXT,
         "created_at": TIME,
         "expires_at": TIME,
@@ -130,7 +132,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     },
     "memories": {
         "id": IDS,
-        "type": NAMED,
+        "type": NAME,
         "content": TEXT,
         "confidence": RATIO,
         "created_at": TIME,
@@ -140,10 +142,10 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "redacted": FLAG,
         "forgotten_at": WHEN,
     },
-    "suppressed": {"ref": NAMED, "at": TIME},
+    "suppressed": {"ref": NAME, "at": TIME},
     "tag_ops": {
         "id": IDS,
-        "path": NAMED,
+        "path": NAME,
         "op": st.sampled_from(["+", "-"]),
         "tag": IDS,
         "head": FEW,
@@ -164,8 +166,8 @@ ROWS = st.fixed_dictionaries(
 
 def filled(rows: dict[str, list[dict[str, Any]]]) -> sqlite3.Connection:
     db = journal()
-    for table, found in rows.items():
-        for row in found:
+    for table, entries in rows.items():
+        for row in entries:
             if row.get("redacted"):
                 row["content"] = REDACTED
                 row.update({"provenance": "{}"} if "provenance" in row else {})
@@ -218,19 +220,19 @@ def test_a_part_comes_back_as_that_part(
 
 @unhurried
 @given(ROWS, ROWS)
-def test_what_was_there_stays_when_more_comes(one: Any, two: Any) -> None:
-    db = filled(one)
+def test_what_was_there_stays_when_more_comes(ours: Any, theirs: Any) -> None:
+    db = filled(ours)
     before = json.loads(exported(db))
-    load(db, io.BytesIO(exported(filled(two))))
+    load(db, io.BytesIO(exported(filled(theirs))))
     after = json.loads(exported(db))
     for table in TABLES:
         key = "ref" if table == "suppressed" else "id"
-        kept = {item[key]: item for item in after[table]}
+        items = {item[key]: item for item in after[table]}
         for item in before[table]:
             for derived in ("observationIds", "summaryId"):
                 item.pop(derived, None)
-                kept[item[key]].pop(derived, None)
-            assert kept[item[key]] == item
+                items[item[key]].pop(derived, None)
+            assert items[item[key]] == item
 
 
 DAMAGE = st.lists(
@@ -269,22 +271,20 @@ DOCUMENT = st.dictionaries(
     DOCUMENT,
     st.sampled_from([{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}]),
     st.integers(1, 40),
-    st.integers(1, 60),
 )
 def test_a_document_in_pieces_is_the_document(
-    document: dict[str, Any], layout: Any, chunk: int, piece: int
+    document: dict[str, Any], layout: Any, chunk: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stream, "CHUNK", chunk)
-        patch.setattr(stream, "_PIECE", piece)
-        found = list(stream.items(io.BytesIO(json.dumps(document, **layout).encode())))
-    assert found == list(flat(document))
+        members = list(stream.document(io.BytesIO(json.dumps(document, **layout).encode())))
+    assert members == list(flat(document))
 
 
 def flat(document: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in document.items():
         if isinstance(value, list):
-            yield from ((prefix + key, one) for one in value)
+            yield from ((prefix + key, element) for element in value)
         elif prefix + key == "dataset" and isinstance(value, dict):
             yield from flat(value, "dataset.")
         else:

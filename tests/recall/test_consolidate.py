@@ -220,7 +220,7 @@ def test_an_id_says_what_a_memory_says_and_is_one_that_a_bundle_takes() -> None:
     other = memory_id("decision", "Session store: PostgreSQL", "Session store")
     assert id_ != other
     assert id_[:12] == other[:12], "memories on one topic begin alike"
-    assert ID.fits([id_])
+    assert ID.fits(id_)
 
 
 @pytest.mark.parametrize("change", [{"forgotten_at": 5, "content": ""}, {"redacted": True}])

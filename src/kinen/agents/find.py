@@ -145,7 +145,7 @@ def _document(file: IO[bytes], path: str, tally: Tally) -> Iterator[Line]:
     """The messages of one document, after what it says of itself."""
     about: Line = {}
     try:
-        for key, value in stream.items(file):
+        for key, value in stream.document(file):
             if key != "messages":
                 about[key] = value
                 continue

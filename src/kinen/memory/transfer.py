@@ -318,13 +318,13 @@ class _Count:
 
         before = sum(self._added.values()) + sum(self.skipped.values())
 
-        def parts(_: object) -> Iterator[tuple[str, list[Any]]]:
-            yield from (("version", ["1.0"]), ("exported_at", [0]))
+        def members() -> Iterator[tuple[str, Any]]:
+            yield from (("version", "1.0"), ("exported_at", 0))
             for table, items in tables.items():
-                yield from ((table, [item]) for item in items)
+                yield from ((table, item) for item in items)
 
         intake = Intake(db, name, conflict, lambda read: self._progress(before + read))
-        done = intake.take(parts, dry_run=False)
+        done = intake.take(members(), dry_run=False)
         sums = (
             (self._added, done.added),
             (self._replaced, done.replaced),

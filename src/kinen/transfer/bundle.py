@@ -1,26 +1,28 @@
-"""The journal as one file that travels: export, and import of what kinen or Kindling exported."""
+"""The journal as one file: export, and import of what kinen or Kindling exported."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import re
-from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 from kinen.errors import StoreError
 from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage.database import translated
 from kinen.transfer import stream
-from kinen.transfer.intake import TARGETS, Intake, Loaded, place
-from kinen.transfer.fields import SCOPE, encode, let_go
-from kinen.transfer.sections import REQUIRED, SECTIONS, Section
+from kinen.transfer.fields import SCOPE, encode
+from kinen.transfer.intake import TARGETS, Intake, Loaded, journal_path
+from kinen.transfer.sections import SECTIONS, Section
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from kinen.transfer.intake import Conflict
+
+    Write = Callable[[str], object]
 
 __all__ = ["VERSION", "Filter", "Loaded", "export", "load"]
 
@@ -30,7 +32,7 @@ _SEAL = re.compile(rb'(?:,\n|(?<=\n)\{)"digest": "([0-9a-f]{64})"\n?\}\n\Z')
 
 
 class Filter(NamedTuple):
-    """What to export; an empty field takes everything."""
+    """What to export; an empty field selects everything."""
 
     session: str = ""
     repo: str = ""
@@ -39,160 +41,174 @@ class Filter(NamedTuple):
     before: int = 0
     """Epoch milliseconds, exclusive."""
 
-    def shown(self) -> dict[str, str | int]:
-        """As a bundle says it."""
+    def header(self) -> dict[str, str | int]:
+        """The filter as the header of a bundle has it."""
         names = {column: key for key, column in SCOPE.items()}
         return {names.get(name, name): value for name, value in self._asdict().items() if value}
 
 
 def export(
     db: sqlite3.Connection,
-    out: Callable[[str], object],
+    out: Write,
     *,
     only: Filter = Filter(),  # noqa: B008
     form: Literal["json", "jsonl"] = "json",
     exported_at: int,
 ) -> dict[str, int]:
-    """Write what is not forgotten, one entry per line in an order that never varies.
+    """Write every entry that is not forgotten on a line of its own, in an order that never varies.
 
-    How many of each there were comes back. The last line seals it: an import of what nobody changed
-    need not mask it again.
+    Returns the number of entries by table. The last line is a seal: a bundle that was not changed
+    since need not be masked again on import.
     """
-    head = {"version": VERSION, "exported_at": exported_at, "scope_filter": only.shown()}
-    head["masked"] = MASKING
+    header = {
+        "version": VERSION,
+        "exported_at": exported_at,
+        "scope_filter": only.header(),
+        "masked": MASKING,
+    }
     seal = hashlib.sha256()
 
     def write(text: str) -> None:
         seal.update(text.encode("utf-8", "surrogatepass"))
         out(text)
 
-    with translated(place(db), "run `kinen doctor`"), _snapshot(db):
+    with translated(journal_path(db), "run `kinen doctor`"), _snapshot(db):
         if form == "jsonl":
-            write(encode(head) + "\n")
-            counts = {
-                section.table: _each(
-                    _lines(db, section, only), write, f'{{"{section.noun}": ', "}\n"
-                )
-                for section in SECTIONS
-            }
+            counts = _write_lines(db, header, only, write)
             out(f'{{"digest": "{seal.hexdigest()}"}}\n')
-            return counts
-        write("{\n" + ",\n".join(f"{encode(key)}: {encode(value)}" for key, value in head.items()))
-        counts = {}
-        for section in SECTIONS:
-            write(f',\n"{section.table}": [')
-            lines = _lines(db, section, only)
-            counts[section.table] = _each(lines, write, "\n", "", between=",")
-            write("\n]" if counts[section.table] else "]")
-        out(f',\n"digest": "{seal.hexdigest()}"\n}}\n')
-        return counts
+        else:
+            counts = _write_document(db, header, only, write)
+            out(f',\n"digest": "{seal.hexdigest()}"\n}}\n')
+    return counts
 
 
-def _each(
-    lines: Iterable[str], write: Callable[[str], object], start: str, end: str, between: str = ""
-) -> int:
-    count = 0
-    for line in lines:
-        write(f"{between if count else ''}{start}{line}{end}")
-        count += 1
-    return count
+def _write_lines(
+    db: sqlite3.Connection, header: dict[str, object], only: Filter, write: Write
+) -> dict[str, int]:
+    counts = {}
+    write(encode(header) + "\n")
+    for section in SECTIONS:
+        counts[section.table] = 0
+        for entry in _entries(db, section, only):
+            write(f'{{"{section.noun}": {entry}}}\n')
+            counts[section.table] += 1
+    return counts
+
+
+def _write_document(
+    db: sqlite3.Connection, header: dict[str, object], only: Filter, write: Write
+) -> dict[str, int]:
+    counts = {}
+    write("{\n" + ",\n".join(f"{encode(key)}: {encode(value)}" for key, value in header.items()))
+    for section in SECTIONS:
+        counts[section.table] = 0
+        write(f',\n"{section.table}": [')
+        for entry in _entries(db, section, only):
+            write(f",\n{entry}" if counts[section.table] else f"\n{entry}")
+            counts[section.table] += 1
+        write("\n]" if counts[section.table] else "]")
+    return counts
 
 
 @contextlib.contextmanager
 def _snapshot(db: sqlite3.Connection) -> Iterator[None]:
-    """One moment for all that is read: this one, not that of the first entry."""
+    """Read everything as of now, and not as of the first entry that is read."""
     db.execute("BEGIN")
     try:
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
         yield
     finally:
         db.execute("ROLLBACK")
-        let_go()
 
 
-def _lines(db: sqlite3.Connection, section: Section, only: Filter) -> Iterator[str]:
+def _entries(db: sqlite3.Connection, section: Section, only: Filter) -> Iterator[str]:
     """The entries of one table as JSON."""
-    show = _shower(section)
+    fields = [
+        (f'"{field.name}": ', field.form.show, len(field.columns), field.omitted)
+        for field in section.fields
+    ]
     sql = (
         f"SELECT {', '.join(section.columns)} FROM {section.table}"
         f" WHERE {_where(section.table, only)} ORDER BY {section.order}"
     )
     for row in db.execute(sql, only._asdict()):
+        cells = iter(row)
+        members = []
         try:
-            shown = show(row)
+            for name, show, width, omitted in fields:
+                text = show(*islice(cells, width))
+                if text != omitted:
+                    members.append(name + text)
         except ValueError as error:
-            what = f"{section.noun} {row[0]} of the journal holds text that is not JSON"
-            raise StoreError(what, "run `kinen doctor`; the export is not whole") from error
+            fact = f"{section.noun} {row[0]} of the journal holds text that is not JSON"
+            raise StoreError(fact, "run `kinen doctor`; the export is incomplete") from error
         if section.derived:
-            shown += _held(db, row[0], only)
-        yield f"{{{', '.join(shown)}}}"
+            members += _capsule_contents(db, row[0], only)
+        yield f"{{{', '.join(members)}}}"
 
 
-def _shower(section: Section) -> Callable[[Sequence[Any]], list[str]]:
-    """What makes the fields of a row; its cells are the section's columns."""
-    plan, start = [], 0
-    for field in section.fields:
-        form, stop = field.form, start + len(field.columns)
-        always = field.always or field.empty is REQUIRED
-        empty = "" if always else form.show(*chain(*form.keep([field.empty], {})))
-        plan.append((f'"{field.name}": ', form.show, start, stop, empty))
-        start = stop
-
-    def show(row: Sequence[Any]) -> list[str]:
-        shown = []
-        for name, form, start, stop, empty in plan:
-            text = form(*row[start:stop])
-            if text != empty:
-                shown.append(name + text)
-        return shown
-
-    return show
-
-
-def _held(db: sqlite3.Connection, capsule: str, only: Filter) -> list[str]:
-    """The fields that tell what a capsule holds of that which is exported."""
+def _capsule_contents(db: sqlite3.Connection, capsule: str, only: Filter) -> Iterable[str]:
+    """The fields that list which exported entries belong to a capsule."""
     values = {**only._asdict(), "capsule": capsule}
     ids = db.execute(
         "SELECT id FROM observations WHERE capsule = :capsule AND capsule != ''"
         f" AND {_where('observations', only)} ORDER BY ts, id",
         values,
     )
-    shown = [f'"observationIds": {encode([row[0] for row in ids])}']
+    yield f'"observationIds": {encode([id_ for (id_,) in ids])}'
     summary = db.execute(
         "SELECT id FROM summaries WHERE capsule = :capsule AND forgotten_at = 0"
         " ORDER BY created_at DESC, id DESC LIMIT 1",
         values,
     ).fetchone()
-    return [*shown, f'"summaryId": {encode(summary[0])}'] if summary else shown
+    if summary:
+        yield f'"summaryId": {encode(summary[0])}'
 
 
 def _where(table: str, only: Filter) -> str:
-    """The condition that an entry of a table is exported."""
+    """The SQL condition that an entry of a table is exported."""
     live = next(section.live for section in SECTIONS if section.table == table)
     if table in ("suppressed", "tag_ops"):
         return "0" if any(only) else live
     if table == "pins":
-        journal = ", ".join(f"'{noun}'" for noun in TARGETS)
-        kinds = [
-            f"target_type = '{noun}' AND EXISTS (SELECT 1 FROM {section.table}"
-            f" WHERE id = pins.target_id AND {_where(section.table, only)})"
-            for noun, section in TARGETS.items()
-        ]
-        return " OR ".join([*kinds, *([] if any(only) else [f"target_type NOT IN ({journal})"])])
+        return _where_pins(only)
     if table == "summaries":
+        if not any(only):
+            return live
         capsules = _where("capsules", only)
         part = f"EXISTS (SELECT 1 FROM capsules WHERE id = summaries.capsule AND {capsules})"
-        return f"{live} AND {part}" if any(only) else live
-    time = {"observations": "ts", "capsules": "opened_at", "memories": "created_at"}[table]
+        return f"{live} AND {part}"
     scope = [f"{name} = :{name}" for name in ("session", "repo") if getattr(only, name)]
-    times = [f"{time} >= :after"] * bool(only.after) + [f"{time} < :before"] * bool(only.before)
-    if table == "capsules" and times:
+    return " AND ".join([live, *scope, *_where_time(table, only)])
+
+
+def _where_pins(only: Filter) -> str:
+    """Pins go with their target; those of files only with the whole journal."""
+    kinds = [
+        f"target_type = '{noun}' AND EXISTS (SELECT 1 FROM {section.table}"
+        f" WHERE id = pins.target_id AND {_where(section.table, only)})"
+        for noun, section in TARGETS.items()
+    ]
+    if not any(only):
+        nouns = ", ".join(f"'{noun}'" for noun in TARGETS)
+        kinds.append(f"target_type NOT IN ({nouns})")
+    return " OR ".join(kinds)
+
+
+def _where_time(table: str, only: Filter) -> list[str]:
+    column = {"observations": "ts", "capsules": "opened_at", "memories": "created_at"}[table]
+    conditions = []
+    if only.after:
+        conditions.append(f"{column} >= :after")
+    if only.before:
+        conditions.append(f"{column} < :before")
+    if table == "capsules" and conditions:
         held = (
             "EXISTS (SELECT 1 FROM observations WHERE capsule = capsules.id AND capsule != ''"
             f" AND {_where('observations', only)})"
         )
-        times = [f"({' AND '.join(times)} OR {held})"]
-    return " AND ".join([live, *scope, *times])
+        return [f"({' AND '.join(conditions)} OR {held})"]
+    return conditions
 
 
 def load(
@@ -204,12 +220,13 @@ def load(
     progress: Callable[[int], None] | None = None,
 ) -> Loaded:
     """Import a bundle of kinen or Kindling, all of it or nothing."""
-    intake = Intake(db, stream.name(file), conflict, progress, sealed=_is_sealed(file))
-    return intake.take(lambda pause: stream.parts(file, pause), dry_run=dry_run)
+    name = stream.file_name(file)
+    intake = Intake(db, name, conflict, progress, sealed=_is_sealed(file))
+    return intake.take(stream.members(file), dry_run=dry_run)
 
 
 def _is_sealed(file: IO[bytes]) -> bool:
-    """Is it as kinen exported it, by the rules of masking that hold now?"""
+    """Whether a bundle is as kinen exported it, with the current rules of masking."""
     if not file.seekable():
         return False
     start = file.tell()
@@ -218,17 +235,18 @@ def _is_sealed(file: IO[bytes]) -> bool:
             return False
         size = file.seek(0, 2)
         tail_at = file.seek(max(start, size - _TAIL))
-        found = _SEAL.search(file.read())
-        if not found:
+        seal = _SEAL.search(file.read())
+        if not seal:
             return False
-        left, seal = tail_at + found.start() - start, hashlib.sha256()
         file.seek(start)
-        while left > 0:
-            data = file.read(min(left, 1 << 20))
-            if not data:
-                return False
-            seal.update(data)
-            left -= len(data)
-        return seal.hexdigest() == found[1].decode()
+        return _digest(file, tail_at + seal.start() - start) == seal[1].decode()
     finally:
         file.seek(start)
+
+
+def _digest(file: IO[bytes], size: int) -> str:
+    digest = hashlib.sha256()
+    while size > 0 and (data := file.read(min(size, 1 << 20))):
+        digest.update(data)
+        size -= len(data)
+    return digest.hexdigest()

@@ -1,231 +1,176 @@
-"""What the columns of a bundle may hold, and how they are kept and shown.
-
-On the way in, entries are judged column by column: that is where the time of an import goes.
-"""
+"""The fields of a bundle: what they may hold, how they are masked, stored and written as JSON."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import re
-from functools import lru_cache
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import identifier, masked, masked_values, name
 from kinen.privacy.masking import evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection
 
-    Column = list[Any]
-    Found = dict[int, dict[str, int]] | None
+    Secrets = dict[str, int]
+    """How many secrets of each class were masked in an entry."""
 
 LONGEST_ID = 200
-SCOPE = {f"{name}Id": name for name in ("session", "repo", "agent", "user", "task")}
+SCOPE = {f"{column}Id": column for column in ("session", "repo", "agent", "user", "task")}
+"""The columns of a scope by their names in JSON."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_MARK, _BETWEEN, _END = "\x00", ', "\\u0000", ', ', "\\u0000"]'
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
 _decode = json.JSONDecoder(parse_constant=lambda _: None).decode
 
 
 def encode(value: object) -> str:
-    """JSON that can be written as UTF-8: half a surrogate pair stays an escape."""
+    """JSON that can be written as UTF-8: half of a surrogate pair stays an escape."""
     text = _encode(value)
-    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    if text.isascii():
+        return text
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-# What may be in a column
+class UnfitValue(ValueError):
+    """A value that a field cannot hold; the message continues "the field is"."""
 
 
-class Form(NamedTuple):
-    """What a field may hold, how it is kept in columns, and how these are shown as JSON."""
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a field may hold, and how it gets into columns and out of them."""
 
-    words: str
-    fits: Callable[[Column], bool]
-    keep: Callable[[Column, Found], Sequence[Column]]
+    description: str
+    fits: Callable[[Any], bool]
+    mask: Callable[[Any, Secrets], Any] = lambda value, _: value
+    """A value without secrets, which are counted."""
+    store: Callable[[Any], tuple[Any, ...]] = lambda value: (value,)
+    """The cells of a value."""
     show: Callable[..., str] = encode
+    """The JSON of cells."""
 
 
-def _of(*types: type) -> Callable[[Iterable[Any]], bool]:
-    accepted = frozenset(types).issuperset
-    return lambda values: accepted(map(type, values))
+def _is_text(value: Any) -> bool:
+    return type(value) is str
 
 
-_texts, _lists, _objects, _times = _of(str), _of(list), _of(dict), _of(int)
-
-
-def _ids(values: Column) -> bool:
-    return _names(values) and all(values)
-
-
-def _names(values: Column) -> bool:
-    if not _texts(values) or max(map(len, values), default=0) > LONGEST_ID:
+def _is_name(value: Any) -> bool:
+    if type(value) is not str or len(value) > LONGEST_ID:
         return False
-    whole = "".join(values)
-    return whole.isprintable() or not _CONTROL.search(whole)
+    return value.isprintable() or not _CONTROL.search(value)
 
 
-def _refs(values: Column) -> bool:
-    return _texts(values) and all(values) and not _SURROGATE.search("".join(values))
+def _is_id(value: Any) -> bool:
+    return _is_name(value) and value != ""
 
 
-def _moments(values: Column) -> bool:
-    return _times(values) and min(values) >= 0 and max(values) < LATEST
+def _is_ref(value: Any) -> bool:
+    return type(value) is str and value != "" and not _SURROGATE.search(value)
 
 
-def _ratios(values: Column) -> bool:
-    return _of(int, float)(values) and min(values) >= 0 and max(values) <= 1
+def _is_time(value: Any) -> bool:
+    return type(value) is int and 0 <= value < LATEST
 
 
-def _listed(fits: Callable[[Column], bool]) -> Callable[[Column], bool]:
-    return lambda values: _lists(values) and fits(list(chain.from_iterable(values)))
+def _is_flag(value: Any) -> bool:
+    return type(value) is bool
 
 
-def _scopes(values: Column) -> bool:
-    if not _objects(values):
+def _is_ratio(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= 1
+
+
+def _is_ids(value: Any) -> bool:
+    return type(value) is list and all(map(_is_id, value))
+
+
+def _is_texts(value: Any) -> bool:
+    return type(value) is list and all(map(_is_text, value))
+
+
+def _is_object(value: Any) -> bool:
+    return type(value) is dict
+
+
+def _is_scope(value: Any) -> bool:
+    if type(value) is not dict:
         return False
-    fits = _of(str, type(None))
-    return _texts(chain.from_iterable(map(dict.values, values))) or all(
-        fits(one.get(key) for one in values) for key in SCOPE
-    )
+    return all(value.get(key) is None or type(value[key]) is str for key in SCOPE)
 
 
-def _proofs(values: Column) -> bool:
-    return _objects(values) and all(
-        type(one.get("count", 0)) is int and _listed(_texts)([one.get("classes", [])])
-        for one in values
-        if one
-    )
+def _is_evidence(value: Any) -> bool:
+    if type(value) is not dict:
+        return False
+    return type(value.get("count", 0)) is int and _is_texts(value.get("classes", []))
 
 
-def _as_is(values: Column, _: Found) -> Sequence[Column]:
-    return (values,)
+def _mask_id(value: str, _: Secrets) -> str:
+    return identifier(value)
 
 
-def _kept_flags(values: Column, _: Found) -> Sequence[Column]:
-    return (list(map(int, values)),)  # SQLite takes twice as long for a bool
+def _mask_name(value: str, _: Secrets) -> str:
+    return name(value)
 
 
-def _kept_names(values: Column, found: Found) -> Sequence[Column]:
-    """Names as they are looked up; of a sealed bundle as they are."""
-    if found is None or _harmless(values):
-        return (values,)
-    return ([name(value) for value in values],)
+def _mask_names(values: list[str], _: Secrets) -> list[str]:
+    return [name(value) for value in values]
 
 
-def _kept_ids(values: Column, found: Found) -> Sequence[Column]:
-    if found is None or _harmless(values):
-        return (values,)
-    return ([identifier(value) for value in values],)
+def _mask_scope(scope: dict[str, str], _: Secrets) -> dict[str, str]:
+    return {key: name(scope[key]) for key in SCOPE if scope.get(key)}
 
 
-def _harmless(values: Column) -> bool:
-    """Whether none has to be changed, judged together: most imports have nothing to mask here."""
-    whole = "\n".join(dict.fromkeys(values))
-    return name(whole) == whole
+def _mask_text(value: str, secrets: Secrets) -> str:
+    text, counts = masked(value)
+    add_secrets(secrets, counts)
+    return text
 
 
-def _masked_text(values: Column, found: Found) -> Sequence[Column]:
-    """Text without secrets; where nothing is to be found, it was masked before it was sealed."""
-    if found is None:
-        return (values,)
-    texts = list(values)
-    for index, text in enumerate(texts):
-        texts[index], secrets = masked(text)
-        if secrets:
-            _add(found, index, secrets)
-    return (texts,)
+def _mask_object(value: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
+    if not value:
+        return value
+    values, counts = masked_values(value)
+    add_secrets(secrets, counts)
+    return values
 
 
-def _masked_object(values: Column, found: Found) -> Sequence[Column]:
-    texts = _encoded(values)
-    for index, text in enumerate(texts if found is not None else ()):
-        if text != "{}":
-            texts[index], secrets = masked_json(text)
-            if secrets and found is not None:
-                _add(found, index, secrets)
-    return (texts,)
+def add_secrets(secrets: Secrets, counts: Secrets) -> None:
+    for kind, count in counts.items():
+        secrets[kind] = secrets.get(kind, 0) + count
 
 
-def let_go() -> None:
-    """Forget what was held to save time: a text may be there as it was before masking."""
-    for held in (masked_json, array, shown_json, shown_scope):
-        held.cache_clear()
+def add_evidence(before: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
+    """The evidence of what had been masked in an entry, and of what was masked now."""
+    new: dict[str, Any] = evidence(secrets)
+    classes = {*before.get("classes", ()), *new["classes"]}
+    return {**before, "count": before.get("count", 0) + new["count"], "classes": sorted(classes)}
 
 
-@lru_cache(512)
-def masked_json(text: str) -> tuple[str, dict[str, int]]:
-    """A text of JSON without secrets. The same comes up again and again, and masking is dear."""
-    value, secrets = masked_values(_decode(text))
-    return encode(value), secrets
+def _store_json(value: object) -> tuple[str]:
+    return (encode(value),)
 
 
-@lru_cache(512)
-def array(*texts: str) -> str:
-    """A list as JSON; the same files come up again and again."""
-    return encode(texts)
+def _store_flag(value: bool) -> tuple[int]:
+    return (int(value),)
 
 
-def _add(found: dict[int, dict[str, int]], index: int, secrets: dict[str, int]) -> None:
-    here = found.setdefault(index, {})
-    for kind, count in secrets.items():
-        here[kind] = here.get(kind, 0) + count
+def _store_scope(scope: dict[str, str]) -> tuple[str, ...]:
+    return tuple(scope.get(key) or "" for key in SCOPE)
 
 
-def _kept_list(values: Column, found: Found) -> Sequence[Column]:
-    if found is not None and not _harmless(list(chain.from_iterable(values))):
-        values = [[name(item) for item in value] for value in values]
-    return ([array(*value) for value in values],)
-
-
-def _kept_scope(values: Column, found: Found) -> Sequence[Column]:
-    """Most entries have the scope of the one before."""
-    last: dict[str, str] = {}
-    cells, rows = ("",) * len(SCOPE), []
-    for one in values:
-        if one != last:
-            last, cells = one, tuple(one.get(key) or "" for key in SCOPE)
-        rows.append(cells)
-    return [_kept_names(list(column), found)[0] for column in zip(*rows, strict=True)]
-
-
-def _kept_proof(values: Column, found: Found) -> Sequence[Column]:
-    """What had been masked before, and what was masked now."""
-    values = list(values)
-    for index, secrets in (found or {}).items():
-        old: dict[str, Any] = values[index]
-        new: dict[str, Any] = evidence(secrets)
-        classes = {*old.get("classes", ()), *new["classes"]}
-        count = old.get("count", 0) + new["count"]
-        values[index] = {**old, "count": count, "classes": sorted(classes)}
-    return (_encoded(values),)
-
-
-def _encoded(values: Column) -> list[str]:
-    """Each value as JSON. They are encoded together with a mark between them, for half the cost."""
-    if not any(values):
-        return [_encode(values[0])] * len(values)
-    with contextlib.suppress(ValueError, RecursionError):
-        whole = encode(list(chain.from_iterable(zip(values, repeat(_MARK), strict=False))))
-        parts = whole[1 : -len(_END)].split(_BETWEEN)
-        if len(parts) == len(values):  # more if a value holds the mark
-            return parts
-    return [encode(value) for value in values]
-
-
-def _shown_flag(cell: int) -> str:
+def _show_flag(cell: int) -> str:
     return "true" if cell else "false"
 
 
-@lru_cache(512)
-def shown_json(cell: str) -> str:
+def _show_json(cell: str) -> str:
     """The same JSON always written the same way."""
+    if cell in ("{}", "[]"):
+        return cell
     value = _decode(cell)
     try:
         return encode(value)
@@ -234,35 +179,38 @@ def shown_json(cell: str) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """A value with null for the infinite numbers, which JSON has not."""
+    """A value with null for infinite numbers, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if value in (math.inf, -math.inf) else value
 
 
-@lru_cache(512)
-def shown_scope(*cells: str) -> str:
+def _show_scope(*cells: str) -> str:
     return encode({key: cell for key, cell in zip(SCOPE, cells, strict=True) if cell})
 
 
-def one_of(words: tuple[str, ...]) -> Form:
-    known = frozenset(words).issuperset
-    said = f"one of {', '.join(words)}"
-    return Form(said, lambda values: _texts(values) and known(values), _as_is)
+def choice(words: Collection[str]) -> Form:
+    """The form of a field that holds one of some words."""
+    accepted = frozenset(words)
+    return Form(
+        f"one of {', '.join(words)}", lambda value: type(value) is str and value in accepted
+    )
 
 
-ID = Form(f"an id of 1 to {LONGEST_ID} characters", _ids, _kept_ids)
-ID_OR_NONE = Form(f"an id of at most {LONGEST_ID} characters", _names, _kept_ids)
-IDS = Form("a list of ids", _listed(_ids), _as_is)
-REF = Form("a name", _refs, _kept_names)
-WORD = Form("a text", _texts, _kept_names)
-TEXT = Form("a text", _texts, _masked_text)
-TIME = Form("a time in epoch milliseconds before the year 10000", _moments, _as_is, str)
-FLAG = Form("true or false", _of(bool), _kept_flags, _shown_flag)
-RATIO = Form("a number from 0 to 1", _ratios, _as_is)
-LIST = Form("a list of texts", _listed(_texts), _kept_list, shown_json)
-OBJECT = Form("an object", _objects, _masked_object, shown_json)
-SCOPES = Form("an object of texts", _scopes, _kept_scope, shown_scope)
-PROOF = Form("an object with a count and classes", _proofs, _kept_proof, shown_json)
+ID = Form(f"an id of 1 to {LONGEST_ID} characters", _is_id, _mask_id)
+OPTIONAL_ID = Form(f"an id of at most {LONGEST_ID} characters", _is_name, _mask_id)
+IDS = Form("a list of ids", _is_ids)
+REF = Form("a name", _is_ref, _mask_name)
+WORD = Form("a text", _is_text, _mask_name)
+TEXT = Form("a text", _is_text, _mask_text)
+TIME = Form("a time in epoch milliseconds before the year 10000", _is_time, show=str)
+FLAG = Form("true or false", _is_flag, store=_store_flag, show=_show_flag)
+RATIO = Form("a number from 0 to 1", _is_ratio)
+LIST = Form("a list of texts", _is_texts, _mask_names, _store_json, _show_json)
+OBJECT = Form("an object", _is_object, _mask_object, _store_json, _show_json)
+SCOPES = Form("an object of texts", _is_scope, _mask_scope, _store_scope, _show_scope)
+EVIDENCE = Form(
+    "an object with a count and classes", _is_evidence, store=_store_json, show=_show_json
+)

@@ -3,64 +3,78 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
-from itertools import chain
-from operator import itemgetter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import identifier, plain
 from kinen.storage.database import translated, writing
-from kinen.transfer.fields import LONGEST_ID, SCOPE, encode, let_go
-from kinen.transfer.sections import REQUIRED, SECTIONS, Field, Section
+from kinen.transfer.fields import LONGEST_ID, SCOPE, UnfitValue, add_evidence
+from kinen.transfer.sections import SECTIONS, Field, Section
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from kinen.transfer.fields import Column, Found
+    from collections.abc import Callable, Iterable
 
     Conflict = Literal["skip", "overwrite", "error"]
-    Source = Callable[[Callable[[], object]], Iterable[tuple[str, list[Any]]]]
-    Row = tuple[Any, ...]
 
 MAJOR = 1
-"""The version of bundles that is read, and those before it."""
-BATCH = 250
-"""Entries that are judged and inserted together: a statement of that many rows costs a quarter less
-than that many statements."""
+"""The newest major version of bundles that can be read."""
 PAGES_KB = 64_000
-"""Memory for pages: with SQLite's own 2 MB the indexes are read again and again."""
-MEND = "nothing was imported; mend it or export it again"
+"""Memory for pages: with SQLite's default of 2 MB the indexes are read again and again."""
+FIX = "nothing was imported; fix the file or export it again"
 UNCHANGED = "nothing was imported"
 
 TARGETS = {section.noun: section for section in SECTIONS if section.live != "1"}
 """What can be pinned and forgotten, by kind."""
 
-_KEYS = {
-    key: section.table
-    for section in SECTIONS
-    for key in (section.table, section.noun, f"dataset.{section.table}")
-}
 _VERSIONS = {"version", "bundleVersion", "dataset.version"}
 _TIMES = {"exported_at", "exportedAt", "dataset.exportedAt"}
 _FILTERS = {"scope_filter", "dataset.scope"}
 _SEALS = {"masked", "digest"}
 _LIVE, _ERASED, _FORGOTTEN = range(3)
-_MANY = 50
+_MOST_IGNORED = 50
+"""Unknown fields that are counted by name."""
+_STEP = 250
+"""Entries between two reports of the progress."""
 
 
-def _insertion(section: Section, rows: int) -> str:
-    places = f"({', '.join('?' * len(section.columns))})"
-    names = ", ".join(section.columns)
-    insert = f"INSERT OR IGNORE INTO {section.table}({names}) VALUES "
-    return insert + ", ".join([places] * rows)
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    """The SQL of a section. `insert` and `update` take the cells in the order of its columns."""
+
+    insert: str
+    update: str
+    state: str
+
+    @classmethod
+    def of(cls, section: Section) -> _Statements:
+        key = section.key.column
+        columns = section.columns
+        table = section.table
+        places = ", ".join("?" * len(columns))
+        cells = ", ".join(f"{column} = ?{n}" for n, column in enumerate(columns, 1))
+        return cls(
+            insert=f"INSERT OR IGNORE INTO {table}({', '.join(columns)}) VALUES ({places})",
+            update=f"UPDATE {table} SET {cells} WHERE {key} = ?1",
+            state=f"SELECT CASE WHEN NOT {section.live} THEN {_FORGOTTEN}"
+            f" WHEN {section.erased} THEN {_ERASED} ELSE {_LIVE} END"
+            f" FROM {table} WHERE {key} = ?",
+        )
 
 
-_ONE = {section.table: _insertion(section, 1) for section in SECTIONS}
-_BATCH = {section.table: _insertion(section, BATCH) for section in SECTIONS}
+_STATEMENTS = {section.table: _Statements.of(section) for section in SECTIONS}
+_NAMES = {
+    section.table: {field.name for field in (*section.fields, *section.derived)}
+    for section in SECTIONS
+}
+_SECTION_OF = {
+    key: section
+    for section in SECTIONS
+    for key in (section.table, section.noun, f"dataset.{section.table}")
+}
 
 
 class Loaded(NamedTuple):
@@ -79,7 +93,7 @@ class Loaded(NamedTuple):
 
 
 class Intake:
-    """One import."""
+    """One import. `sealed` entries come as kinen exported them and need no masking."""
 
     def __init__(
         self,
@@ -90,308 +104,250 @@ class Intake:
         *,
         sealed: bool = False,
     ) -> None:
-        self._db, self._name, self._conflict, self._sealed = db, name, conflict, sealed
-        self._progress = progress or (lambda _: None)
-        self._waiting: dict[str, list[Any]] = {section.table: [] for section in SECTIONS}
-        self._read, self._added, self._skipped, self._replaced = (
-            dict.fromkeys(self._waiting, 0) for _ in range(4)
-        )
+        tables = [section.table for section in SECTIONS]
+        self._db = db
+        self._name = name
+        self._conflict = conflict
+        self._sealed = sealed
+        self._progress = progress
+        self._read = dict.fromkeys(tables, 0)
+        self._added = dict.fromkeys(tables, 0)
+        self._skipped = dict.fromkeys(tables, 0)
+        self._replaced = dict.fromkeys(tables, 0)
         self._ignored: dict[str, int] = {}
-        self._masked = self._forgotten = self._erased = self._loose = self._shared = 0
         self._header: set[str] = set()
-        self._last = 0
+        self._masked = 0
+        self._forgotten = 0
+        self._erased = 0
+        self._without_capsule = 0
+        self._in_two_capsules = 0
 
-    def take(self, source: Source, *, dry_run: bool) -> Loaded:
-        """Take in all that a source has, in one transaction.
+    def take(self, members: Iterable[tuple[str, Any]], *, dry_run: bool) -> Loaded:
+        """Store the entries of a bundle in one transaction.
 
-        The source is given what to call before it gathers more.
+        A member is an entry under the name of its section or table, or a value of the header.
         """
-        waiting = {key: self._waiting[table] for key, table in _KEYS.items()}
         self._db.execute(f"PRAGMA cache_size=-{PAGES_KB}")
-        own = translated(place(self._db), UNCHANGED)
-        with own, contextlib.suppress(_Undone), _letting_go(), writing(self._db):
-            self._begin()
-            for key, values in source(self._flush):
-                if key in waiting:
-                    waiting[key].extend(values)
-                    self._flush(BATCH)
+        database = journal_path(self._db)
+        with translated(database, UNCHANGED), contextlib.suppress(_Undo), writing(self._db):
+            self._db.execute(
+                "CREATE TEMP TABLE held(id TEXT PRIMARY KEY, capsule TEXT NOT NULL) WITHOUT ROWID"
+            )
+            newest = "SELECT IFNULL(MAX(seq), 0) FROM observations"
+            last_seq = self._db.execute(newest).fetchone()[0]
+            for key, value in members:
+                section = _SECTION_OF.get(key)
+                if section is None:
+                    self._read_header(key, value)
                 else:
-                    self._heed(key, values)
-            self._flush()
-            self._end()
+                    self._store(section, value)
+            self._check_header()
+            if self._without_capsule:
+                self._assign_capsules(last_seq)
+            self._db.execute("DROP TABLE temp.held")
+            self._report(sum(self._read.values()))
             if dry_run:
-                raise _Undone
+                raise _Undo
         return self._loaded()
 
-    def _begin(self) -> None:
-        self._db.execute("CREATE TEMP TABLE gathered(capsule TEXT, ids TEXT)")
-        last = "SELECT IFNULL(MAX(seq), 0) FROM observations"
-        self._last = self._db.execute(last).fetchone()[0]
+    def _report(self, count: int) -> None:
+        if self._progress is not None:
+            self._progress(count)
 
-    def _end(self) -> None:
-        if not self._header & _VERSIONS or not (self._header & _TIMES or any(self._read.values())):
+    def _loaded(self) -> Loaded:
+        notes = []
+        if self._without_capsule and self._in_two_capsules:
+            notes.append(
+                f"observations in more than one capsule, kept in the first: {self._in_two_capsules}"
+            )
+        if self._erased:
+            notes.append(f"entries that were redacted here, and stay so: {self._erased}")
+        if "digest" in self._header and not self._sealed:
+            notes.append("the bundle was changed since its export, or comes from another version")
+        return Loaded(
+            added=self._added,
+            skipped=self._skipped,
+            replaced=self._replaced,
+            forgotten=self._forgotten,
+            masked=self._masked,
+            ignored=self._ignored,
+            notes=tuple(notes),
+        )
+
+    def _read_header(self, key: str, value: object) -> None:
+        if key in _VERSIONS:
+            self._check_version(value)
+        if key in _VERSIONS | _TIMES | _SEALS:
+            self._header.add(key)
+        elif key not in _FILTERS:
+            self._ignore(key)
+
+    def _check_version(self, version: object) -> None:
+        match = None
+        if isinstance(version, str):
+            match = re.match(r"(\d{1,9})(?:\.[\w.-]{0,20})?$", version)
+        if match is None:
+            raise StoreError(f"{self._name}: invalid version {str(version)[:40]!r}", FIX)
+        if int(match[1]) > MAJOR:
+            raise StoreError(
+                f"{self._name} is of version {match[0]}; this kinen reads {MAJOR}.x",
+                f"{UNCHANGED}; update kinen: pip install -U kinen",
+            )
+
+    def _check_header(self) -> None:
+        dated = self._header & _TIMES or any(self._read.values())
+        if not self._header & _VERSIONS or not dated:
             raise StoreError(
                 f"{self._name}: not a bundle",
                 "`kinen import` reads what `kinen export` or Kindling wrote",
             )
         if self._header & _SEALS == {"masked"}:
-            raise StoreError(f"{self._name}: cut short, its last line is missing", MEND)
-        if self._loose:
-            self._group()
-        self._db.execute("DROP TABLE temp.gathered")
+            raise StoreError(f"{self._name}: cut short, its last line is missing", FIX)
 
-    def _loaded(self) -> Loaded:
-        notes = (
-            (self._shared, "observations in more than one capsule, kept in the first"),
-            (self._erased, "redacted here, which they stay"),
-        )
-        changed = ["it was changed since it was exported, or is of another version of kinen"]
-        changed *= "digest" in self._header and not self._sealed
-        return Loaded(
-            *(self._added, self._skipped, self._replaced, self._forgotten, self._masked),
-            self._ignored,
-            (*(f"{text}: {count}" for count, text in notes if count), *changed),
-        )
-
-    # What is said of the bundle itself
-
-    def _heed(self, key: str, values: list[Any]) -> None:
-        if key in _VERSIONS:
-            for version in values:
-                self._check(version)
-        if key in _VERSIONS | _TIMES | _SEALS:
-            self._header.add(key)
-        elif key not in _FILTERS:
-            self._ignore(key, len(values))
-
-    def _check(self, version: object) -> None:
-        major = (
-            re.match(r"(\d{1,9})(?:\.[\w.-]{0,20})?$", version)
-            if isinstance(version, str)
-            else None
-        )
-        if major is None:
-            raise StoreError(f"{self._name}: no version I know: {str(version)[:40]!r}", MEND)
-        if int(major[1]) > MAJOR:
-            raise StoreError(
-                f"{self._name} is of version {major[0]}; this kinen reads {MAJOR}.x",
-                f"{UNCHANGED}; update kinen: pip install -U kinen",
-            )
-
-    def _ignore(self, name: str, count: int = 1) -> None:
+    def _ignore(self, name: str) -> None:
         name = plain(name[:80])
-        name = name if name in self._ignored or len(self._ignored) < _MANY else "others"
-        self._ignored[name] = self._ignored.get(name, 0) + count
+        if name not in self._ignored and len(self._ignored) >= _MOST_IGNORED:
+            name = "others"
+        self._ignored[name] = self._ignored.get(name, 0) + 1
 
-    # Entries
-
-    def _flush(self, least: int = 1) -> None:
-        """Store what waits, as long as it is so many."""
-        for section in SECTIONS:
-            items = self._waiting[section.table]
-            while len(items) >= least:
-                batch = items[:BATCH]
-                del items[:BATCH]
-                self._store(section, batch)
-                self._read[section.table] += len(batch)
-                self._progress(sum(self._read.values()))
-
-    def _store(self, section: Section, items: list[Any]) -> None:
-        columns = self._columns(section, items)
-        if section.table == "observations":
-            self._loose += columns[section.columns.index("capsule")].count("")
+    def _store(self, section: Section, item: Any) -> None:
+        self._read[section.table] += 1
+        if type(item) is not dict:
+            raise StoreError(f"{self._where(section)} is not an object", FIX)
+        self._count_unknown(section, item)
+        values = self._values(section, item)
         if section.table == "capsules":
-            own = str if self._sealed else identifier
-            groups = [(own(item["id"]), item.get("observationIds") or ()) for item in items]
-            held = [(id_, encode([*map(own, ids)])) for id_, ids in groups if ids]
-            self._db.executemany("INSERT INTO temp.gathered VALUES (?, ?)", held)
-        rows = list(zip(*columns, strict=True))
-        if section.table == "pins":
-            rows = self._aimed(rows)
-        (self._fill if self._conflict == "skip" else self._settle)(section, rows)
+            self._hold(values["id"], values["observationIds"])
+        if section.table == "observations" and not values["capsuleId"]:
+            self._without_capsule += 1
+        if section.table == "pins" and self._is_forgotten(values["targetType"], values["targetId"]):
+            self._forgotten += 1
+        else:
+            key = values[section.key.name]
+            self._insert(section, key, self._cells(section, item, values))
+        count = sum(self._read.values())
+        if count % _STEP == 0:
+            self._report(count)
 
-    def _columns(self, section: Section, items: list[Any]) -> list[Column]:
-        """The cells of some entries by column."""
-        before = self._read[section.table]
-        if not {dict}.issuperset(map(type, items)):
-            number = before + [type(item) is dict for item in items].index(False) + 1
-            raise StoreError(f"{self._name}: {section.noun} {number} is not an object", MEND)
-        found: Found = None if self._sealed else {}
-        columns: list[Column] = []
+    def _count_unknown(self, section: Section, item: dict[str, Any]) -> None:
+        names = _NAMES[section.table]
+        for name in sorted(item.keys() - names):
+            self._ignore(f"{section.table}.{name}")
+        scope = item.get("scopeIds")
+        if "scopeIds" in names and type(scope) is dict:
+            for name in sorted(scope.keys() - SCOPE.keys()):
+                self._ignore(f"{section.table}.scopeIds.{name}")
+
+    def _values(self, section: Section, item: dict[str, Any]) -> dict[str, Any]:
+        """The values of an entry by field, checked and without secrets."""
+        values = {}
+        secrets: dict[str, int] = {}
+        for field in (*section.fields, *section.derived):
+            try:
+                value = field.value(item)
+                values[field.name] = value if self._sealed else field.form.mask(value, secrets)
+            except (ValueError, RecursionError) as error:
+                raise self._fault(section, item, field, error) from None
+        if secrets:
+            self._masked += sum(secrets.values())
+            if "redaction" in values:
+                values["redaction"] = add_evidence(values["redaction"], secrets)
+        if values.get("redacted"):
+            # The bundle may still hold the text that was redacted where it comes from.
+            values["content"] = REDACTED
+            values["provenance"] = {}
+        return values
+
+    def _cells(
+        self, section: Section, item: dict[str, Any], values: dict[str, Any]
+    ) -> list[object]:
+        """The cells of an entry in the order of the section's columns."""
+        cells: list[object] = []
+        for field in section.fields:
+            try:
+                cells.extend(field.form.store(values[field.name]))
+            except (ValueError, RecursionError) as error:
+                raise self._fault(section, item, field, error) from None
+        return cells
+
+    def _fault(
+        self, section: Section, item: dict[str, Any], field: Field, error: Exception
+    ) -> StoreError:
+        """What is wrong with a field of an entry."""
+        if isinstance(error, UnfitValue):
+            fact = str(error)
+        elif isinstance(error, RecursionError):
+            fact = "nested too deep"
+        else:
+            fact = "not JSON"
+        return StoreError(f"{self._where(section, item)}: {field.name} is {fact}", FIX)
+
+    def _where(self, section: Section, item: dict[str, Any] | None = None) -> str:
+        where = f"{self._name}: {section.noun} {self._read[section.table]}"
+        key = (item or {}).get(section.key.name)
+        return f"{where} ({key[:LONGEST_ID]!r})" if type(key) is str else where
+
+    def _insert(self, section: Section, key: str, cells: list[object]) -> None:
+        """Insert an entry; if it exists, leave or replace it, or refuse."""
+        statements = _STATEMENTS[section.table]
         try:
-            for field in section.fields:
-                columns.extend(_cells(field, items, found))
-            for field in () if self._sealed else section.derived:
-                _cells(field, items, found)
-        except (ValueError, RecursionError):
-            raise self._wrong(section, items, before) from None
-        self._masked += sum(sum(secrets.values()) for secrets in (found or {}).values())
-        if not self._sealed:
-            self._count(section, items)
-        _redact(section, columns)
-        return columns
-
-    def _wrong(self, section: Section, items: list[Any], before: int) -> StoreError:
-        """Which entry it is that cannot be, and why."""
-        for number, item in enumerate(items, before + 1):
-            for field in (*section.fields, *section.derived):
-                try:
-                    _cells(field, [item], {})
-                except (ValueError, RecursionError) as error:
-                    id_ = item.get(section.fields[0].name)
-                    which = f" ({id_[:LONGEST_ID]!r})" if type(id_) is str else ""
-                    where = f"{self._name}: {section.noun} {number}{which}"
-                    what = _reason(error) if item.get(field.name) is not None else "missing"
-                    return StoreError(f"{where}: {field.name} is {what}", MEND)
-        return StoreError(f"{self._name}: {section.table} after the first {before} are wrong", MEND)
-
-    def _count(self, section: Section, items: list[Any]) -> None:
-        """Count the fields that are not kept."""
-        known = {field.name for field in (*section.fields, *section.derived)}
-        scopes = [item.get("scopeIds") or {} for item in items] if "scopeIds" in known else []
-        for place, names, objects in (
-            (section.table, known, items),
-            (f"{section.table}.scopeIds", set(SCOPE), scopes),
-        ):
-            for name in sorted(set().union(*objects) - names):
-                self._ignore(f"{place}.{name}", sum(name in one for one in objects))
-
-    # Conflicts
-
-    def _fill(self, section: Section, rows: Sequence[Row]) -> None:
-        """Insert what is not there."""
-        added = self._insert(section, rows)
-        self._added[section.table] += added
-        if added < len(rows):
-            states = self._states(section, rows)
-            forgotten = sum(states.get(row[0]) == _FORGOTTEN for row in rows)
-            self._forgotten += forgotten
-            self._skipped[section.table] += len(rows) - added - forgotten
-
-    def _settle(self, section: Section, rows: Sequence[Row]) -> None:
-        """Insert what is not there; replace what is, or refuse."""
-        states, new, old = self._states(section, rows), [], []
-        for row in rows:
-            state = states.setdefault(row[0])
-            if state is None:
-                states[row[0]] = _LIVE
-                new.append(row)
-            elif state == _FORGOTTEN:
-                self._forgotten += 1
-            elif self._conflict == "error":
-                raise StoreError(
-                    f"{self._name}: {section.noun} {row[0]} is in the journal already",
-                    f"{UNCHANGED}; pass --on-conflict skip or overwrite",
-                )
-            elif state == _ERASED:
-                self._erased += 1
-                self._skipped[section.table] += 1
-            else:
-                old.append((*row[1:], row[0]))
-        self._added[section.table] += self._insert(section, new)
-        self._replaced[section.table] += len(old)
-        cells = ", ".join(f"{name} = ?" for name in section.columns[1:])
-        update = f"UPDATE {section.table} SET {cells} WHERE {section.key} = ?"
-        self._db.executemany(update, old)
-
-    def _insert(self, section: Section, rows: Sequence[Row]) -> int:
-        if len(rows) == BATCH:
-            cells = tuple(chain.from_iterable(rows))
-            return self._db.execute(_BATCH[section.table], cells).rowcount
-        return max(self._db.executemany(_ONE[section.table], rows).rowcount, 0)
-
-    def _states(self, section: Section, rows: Sequence[Row]) -> dict[str, int | None]:
-        """Of those that are in the journal: whether they live, were redacted, or were forgotten."""
-        found = self._db.execute(
-            f"SELECT {section.key}, CASE WHEN NOT {section.live} THEN {_FORGOTTEN}"
-            f" WHEN {section.erased} THEN {_ERASED} ELSE {_LIVE} END FROM {section.table}"
-            f" WHERE {section.key} IN ({', '.join('?' * len(rows))})",
-            [row[0] for row in rows],
-        )
-        return dict(found.fetchall())
-
-    def _aimed(self, rows: list[Row]) -> list[Row]:
-        """Pins whose target was not forgotten here."""
-        kept = []
-        for row in rows:
-            section = TARGETS.get(row[1])
-            states = self._states(section, [(row[2],)]) if section else {}
-            if states.get(row[2]) == _FORGOTTEN:
-                self._forgotten += 1
-            else:
-                kept.append(row)
-        return kept
-
-    def _group(self) -> None:
-        """Put observations that came without a capsule into the first one that lists them."""
-        db = self._db
-        db.execute(
-            "CREATE TEMP TABLE held(id TEXT PRIMARY KEY, capsule TEXT NOT NULL) WITHOUT ROWID"
-        )
-        for capsule, text in db.execute("SELECT capsule, ids FROM temp.gathered ORDER BY rowid"):
-            ids = dict.fromkeys(json.loads(text))
-            held = db.executemany(
-                "INSERT OR IGNORE INTO temp.held VALUES (?, ?)", ((id_, capsule) for id_ in ids)
+            inserted = self._db.execute(statements.insert, cells).rowcount
+        except UnicodeEncodeError as error:
+            # only in a forged seal: otherwise lone surrogates were replaced before
+            raise StoreError(
+                f"{self._where(section)} holds text that is not Unicode", FIX
+            ) from error
+        if inserted:
+            self._added[section.table] += 1
+            return
+        state = self._state(section, key)
+        if state == _FORGOTTEN:
+            self._forgotten += 1
+        elif self._conflict == "error":
+            raise StoreError(
+                f"{self._name}: {section.noun} {key} is in the journal already",
+                f"{UNCHANGED}; pass --on-conflict skip or overwrite",
             )
-            self._shared += len(ids) - held.rowcount
-        db.execute(
+        elif self._conflict == "skip":
+            self._skipped[section.table] += 1
+        elif state == _ERASED:
+            self._erased += 1
+            self._skipped[section.table] += 1
+        else:
+            self._replaced[section.table] += 1
+            self._db.execute(statements.update, cells)
+
+    def _state(self, section: Section, key: str) -> int | None:
+        """Whether an entry is live, redacted or forgotten; None if the journal does not have it."""
+        row = self._db.execute(_STATEMENTS[section.table].state, (key,)).fetchone()
+        return row[0] if row else None
+
+    def _is_forgotten(self, noun: str, key: str) -> bool:
+        section = TARGETS.get(noun)
+        return section is not None and self._state(section, key) == _FORGOTTEN
+
+    def _hold(self, capsule: str, observations: list[str]) -> None:
+        """Remember the observations that a capsule lists."""
+        ids = dict.fromkeys(observations if self._sealed else map(identifier, observations))
+        inserted = self._db.executemany(
+            "INSERT OR IGNORE INTO temp.held VALUES (?, ?)", [(id_, capsule) for id_ in ids]
+        )
+        self._in_two_capsules += len(ids) - max(inserted.rowcount, 0)
+
+    def _assign_capsules(self, last_seq: int) -> None:
+        """Put observations that came without a capsule into the first one that lists them."""
+        self._db.execute(
             "UPDATE observations SET capsule = held.capsule FROM temp.held"
             " WHERE held.id = observations.id AND observations.capsule = ''"
             " AND forgotten_at = 0 AND (seq > ? OR ?)",
-            (self._last, self._conflict == "overwrite"),
+            (last_seq, self._conflict == "overwrite"),
         )
-        db.execute("DROP TABLE temp.held")
 
 
-class _Undone(Exception):
-    """Ends a dry run."""
+class _Undo(Exception):
+    """Ends a dry run: the transaction is rolled back."""
 
 
-def _cells(field: Field, items: list[Any], found: Found) -> Sequence[Column]:
-    """The columns of one field; ValueError if one of the entries cannot be."""
-    name, _, form, empty, _ = field
-    if found is None and empty is REQUIRED:
-        return form.keep(list(map(itemgetter(name), items)), found)
-    values = [item.get(name, empty) for item in items]
-    if found is not None and not form.fits(values):
-        values = [empty if value is None else value for value in values]
-        if not form.fits(values):
-            raise ValueError(f"not {form.words}")
-    return form.keep(values, found)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "nested too deep"
-    return str(error) if str(error).startswith("not ") else "not JSON"
-
-
-@contextlib.contextmanager
-def _letting_go() -> Iterator[None]:
-    """Nothing here refers to itself: looking for such garbage would take a tenth of the time."""
-    import gc
-
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        let_go()
-        if enabled:
-            gc.enable()
-
-
-def place(db: sqlite3.Connection) -> str:
+def journal_path(db: sqlite3.Connection) -> str:
     """Where a journal lives, for messages."""
     return db.execute("PRAGMA database_list").fetchone()[2] or "the journal"
-
-
-def _redact(section: Section, columns: list[Column]) -> None:
-    """What was redacted elsewhere is so here, whatever the bundle still says."""
-    names = section.columns
-    if "redacted" not in names or not any(columns[names.index("redacted")]):
-        return
-    emptied = {"content": REDACTED, "provenance": "{}"}
-    for index, redacted in enumerate(columns[names.index("redacted")]):
-        for name in emptied.keys() & set(names) if redacted else ():
-            columns[names.index(name)][index] = emptied[name]

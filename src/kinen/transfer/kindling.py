@@ -1,4 +1,4 @@
-"""Kindling's databases: told by their tables, read without a trace, loaded like its bundles."""
+"""Databases of Kindling: recognized by their tables, opened read-only, loaded like its bundles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import StoreError
 from kinen.storage.database import translated
-from kinen.transfer.intake import BATCH, MEND, UNCHANGED, Intake, Loaded
+from kinen.transfer.intake import FIX, UNCHANGED, Intake, Loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,21 +25,21 @@ _TABLES = {
     "summaries": "id capsule_id content confidence created_at evidence_refs",
     "pins": "id target_type target_id reason created_at expires_at scope_ids",
 }
-"""Columns; a bundle calls them the same in camel case."""
+"""The columns that are read; a bundle has them in camel case."""
 _ORDER = {"observations": "ts, id", "capsules": "opened_at, id"}
 _JSON = {"provenance", "scope_ids", "evidence_refs"}
 _SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-"""What SQLite says when it cannot make the side files of a database."""
-_MEMBERS = "capsule_id observation_id seq"
+"""The errors of SQLite when it cannot create the side files of a database."""
+_CAPSULE_COLUMNS = "capsule_id observation_id seq"
 
 
 def is_kindling(path: str) -> bool:
     """Whether a file is a database of Kindling."""
     if not os.path.isfile(path):
-        return False  # opening a pipe to look would take what is in it
+        return False  # looking into a pipe would consume what is in it
     try:
-        with _opened(path) as db:
-            return _shaped(db)
+        with _open(path) as db:
+            return _has_tables(db)
     except sqlite3.Error:
         return False
 
@@ -56,27 +56,27 @@ def load_database(
     if not os.path.isfile(path):
         raise StoreError(f"no file {path}", UNCHANGED)
     intake = Intake(db, path, conflict, progress)
-    with translated(path, UNCHANGED), _opened(path) as theirs:
-        if not _shaped(theirs):
-            raise StoreError(f"{path} is no database of Kindling", UNCHANGED)
-        return intake.take(lambda _: _told(theirs, path), dry_run=dry_run)
+    with translated(path, UNCHANGED), _open(path) as kindling:
+        if not _has_tables(kindling):
+            raise StoreError(f"{path} is not a Kindling database", UNCHANGED)
+        return intake.take(_members(kindling, path), dry_run=dry_run)
 
 
-def _shaped(db: sqlite3.Connection) -> bool:
-    """Whether the tables are there with the columns that are read."""
-    wanted = {**_TABLES, "capsule_observations": _MEMBERS}
+def _has_tables(db: sqlite3.Connection) -> bool:
+    """Whether all tables and columns exist that are read."""
+    tables = {**_TABLES, "capsule_observations": _CAPSULE_COLUMNS}
     return all(
         set(names.split()) <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-        for table, names in wanted.items()
+        for table, names in tables.items()
     )
 
 
 @contextlib.contextmanager
-def _opened(path: str) -> Iterator[sqlite3.Connection]:
-    """A database for reading, at one moment.
+def _open(path: str) -> Iterator[sqlite3.Connection]:
+    """A database in a read transaction.
 
-    One in WAL mode cannot be read where its side files cannot be made, unless it is declared
-    immutable; that would leave out what is still in its log.
+    Where the side files of a database in WAL mode cannot be created, it can only be read as
+    immutable, which ignores its log: refused if the log is not empty.
     """
     uri = Path(path).absolute().as_uri() + "?mode=ro"
     db = sqlite3.connect(uri, uri=True, isolation_level=None)
@@ -89,7 +89,8 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
             log = f"{path}-wal"
             if os.path.exists(log) and os.path.getsize(log):
                 raise StoreError(
-                    f"cannot read {log}", f"{UNCHANGED}; copy both files to a folder of yours"
+                    f"cannot read {log}",
+                    f"{UNCHANGED}; copy both files to a folder that you can write to",
                 ) from error
             db.close()
             db = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
@@ -100,33 +101,27 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
         db.close()
 
 
-def _told(db: sqlite3.Connection, path: str) -> Iterator[tuple[str, list[Any]]]:
-    """The same, with their faults told as theirs and not as the journal's."""
+def _members(db: sqlite3.Connection, path: str) -> Iterator[tuple[str, Any]]:
+    """The entries as in a bundle. Errors of this database name it, and not the journal."""
+    yield "version", "1.0"
+    yield "exported_at", 0
     with translated(path, UNCHANGED):
-        yield from _parts(db, path)
-
-
-def _parts(db: sqlite3.Connection, path: str) -> Iterator[tuple[str, list[Any]]]:
-    yield "version", ["1.0"]
-    yield "exported_at", [0]
-    for table, names in _TABLES.items():
-        columns = names.split()
-        order = _ORDER.get(table, "created_at, id")
-        rows = db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")
-        while batch := rows.fetchmany(BATCH):
-            found = [dict(zip(columns, row, strict=True)) for row in batch]
-            yield table, [_item(db, table, row, path) for row in found]
+        for table, names in _TABLES.items():
+            columns = names.split()
+            order = _ORDER.get(table, "created_at, id")
+            for row in db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}"):
+                yield table, _item(db, table, dict(zip(columns, row, strict=True)), path)
 
 
 def _item(db: sqlite3.Connection, table: str, row: dict[str, Any], path: str) -> dict[str, Any]:
-    """A row as a bundle has it."""
+    """A row as an entry of a bundle."""
     item = {}
     for name, cell in row.items():
         try:
             item[_camel(name)] = json.loads(cell) if name in _JSON else cell
         except (ValueError, TypeError, RecursionError) as error:
             where = f"{path}: {table} {row['id']!r}"
-            raise StoreError(f"{where}: {name} is not JSON", MEND) from error
+            raise StoreError(f"{where}: {name} is not JSON", FIX) from error
     if table == "observations":
         item["redacted"] = bool(row["redacted"])
     if table == "capsules":
@@ -134,7 +129,7 @@ def _item(db: sqlite3.Connection, table: str, row: dict[str, Any], path: str) ->
             "SELECT observation_id FROM capsule_observations WHERE capsule_id = ? ORDER BY seq",
             (row["id"],),
         )
-        item["observationIds"] = [member[0] for member in members]
+        item["observationIds"] = [id_ for (id_,) in members]
     return item
 
 

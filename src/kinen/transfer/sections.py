@@ -1,19 +1,20 @@
-"""Tables and the JSON of bundles: which field is which column."""
+"""The sections of a bundle: which field of JSON is which column of which table."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import Any
 
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 from kinen.transfer.fields import (
+    EVIDENCE,
     FLAG,
     ID,
-    ID_OR_NONE,
     IDS,
     LIST,
     OBJECT,
-    PROOF,
+    OPTIONAL_ID,
     RATIO,
     REF,
     SCOPE,
@@ -22,54 +23,74 @@ from kinen.transfer.fields import (
     TIME,
     WORD,
     Form,
-    one_of,
+    UnfitValue,
+    choice,
 )
 
-REQUIRED = object()
+REQUIRED: Any = object()
 
 
-class Field(NamedTuple):
-    """One field of an entry. An optional one is left out of JSON where it is empty."""
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of an entry."""
 
     name: str
     column: str
     form: Form
-    empty: object = REQUIRED
+    empty: Any = REQUIRED
     always: bool = False
-    """Whether it is shown even where it is empty."""
+    """Whether an optional field is exported even where it is empty."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(SCOPE.values()) if self.form is SCOPES else (self.column,)
 
+    @property
+    def omitted(self) -> str:
+        """The JSON that an export leaves out."""
+        if self.always or self.empty is REQUIRED:
+            return ""
+        return self.form.show(*self.form.store(self.empty))
 
-class Section(NamedTuple):
+    def value(self, item: dict[str, Any]) -> Any:
+        """The checked value of an entry; null means that the field is left out."""
+        value = item.get(self.name)
+        if value is None:
+            if self.empty is REQUIRED:
+                raise UnfitValue("missing")
+            return self.empty
+        if not self.form.fits(value):
+            raise UnfitValue(f"not {self.form.description}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
     """One array of a bundle: the table of that name."""
 
     noun: str
     table: str
     fields: tuple[Field, ...]
     derived: tuple[Field, ...] = ()
-    """What JSON says and the table does not, since it follows from other tables."""
+    """Fields that follow from other tables: exported, and only checked on import."""
     order: str = "created_at, id"
     live: str = "forgotten_at = 0"
     erased: str = "redacted"
-    """The condition of an entry whose text was taken out."""
+    """The SQL condition of an entry whose text was taken out."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(chain.from_iterable(field.columns for field in self.fields))
 
     @property
-    def key(self) -> str:
-        return self.fields[0].column
+    def key(self) -> Field:
+        """The field that identifies an entry."""
+        return self.fields[0]
 
 
 _SCOPE_IDS = Field("scopeIds", "", SCOPES, {}, always=True)
-_CREATED, _REDACTED = (
-    Field("createdAt", "created_at", TIME),
-    Field("redacted", "redacted", FLAG, False),
-)
+_CREATED = Field("createdAt", "created_at", TIME)
+_REDACTED = Field("redacted", "redacted", FLAG, False)
 _CONFIDENCE = Field("confidence", "confidence", RATIO, 1.0, always=True)
 
 SECTIONS = (
@@ -78,17 +99,17 @@ SECTIONS = (
         "observations",
         (
             Field("id", "id", ID),
-            Field("kind", "kind", one_of(EVENTS)),
+            Field("kind", "kind", choice(EVENTS)),
             Field("content", "content", TEXT),
             Field("provenance", "provenance", OBJECT, {}, always=True),
             Field("ts", "ts", TIME),
             _SCOPE_IDS,
             Field("redacted", "redacted", FLAG, False, always=True),
-            Field("capsuleId", "capsule", ID_OR_NONE, ""),
+            Field("capsuleId", "capsule", OPTIONAL_ID, ""),
             Field("branch", "branch", WORD, ""),
             Field("head", "head", WORD, ""),
             Field("files", "files", LIST, []),
-            Field("redaction", "masked", PROOF, {}),
+            Field("redaction", "masked", EVIDENCE, {}),
         ),
         order="ts, id",
     ),
@@ -97,9 +118,9 @@ SECTIONS = (
         "capsules",
         (
             Field("id", "id", ID),
-            Field("type", "type", one_of(CAPSULE_TYPES)),
+            Field("type", "type", choice(CAPSULE_TYPES)),
             Field("intent", "intent", TEXT, "", always=True),
-            Field("status", "status", one_of(("open", "closed"))),
+            Field("status", "status", choice(("open", "closed"))),
             Field("openedAt", "opened_at", TIME),
             Field("closedAt", "closed_at", TIME, 0),
             Field("reason", "reason", TEXT, ""),
@@ -107,7 +128,7 @@ SECTIONS = (
         ),
         derived=(
             Field("observationIds", "", IDS, [], always=True),
-            Field("summaryId", "", ID_OR_NONE, ""),
+            Field("summaryId", "", OPTIONAL_ID, ""),
         ),
         order="opened_at, id",
         erased=f"intent = '{REDACTED}'",
@@ -125,7 +146,7 @@ SECTIONS = (
             Field("written", "written", FLAG, True),
             _REDACTED,
         ),
-        # of those that kinen made: one may tell what was since taken out
+        # A summary that kinen wrote may quote an observation that was taken out since.
         erased="redacted OR NOT written AND EXISTS (SELECT 1 FROM observations o"
         " WHERE o.capsule = summaries.capsule AND (o.redacted OR o.forgotten_at))",
     ),
@@ -154,7 +175,7 @@ SECTIONS = (
             _CONFIDENCE,
             _CREATED,
             Field("derivedFrom", "derived_from", LIST, [], always=True),
-            Field("supersededBy", "superseded_by", ID_OR_NONE, ""),
+            Field("supersededBy", "superseded_by", OPTIONAL_ID, ""),
             _SCOPE_IDS,
             _REDACTED,
         ),
@@ -172,8 +193,11 @@ SECTIONS = (
         "tag_ops",
         (
             Field("id", "id", ID),
-            *(Field("path", "path", REF), Field("op", "op", one_of(("+", "-")))),
-            *(Field("tag", "tag", ID), Field("head", "head", WORD, ""), _CREATED),
+            Field("path", "path", REF),
+            Field("op", "op", choice(("+", "-"))),
+            Field("tag", "tag", ID),
+            Field("head", "head", WORD, ""),
+            _CREATED,
         ),
         live="1",
         erased="0",
