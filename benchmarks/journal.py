@@ -376,7 +376,7 @@ def import_rows(bench: Bench) -> list[Row]:
     name = f"import {bench.observations:,} observations"
     against = "executemany of ready rows, one transaction"
     return [
-        Row(name, middle["own"], middle["raw"], 2.0, against),
+        Row(name, middle["own"], middle["raw"], 5.0, against),
         Row(f"{name}, of another program", middle["foreign"], middle["raw"], NO_LIMIT, against),
         *_memory_rows(bench, own),
     ]

@@ -37,7 +37,7 @@ second line of it
 
 - **Branch**: main
 
-## 25:99 - no such time
+## 25:99 - invalid time
 
 ## 16:00 - the last one
 """
@@ -79,8 +79,8 @@ def test_a_day_in_one_markdown_file(tmp_path: Path) -> None:
     workspace = tmp_path / ".goldfish/kettle"
     file = put(workspace / "checkpoints/2025-11-05.md", DAY)
     put(workspace / "plans/auth.md", "---\nid: auth\n---\n")
-    told: list[str] = []
-    first, second, last = older(str(workspace), told)
+    warnings: list[str] = []
+    first, second, last = older(str(workspace), warnings)
     assert first == Checkpoint(
         id=checkpoint_id("2025-11-05T14:30:22.123Z", "Tokens rotate now"),
         at="2025-11-05T14:30:22.123Z",
@@ -97,7 +97,7 @@ def test_a_day_in_one_markdown_file(tmp_path: Path) -> None:
     )
     assert (second.branch, second.tags) == ("main", ())
     assert (last.at, last.text) == ("2025-11-05T16:00:00.000Z", "the last one")
-    assert told == [f"{file}: 25:99: no such time"]
+    assert warnings == [f"{file}: 25:99: invalid time"]
     assert list(older(str(workspace / "checkpoints"))) == [first, second, last]
     assert list(older(str(file))) == [first, second, last]
     windows = put(tmp_path / "2025-11-05.md", "\ufeff" + DAY.replace("\n", "\r\n"))
@@ -106,8 +106,8 @@ def test_a_day_in_one_markdown_file(tmp_path: Path) -> None:
 
 def test_a_day_in_lines_of_json(project: Path) -> None:
     file = put(project / ".goldfish/memories/2025-11-09.jsonl", "\n".join(LINES))
-    told: list[str] = []
-    found = list(older(str(project), told))
+    warnings: list[str] = []
+    found = list(older(str(project), warnings))
     assert [(one.type, one.tags, one.text) for one in found] == [
         ("decision", ("db", "decision"), "Use SQLite"),
         ("incident", ("bug-fix",), "Closed it"),
@@ -115,10 +115,10 @@ def test_a_day_in_lines_of_json(project: Path) -> None:
     ]
     assert found[0].at == "2025-11-09T10:30:00.000Z"
     assert found[0].id == checkpoint_id(found[0].at, "Use SQLite")
-    assert [line.removeprefix(str(file)) for line in told] == [
-        ":4: no memory of Goldfish",
-        ":5: no memory of Goldfish",
-        ":6: no such time",
+    assert [line.removeprefix(str(file)) for line in warnings] == [
+        ":4: not a memory of Goldfish",
+        ":5: not a memory of Goldfish",
+        ":6: invalid time",
     ]
 
 
@@ -127,10 +127,10 @@ def test_checkpoints_in_files_of_json(tmp_path: Path) -> None:
     put(tmp_path / "flat/b.json", json.dumps(old))
     put(tmp_path / "flat/package.json", '{"name": "x", "version": "1.0.0"}')
     put(tmp_path / "flat/c.json", json.dumps({**old, "id": "c", "description": ""}))
-    told: list[str] = []
-    (found,) = older(str(tmp_path / "flat"), told)
+    warnings: list[str] = []
+    (found,) = older(str(tmp_path / "flat"), warnings)
     assert (found.id, found.at) == ("checkpoint_69a4", "2026-02-12T13:07:42.000Z")
-    assert [Path(line.split(": ")[0]).name for line in told] == ["c.json", "package.json"]
+    assert [Path(line.split(": ")[0]).name for line in warnings] == ["c.json", "package.json"]
     put(tmp_path / "days/2026-02-12/130742_69a4.json", json.dumps(old))
     assert list(older(str(tmp_path / "days"))) == [found]
 
@@ -139,8 +139,8 @@ def test_the_memories_of_another_project_with_what_they_came_to(project: Path) -
     made, _ = Memories(str(project)).save("of the other", now=1_772_701_661, tags=["x"])
     put(project / ".memories/memory.yaml", MEMORY)
     put(project / ".memories/plans/p.md", "---\nid: p\n---\n")
-    told: list[str] = []
-    first, *rest = older(str(project), told)
+    warnings: list[str] = []
+    first, *rest = older(str(project), warnings)
     assert first == made._replace(path="")
     assert [(one.at[:10], one.type, one.tags[0], one.text) for one in rest] == [
         ("2026-03-01", "decision", "decision", "Keep it small: one file per checkpoint."),
@@ -149,7 +149,7 @@ def test_the_memories_of_another_project_with_what_they_came_to(project: Path) -
         ("2026-03-24", "learning", "gotcha", "setTimeout(fn, Infinity) fires at once."),
         ("2026-03-24", "learning", "gotcha", "no such day"),
     ]
-    assert not told
+    assert not warnings
     assert list(older(str(project / ".memories"))) == [first, *rest]
     assert list(older(str(project / ".memories/memory.yaml"))) == rest
 
@@ -189,17 +189,17 @@ def test_other_folders_and_files_are_not_goldfish(tmp_path: Path, project: Path)
         assert is_goldfish(str(tmp_path / path)), path
 
 
-def test_broken_files_are_told_and_passed_over(project: Path) -> None:
+def test_broken_files_give_warnings(project: Path) -> None:
     put(project / ".memories/memory.yaml", "decisions: [\n")
     put(project / ".memories/2026-03-05/090741_aaaa.md", "no frontmatter\n")
     (project / ".memories/2026-03-05/090742_bbbb.md").write_bytes(b"\0\1\2")
     put(project / ".memories/2026-03-05/notes.txt", "not ours\n")
     put(project / ".memories/2026-03-06.md", "## 14:30 - a diary\n")
-    told: list[str] = []
-    assert not list(older(str(project), told))
-    assert [line.split(": ")[1] for line in told] == [
+    warnings: list[str] = []
+    assert not list(older(str(project), warnings))
+    assert [line.split(": ")[1] for line in warnings] == [
         "no frontmatter",
         "binary file",
         "no checkpoints of Goldfish",
-        "no YAML",
+        "invalid YAML",
     ]

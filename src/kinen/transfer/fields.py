@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal.schema import LATEST
@@ -14,9 +15,6 @@ from kinen.privacy.masking import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-
-    Secrets = dict[str, int]
-    """How many secrets of each class were masked in an entry."""
 
 LONGEST_ID = 200
 SCOPE = {f"{column}Id": column for column in ("session", "repo", "agent", "user", "task")}
@@ -41,14 +39,66 @@ class UnfitValue(ValueError):
     """A value that a field cannot hold; the message continues "the field is"."""
 
 
+class Masker:
+    """Masks the values of one import, and counts the secrets of one entry by class."""
+
+    def __init__(self) -> None:
+        self.secrets: dict[str, int] = {}
+        # Most entries repeat the names of others. Per import, because a name may be a secret.
+        self._name = lru_cache(4096)(name)
+
+    def unmasked(self, value: Any) -> Any:
+        return value
+
+    def id(self, value: str) -> str:
+        return identifier(value)
+
+    def ids(self, values: list[str]) -> list[str]:
+        return [identifier(value) for value in values]
+
+    def name(self, value: str) -> str:
+        return self._name(value)
+
+    def names(self, values: list[str]) -> list[str]:
+        return [self._name(value) for value in values]
+
+    def scope(self, scope: dict[str, str]) -> dict[str, str]:
+        return {key: self._name(scope[key]) for key in SCOPE if scope.get(key)}
+
+    def text(self, value: str) -> str:
+        text, counts = masked(value)
+        self._count(counts)
+        return text
+
+    def object(self, value: dict[str, Any]) -> dict[str, Any]:
+        if not value:
+            return value
+        values, counts = masked_values(value)
+        self._count(counts)
+        return values
+
+    def evidence(self, before: dict[str, Any]) -> dict[str, Any]:
+        """The evidence of what had been masked in the entry, and of what was masked now."""
+        if not self.secrets:
+            return before
+        new: dict[str, Any] = evidence(self.secrets)
+        count = before.get("count", 0) + new["count"]
+        classes = {*before.get("classes", ()), *new["classes"]}
+        return {**before, "count": count, "classes": sorted(classes)}
+
+    def _count(self, counts: dict[str, int]) -> None:
+        for kind, count in counts.items():
+            self.secrets[kind] = self.secrets.get(kind, 0) + count
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """What a field may hold, and how it gets into columns and out of them."""
 
     description: str
     fits: Callable[[Any], bool]
-    mask: Callable[[Any, Secrets], Any] = lambda value, _: value
-    """A value without secrets, which are counted."""
+    mask: Callable[[Masker, Any], Any] = Masker.unmasked
+    """A value without secrets."""
     store: Callable[[Any], tuple[Any, ...]] = lambda value: (value,)
     """The cells of a value."""
     show: Callable[..., str] = encode
@@ -109,48 +159,6 @@ def _is_evidence(value: Any) -> bool:
     return type(value.get("count", 0)) is int and _is_texts(value.get("classes", []))
 
 
-def _mask_id(value: str, _: Secrets) -> str:
-    return identifier(value)
-
-
-def _mask_name(value: str, _: Secrets) -> str:
-    return name(value)
-
-
-def _mask_names(values: list[str], _: Secrets) -> list[str]:
-    return [name(value) for value in values]
-
-
-def _mask_scope(scope: dict[str, str], _: Secrets) -> dict[str, str]:
-    return {key: name(scope[key]) for key in SCOPE if scope.get(key)}
-
-
-def _mask_text(value: str, secrets: Secrets) -> str:
-    text, counts = masked(value)
-    add_secrets(secrets, counts)
-    return text
-
-
-def _mask_object(value: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
-    if not value:
-        return value
-    values, counts = masked_values(value)
-    add_secrets(secrets, counts)
-    return values
-
-
-def add_secrets(secrets: Secrets, counts: Secrets) -> None:
-    for kind, count in counts.items():
-        secrets[kind] = secrets.get(kind, 0) + count
-
-
-def add_evidence(before: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
-    """The evidence of what had been masked in an entry, and of what was masked now."""
-    new: dict[str, Any] = evidence(secrets)
-    classes = {*before.get("classes", ()), *new["classes"]}
-    return {**before, "count": before.get("count", 0) + new["count"], "classes": sorted(classes)}
-
-
 def _store_json(value: object) -> tuple[str]:
     return (encode(value),)
 
@@ -199,18 +207,18 @@ def choice(words: Collection[str]) -> Form:
     )
 
 
-ID = Form(f"an id of 1 to {LONGEST_ID} characters", _is_id, _mask_id)
-OPTIONAL_ID = Form(f"an id of at most {LONGEST_ID} characters", _is_name, _mask_id)
-IDS = Form("a list of ids", _is_ids)
-REF = Form("a name", _is_ref, _mask_name)
-WORD = Form("a text", _is_text, _mask_name)
-TEXT = Form("a text", _is_text, _mask_text)
+ID = Form(f"an id of 1 to {LONGEST_ID} characters", _is_id, Masker.id)
+OPTIONAL_ID = Form(f"an id of at most {LONGEST_ID} characters", _is_name, Masker.id)
+IDS = Form("a list of ids", _is_ids, Masker.ids)
+REF = Form("a name", _is_ref, Masker.name)
+WORD = Form("a text", _is_text, Masker.name)
+TEXT = Form("a text", _is_text, Masker.text)
 TIME = Form("a time in epoch milliseconds before the year 10000", _is_time, show=str)
 FLAG = Form("true or false", _is_flag, store=_store_flag, show=_show_flag)
 RATIO = Form("a number from 0 to 1", _is_ratio)
-LIST = Form("a list of texts", _is_texts, _mask_names, _store_json, _show_json)
-OBJECT = Form("an object", _is_object, _mask_object, _store_json, _show_json)
-SCOPES = Form("an object of texts", _is_scope, _mask_scope, _store_scope, _show_scope)
+LIST = Form("a list of texts", _is_texts, Masker.names, _store_json, _show_json)
+OBJECT = Form("an object", _is_object, Masker.object, _store_json, _show_json)
+SCOPES = Form("an object of texts", _is_scope, Masker.scope, _store_scope, _show_scope)
 EVIDENCE = Form(
-    "an object with a count and classes", _is_evidence, store=_store_json, show=_show_json
+    "an object with a count and classes", _is_evidence, Masker.evidence, _store_json, _show_json
 )

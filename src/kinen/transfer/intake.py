@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
-from kinen.privacy.entrance import identifier, plain
+from kinen.privacy.entrance import plain
 from kinen.storage.database import translated, writing
-from kinen.transfer.fields import LONGEST_ID, SCOPE, UnfitValue, add_evidence
+from kinen.transfer.fields import LONGEST_ID, SCOPE, Masker, UnfitValue
 from kinen.transfer.sections import SECTIONS, Field, Section
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class Intake:
         self._name = name
         self._conflict = conflict
         self._sealed = sealed
+        self._masker = Masker()
         self._progress = progress
         self._read = dict.fromkeys(tables, 0)
         self._added = dict.fromkeys(tables, 0)
@@ -241,17 +242,15 @@ class Intake:
     def _values(self, section: Section, item: dict[str, Any]) -> dict[str, Any]:
         """The values of an entry by field, checked and without secrets."""
         values = {}
-        secrets: dict[str, int] = {}
+        masker = self._masker
+        masker.secrets = {}
         for field in (*section.fields, *section.derived):
             try:
                 value = field.value(item)
-                values[field.name] = value if self._sealed else field.form.mask(value, secrets)
+                values[field.name] = value if self._sealed else field.form.mask(masker, value)
             except (ValueError, RecursionError) as error:
                 raise self._fault(section, item, field, error) from None
-        if secrets:
-            self._masked += sum(secrets.values())
-            if "redaction" in values:
-                values["redaction"] = add_evidence(values["redaction"], secrets)
+        self._masked += sum(masker.secrets.values())
         if values.get("redacted"):
             # The bundle may still hold the text that was redacted where it comes from.
             values["content"] = REDACTED
@@ -328,7 +327,7 @@ class Intake:
 
     def _hold(self, capsule: str, observations: list[str]) -> None:
         """Remember the observations that a capsule lists."""
-        ids = dict.fromkeys(observations if self._sealed else map(identifier, observations))
+        ids = dict.fromkeys(observations)
         inserted = self._db.executemany(
             "INSERT OR IGNORE INTO temp.held VALUES (?, ?)", [(id_, capsule) for id_ in ids]
         )

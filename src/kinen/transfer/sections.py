@@ -109,6 +109,7 @@ SECTIONS = (
             Field("branch", "branch", WORD, ""),
             Field("head", "head", WORD, ""),
             Field("files", "files", LIST, []),
+            # last: it counts the secrets that were masked in the fields before it
             Field("redaction", "masked", EVIDENCE, {}),
         ),
         order="ts, id",
