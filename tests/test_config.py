@@ -14,6 +14,7 @@ from kinen import config, paths
 from kinen.config import file as configfile
 from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row
 from kinen.config.trust import is_trusted, revoke, trust
+from kinen.config.values import parse_value, to_raw
 from kinen.errors import ConfigError, StoreError
 from kinen.space import find as spaces
 from kinen.storage import atomic
@@ -112,8 +113,8 @@ def test_every_row_is_a_field_with_a_default_of_its_kind_and_every_field_a_row()
     for dotted, row in ROWS.items():
         assert row.dotted == dotted
         assert row.help
-        raw = config._as_raw(config.get(Config(), dotted))
-        assert config._parse(row, raw, "default") == row.default
+        raw = to_raw(config.get(Config(), dotted))
+        assert parse_value(row, raw, "default") == row.default
     assert not set(RESERVED) & set(ROWS)
 
 
@@ -239,8 +240,8 @@ def test_an_empty_file_sets_nothing(content: str, data: Path, space: Path, ours:
         ("index.chunk_size", "31", "from 32"),
         ("index.chunk_size", "1.5", "whole number"),
         ("search.default_limit", "0", "from 1"),
-        ("search.default_mode", "fuzzy", "one of hybrid, fulltext"),
-        ("index.embedding_provider", "cohere", "one of onnx, ollama"),
+        ("search.default_mode", "fuzzy", "use hybrid, fulltext"),
+        ("index.embedding_provider", "cohere", "use onnx, ollama"),
         ("index.embedding_endpoint", "localhost:11434", "http://"),
         ("space.name", "a/b", "a name"),
         ("space.name", "all", "a name"),
@@ -285,8 +286,8 @@ def test_a_pasted_key_is_refused_and_never_repeated(data: Path, home: Path, user
     ],
 )
 def test_each_kind_of_value_is_read_from_text(kind: str, raw: Any, value: Any) -> None:
-    row = Row("daemon", "key", kind, "help", 0, 1)
-    assert config._parse(row, raw, "here") == value
+    row = Row(kind, "help", 0, 1)
+    assert parse_value(row, raw, "here") == value
 
 
 def test_a_word_that_yaml_takes_for_a_boolean_is_still_a_name(
@@ -299,7 +300,7 @@ def test_a_word_that_yaml_takes_for_a_boolean_is_still_a_name(
 
 def test_chunks_cannot_overlap_by_their_size(data: Path, space: Path, ours: Path) -> None:
     ours.write_text("index:\n  chunk_size: 64\n  chunk_overlap: 64\n")
-    with pytest.raises(ConfigError, match="chunk_overlap must be below") as raised:
+    with pytest.raises(ConfigError, match="must be smaller than") as raised:
         config.load(data, space)
     assert f"{ours}:3" in str(raised.value)
 
@@ -308,7 +309,7 @@ def test_the_id_of_a_space_does_not_belong_in_the_user_file(
     data: Path, home: Path, user: Path
 ) -> None:
     user.write_text("space:\n  id: one-for-all\n")
-    with pytest.raises(ConfigError, match=r"space\.id is of one space"):
+    with pytest.raises(ConfigError, match=r"space\.id belongs to a single space"):
         config.load(data, None, plain_env(home))
 
 

@@ -1,6 +1,6 @@
-"""config.yml as a file: read once, cached as JSON, trusted by digest, changed in place.
+"""config.yml as a file: parsed, cached as JSON, and changed in place.
 
-YAML costs 20 ms to import, so it is loaded only where a file is new or changed.
+`yaml` takes 20 ms to import, so it is loaded only if a file is new or changed.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 LARGEST = 256 * 1024
 SHALLOW = 1_000
-"""Characters in which YAML cannot nest deeply enough to harm."""
+"""A text of fewer characters cannot nest deeply enough to do harm."""
 MAX_DEPTH = 64
 MAX_VALUES = 20_000
-"""More than people write; a few aliases can spell a billion."""
+"""More than people write. A few aliases can expand to a billion values."""
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
 WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
-    """What `parse` finds in a file, and the SHA-256 of its bytes; both from the cache if it can."""
+    """The result of `parse` for a file and the SHA-256 of its bytes, from the cache if possible."""
     file = os.fspath(file)
     try:
         seen = os.stat(file)
@@ -42,13 +42,13 @@ def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
     try:
         entry = cache[file]
         if entry["stamp"] == stamp:
-            return {key: (raw, int(line)) for key, (raw, line) in entry["values"].items()}, str(
-                entry["digest"]
-            )
+            values = {key: (raw, int(line)) for key, (raw, line) in entry["values"].items()}
+            return values, str(entry["digest"])
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
-    data = read_bytes(file)
-    values, digest = parse(data, file), digest_of(data)
+    data = content(file)
+    values = parse(data, file)
+    digest = digest_of(data)
     if _settled(seen.st_mtime_ns):
         cache.pop(file, None)
         recent = dict(list(cache.items())[-63:])
@@ -58,7 +58,7 @@ def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
 
 
 def _settled(mtime_ns: int) -> bool:
-    """Whether a further write would show in the time: some disks keep only whole seconds."""
+    """Whether another write would change the time: some disks store only whole seconds."""
     grain = 2 * 10**9 if mtime_ns % 10**9 == 0 else 5 * 10**7
     return time.time_ns() - mtime_ns > grain
 
@@ -74,18 +74,18 @@ def _cached(path: str) -> dict[str, Any]:
 def _store(path: str, cache: dict[str, Any]) -> None:
     from contextlib import suppress
 
-    with suppress(OSError, ValueError):  # the next start parses again
+    with suppress(OSError, ValueError):  # the next process parses the file again
         private.write(path, json.dumps(cache))
 
 
-def read_bytes(file: Path, root: str = "") -> bytes:
+def content(file: Path, root: str = "") -> bytes:
     file = os.fspath(file)
     root = root or _root(file)
     try:
         if root:
             return inside.read(root, os.path.relpath(file, root), LARGEST)
         if os.path.realpath(file) == os.devnull:
-            return b""  # a usual way to say that there is none
+            return b""  # KINEN_CONFIG=/dev/null is a common way to have no file
         return regular.read(file, LARGEST)
     except UnsafeFile as error:
         raise ConfigError(f"cannot read {file}: {error.message}", error.hint) from None
@@ -95,14 +95,14 @@ def read_bytes(file: Path, root: str = "") -> bytes:
 
 
 def _root(file: str) -> str:
-    """The space whose config file this is; empty for the user's own, which may be any link."""
+    """The root of the space whose config file this is; empty for the user's own file."""
     folder, name = os.path.split(file)
     of_space = (os.path.basename(folder), name) == (".kinen", "config.yml")
     return os.path.dirname(folder) if of_space and file != user_file() else ""
 
 
 def write(file: Path, text: str) -> None:
-    """Replace a config file as a whole; one of a space is never written outside of it."""
+    """Replace a config file as a whole; the file of a space is never written outside of it."""
     file = os.fspath(file)
     root = _root(file)
     if root:
@@ -119,21 +119,21 @@ def digest_of(data: bytes) -> str:
 
 
 def source_text(file: Path, root: str = "") -> str:
-    """The file as text to edit, empty when there is none; it may not lead out of the root."""
+    """The file as text, empty if there is none; with a root, a file outside of it is refused."""
     if not os.path.lexists(file):
         return ""
     try:
-        return read_bytes(file, root).decode("utf-8-sig")
+        return content(file, root).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"{os.fspath(file)} is not UTF-8 text", "save it as UTF-8") from None
 
 
 def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
-    """Dotted key → (text, list of texts, mapping to such, None where empty; its line).
+    """Dotted key → (value, line). A value is a text, a list of texts, a mapping to these, or None.
 
-    False stands for whatever is nested deeper: no key takes it.
+    False stands for anything nested deeper, which no key accepts.
     """
-    found: dict[str, tuple[Any, int]] = {}
+    values: dict[str, tuple[Any, int]] = {}
     left = [MAX_VALUES]
     for section, node, line in _pairs(_compose(data, file), file):
         if _is(node, "mapping"):
@@ -141,14 +141,14 @@ def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
         else:
             pairs = [(section, node, line)]
         for dotted, value, at in pairs:
-            if dotted in found:
-                raise ConfigError(f"{dotted} is there twice: {file}:{at}", "remove one of them")
-            found[dotted] = (_plain(value, file, left), at)
-    return found
+            if dotted in values:
+                raise ConfigError(f"{dotted} is set twice: {file}:{at}", "remove one of them")
+            values[dotted] = (_plain(value, file, left), at)
+    return values
 
 
 def check_depth(data: bytes | str) -> None:
-    """Stop before libyaml's composer overflows the C stack, which would end the process."""
+    """Raise ValueError before libyaml's composer overflows the C stack and ends the process."""
     import yaml
 
     if len(data) < SHALLOW:
@@ -174,14 +174,14 @@ def _compose(data: bytes | str, file: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
         problem = error.problem or error.context
-        raise ConfigError(f"{file}{line} is not valid YAML: {problem}", "mend that line") from None
+        raise ConfigError(f"{file}{line} is not valid YAML: {problem}", "fix that line") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"{file} is not valid YAML: {reason}", "save it as UTF-8 text") from None
     if node is None or _is(node, "mapping") or _empty(node):
         return None if _empty(node) else node
     line = node.start_mark.line + 1
-    raise ConfigError(f"{file}:{line} is no mapping", "write `section:`, then `  key: value`")
+    raise ConfigError(f"{file}:{line} is not a mapping", "write `section:`, then `  key: value`")
 
 
 def _pairs(node: Any, file: str) -> list[tuple[str, Any, int]]:
@@ -189,9 +189,11 @@ def _pairs(node: Any, file: str) -> list[tuple[str, Any, int]]:
     for key, value in node.value if node is not None else ():
         line = key.start_mark.line + 1
         if not _is(key, "scalar"):
-            raise ConfigError(f"{file}:{line} has a key that is no word")
+            raise ConfigError(
+                f"{file}:{line} has a key that is not text", "use plain words as keys"
+            )
         if key.value in pairs:
-            raise ConfigError(f"{key.value} is there twice: {file}:{line}", "remove one of them")
+            raise ConfigError(f"{key.value} is set twice: {file}:{line}", "remove one of them")
         pairs[key.value] = (key.value, value, line)
     return list(pairs.values())
 
@@ -199,7 +201,7 @@ def _pairs(node: Any, file: str) -> list[tuple[str, Any, int]]:
 def _plain(node: Any, file: str, left: list[int], inner: bool = False) -> Any:
     left[0] -= 1 if _is(node, "scalar") else len(node.value) + 1
     if left[0] < 0:
-        raise ConfigError(f"{file} has too many values", "keep it short, and aliases out of it")
+        raise ConfigError(f"{file} has too many values", "shorten it, and do not use aliases")
     if _is(node, "scalar"):
         return None if _empty(node) else node.value
     if _is(node, "sequence") and all(_is(item, "scalar") for item in node.value):
@@ -221,7 +223,7 @@ def _empty(node: Any) -> bool:
 
 
 def written(value: Any) -> str:
-    """A value as YAML that any reader takes for the same value."""
+    """A value as YAML on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -286,12 +288,12 @@ def _splice(text: str, node: Any, value: str) -> str:
     start = node.start_mark.index
     after = text[max(start, _stop(text, node)) :]
     before = text[:start].rstrip()
-    # A list below its key may stand in the same column, where no value in brackets can.
+    # A list may start in the column of its key; a value in brackets has to follow the key.
     return f"{before} {value}{after}" if before.endswith(":") else text[:start] + value + after
 
 
 def _stop(text: str, node: Any) -> int:
-    """Where a node's own text ends: YAML counts the comments below a block as part of it."""
+    """Where a node's own text ends; for YAML the comments below a block are part of it."""
     block = not _is(node, "scalar") and text[node.start_mark.index] not in "[{"
     if block and node.value:
         last = node.value[-1]

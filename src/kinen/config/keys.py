@@ -1,99 +1,248 @@
-"""Every key of the configuration, as rows: what it is, what it may be, who may set it."""
+"""Every key of the configuration: its type, default, limits and help, each in one place."""
 
+# Annotations are evaluated, as in `kinen.model.records`: the rows stand in them.
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from kinen.model.kinds import PROVIDERS
 from kinen.model.records import MODES
 
 
+class Row(NamedTuple):
+    """What a key may be set to, and by whom."""
+
+    kind: str
+    """`int`, `float`, `bool`, `text`, `name`, `choice`, `url`, `path`, `variable` (the name of an
+    environment variable), `globs`, `words` or `mapping`. Each layer adds to the `globs` of the
+    layer before and replaces anything else."""
+    help: str
+    low: float = 0
+    high: float = 0
+    choices: tuple[str, ...] = ()
+    dangerous: bool = False
+    """Ignored in a space's own file until that is trusted: it chooses an endpoint or a program, or
+    reads outside the space."""
+    safe: tuple[str, ...] = ()
+    """Values of a dangerous key that need no trust."""
+    section: str = ""
+    key: str = ""
+
+    @property
+    def dotted(self) -> str:
+        return f"{self.section}.{self.key}"
+
+    @property
+    def variable(self) -> str:
+        return f"KINEN_{self.section}_{self.key}".upper()
+
+    @property
+    def default(self) -> Any:
+        return getattr(getattr(Config(), self.section), self.key)
+
+
 class SpaceSection(NamedTuple):
-    id: str = ""
-    name: str = ""
-    default: str = ""
+    id: Annotated[str, Row("name", "identity of the space, the same in every clone")] = ""
+    name: Annotated[str, Row("name", "the name for --space")] = ""
+    default: Annotated[str, Row("name", "space to use outside of every space", dangerous=True)] = ""
 
 
 class IndexSection(NamedTuple):
-    embedding_provider: str = "onnx"
-    embedding_model: str = ""
-    embedding_endpoint: str = ""
-    embedding_key_env: str = "OPENAI_API_KEY"
-    embedding_path: str = ""
-    embedding_timeout: int = 30
-    chunk_size: int = 512
-    chunk_overlap: int = 50
-    max_file_mb: int = 64
-    max_text_mb: int = 6
-    file_seconds: int = 10
-    file_memory_mb: int = 400
+    embedding_provider: Annotated[
+        str,
+        Row(
+            "choice",
+            "what embeds text: the shipped model, a service, or nothing",
+            choices=PROVIDERS,
+            dangerous=True,
+            safe=("onnx", "none"),
+        ),
+    ] = "onnx"
+    embedding_model: Annotated[str, Row("text", "model of the provider", dangerous=True)] = ""
+    embedding_endpoint: Annotated[str, Row("url", "address of the provider", dangerous=True)] = ""
+    embedding_key_env: Annotated[
+        str, Row("variable", "environment variable with the API key", dangerous=True)
+    ] = "OPENAI_API_KEY"
+    embedding_path: Annotated[str, Row("path", "folder of another ONNX model", dangerous=True)] = ""
+    embedding_timeout: Annotated[int, Row("int", "seconds to wait for the provider", 1, 3600)] = 30
+    chunk_size: Annotated[int, Row("int", "most tokens in a chunk", 32, 8192)] = 512
+    chunk_overlap: Annotated[int, Row("int", "tokens shared by neighbouring chunks", 0, 4096)] = 50
+    max_file_mb: Annotated[int, Row("int", "larger files are skipped", 1, 4096)] = 64
+    max_text_mb: Annotated[
+        int, Row("int", "text of a file beyond this size is not indexed", 1, 4096)
+    ] = 6
+    file_seconds: Annotated[int, Row("int", "most seconds for reading a PDF", 1, 3600)] = 10
+    file_memory_mb: Annotated[int, Row("int", "most memory for reading a PDF", 64, 65536)] = 400
 
 
 class SearchSection(NamedTuple):
-    default_mode: str = "hybrid"
-    default_limit: int = 10
-    context_chunks: int = 0
+    default_mode: Annotated[str, Row("choice", "how hits are ranked", choices=MODES)] = "hybrid"
+    default_limit: Annotated[int, Row("int", "number of hits", 1, 1000)] = 10
+    context_chunks: Annotated[int, Row("int", "chunks shown around a passage", 0, 50)] = 0
 
 
 class RecallSection(NamedTuple):
-    budget: int = 2000
-    memories: bool = False
+    budget: Annotated[int, Row("int", "most tokens of a recall", 50, 1_000_000)] = 2000
+    memories: Annotated[bool, Row("bool", "include consolidated memories")] = False
 
 
 class PrivacySection(NamedTuple):
-    exclude: tuple[str, ...] = (
-        *(".env", ".env.*", ".netrc", ".pgpass", ".aws", ".ssh", ".gnupg", "id_rsa*", "id_ecdsa*"),
-        *("id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.kdbx", "*.keystore"),
+    exclude: Annotated[
+        tuple[str, ...], Row("globs", "paths that are never captured, added to the defaults")
+    ] = (
+        ".env",
+        ".env.*",
+        ".netrc",
+        ".pgpass",
+        ".aws",
+        ".ssh",
+        ".gnupg",
+        "id_rsa*",
+        "id_ecdsa*",
+        "id_ed25519*",
+        "*.pem",
+        "*.key",
+        "*.p12",
+        "*.pfx",
+        "*.kdbx",
+        "*.keystore",
     )
-    mask_index: bool = False
+    mask_index: Annotated[bool, Row("bool", "also mask file content and commit messages")] = False
 
 
 class GitSection(NamedTuple):
-    strip_prefixes: tuple[str, ...] = ("src", "lib", "components", "app", "pages")
-    stop_tags: tuple[str, ...] = (
-        *("index", "utils", "helpers", "types", "__tests__", "test", "tests"),
-        *("cache", "build", "coverage", ".turbo"),
+    strip_prefixes: Annotated[
+        tuple[str, ...], Row("words", "folders that give no tag because they only hold others")
+    ] = ("src", "lib", "components", "app", "pages")
+    stop_tags: Annotated[tuple[str, ...], Row("words", "tags that no path gets")] = (
+        "index",
+        "utils",
+        "helpers",
+        "types",
+        "__tests__",
+        "test",
+        "tests",
+        "cache",
+        "build",
+        "coverage",
+        ".turbo",
     )
-    exclude: tuple[str, ...] = ("node_modules/**", "dist/**", "*.lock")
-    snapshot_frequency: int = 500
-    components: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: Annotated[
+        tuple[str, ...], Row("words", "paths whose history is left out, as in .gitignore")
+    ] = ("node_modules/**", "dist/**", "*.lock")
+    snapshot_frequency: Annotated[
+        int, Row("int", "commits between snapshots, 0 for none", 0, 1_000_000)
+    ] = 500
+    components: Annotated[
+        tuple[tuple[str, tuple[str, ...]], ...],
+        Row("mapping", "tags by glob; on one line: `docs/**=docs, packages/core/**=core manifest`"),
+    ] = ()
 
 
 class DistillSection(NamedTuple):
-    order: tuple[str, ...] = ("extract",)
-    timeout: int = 30
-    cache_hours: int = 24
-    budget: int = 500
-    claude_model: str = "haiku"
-    gemini_model: str = "gemini-2.5-flash"
-    ollama_model: str = ""
-    ollama_endpoint: str = "http://127.0.0.1:11434"
-    openai_model: str = ""
-    openai_endpoint: str = "https://api.openai.com/v1"
-    openai_key_env: str = "OPENAI_API_KEY"
-
-
-class HooksSection(NamedTuple):
-    budget: int = 600
-    inject_on_prompt: bool = False
-    before_tools: bool = False
-
-
-class DaemonSection(NamedTuple):
-    auto_start: bool = True
-    idle_shutdown_minutes: float = 10.0
-    watch_debounce_ms: int = 1000
+    order: Annotated[
+        tuple[str, ...],
+        Row(
+            "words",
+            "distillers to try in turn: claude, gemini, ollama, openai, extract; all but extract"
+            " receive the hits",
+            dangerous=True,
+        ),
+    ] = ("extract",)
+    timeout: Annotated[int, Row("int", "seconds to wait for each of them", 1, 600)] = 30
+    cache_hours: Annotated[
+        int, Row("int", "hours that a digest is cached, 0 for no cache", 0, 8760)
+    ] = 24
+    budget: Annotated[int, Row("int", "most tokens of a digest", 50, 100_000)] = 500
+    claude_model: Annotated[str, Row("text", "model for `claude -p`", dangerous=True)] = "haiku"
+    gemini_model: Annotated[str, Row("text", "model for `gemini -p`", dangerous=True)] = (
+        "gemini-2.5-flash"
+    )
+    ollama_model: Annotated[
+        str, Row("text", "model of Ollama; if empty, Ollama is not used", dangerous=True)
+    ] = ""
+    ollama_endpoint: Annotated[str, Row("url", "address of Ollama", dangerous=True)] = (
+        "http://127.0.0.1:11434"
+    )
+    openai_model: Annotated[
+        str,
+        Row(
+            "text",
+            "model of a service with OpenAI's protocol; if empty, it is not used",
+            dangerous=True,
+        ),
+    ] = ""
+    openai_endpoint: Annotated[str, Row("url", "address of that service", dangerous=True)] = (
+        "https://api.openai.com/v1"
+    )
+    openai_key_env: Annotated[
+        str, Row("variable", "environment variable with its API key", dangerous=True)
+    ] = "OPENAI_API_KEY"
 
 
 class ConsolidationSection(NamedTuple):
-    order: tuple[str, ...] = ("extract",)
-    on_session_close: bool = True
-    extract_decisions: bool = True
-    confidence_threshold: float = 0.7
-    strategy: str = "hybrid"
-    surprisal_threshold: float = 3.0
+    order: Annotated[
+        tuple[str, ...],
+        Row(
+            "words",
+            "what draws memories from sessions in `kinen consolidate`: claude, gemini, ollama,"
+            " openai, extract; all but extract receive the conversation",
+            dangerous=True,
+        ),
+    ] = ("extract",)
+    on_session_close: Annotated[bool, Row("bool", "draw memories when a session ends")] = True
+    extract_decisions: Annotated[bool, Row("bool", "draw decisions from notes and commits")] = True
+    confidence_threshold: Annotated[float, Row("float", "least confidence of a memory", 0, 1)] = 0.7
+    strategy: Annotated[
+        str,
+        Row(
+            "choice",
+            "whose words in a session count",
+            choices=("user_only", "assistant_only", "hybrid"),
+        ),
+    ] = "hybrid"
+    surprisal_threshold: Annotated[
+        float,
+        Row(
+            "float", "how much must be new before memories are drawn during a session", 0, 1_000_000
+        ),
+    ] = 3.0
+
+
+class HooksSection(NamedTuple):
+    budget: Annotated[
+        int, Row("int", "most tokens to inject at session start, 0 for none", 0, 100_000)
+    ] = 600
+    inject_on_prompt: Annotated[bool, Row("bool", "inject what is relevant to each prompt")] = False
+    before_tools: Annotated[
+        bool,
+        Row(
+            "bool",
+            "inject what is known of a file or command before it is edited or run; needs"
+            " `kinen install` again",
+        ),
+    ] = False
+
+
+class DaemonSection(NamedTuple):
+    auto_start: Annotated[bool, Row("bool", "a search starts the daemon", dangerous=True)] = True
+    idle_shutdown_minutes: Annotated[
+        float,
+        Row(
+            "float",
+            "minutes without requests until it stops, 0 for never",
+            0,
+            100_000,
+            dangerous=True,
+        ),
+    ] = 10.0
+    watch_debounce_ms: Annotated[
+        int,
+        Row("int", "quiet time after a change before it is indexed", 250, 600_000, dangerous=True),
+    ] = 1000
 
 
 class Config(NamedTuple):
-    """Every setting, with where it came from and what was ignored for want of trust."""
+    """Every setting, with its origin, and the keys that were ignored because of missing trust."""
 
     space: SpaceSection = SpaceSection()
     index: IndexSection = IndexSection()  # type: ignore[assignment]  # hides tuple.index
@@ -112,159 +261,19 @@ class Config(NamedTuple):
 SECTIONS = Config._fields[:10]
 
 
-class Row(NamedTuple):
-    """What there is to know of one key; its default stands in the section's tuple."""
-
-    section: str
-    key: str
-    kind: str
-    """Each layer adds to the `globs` of the one before, and replaces `words` and a `mapping`."""
-    help: str
-    low: float = 0
-    high: float = 0
-    choices: tuple[str, ...] = ()
-    dangerous: bool = False
-    """From a space file only when trusted: it chooses an endpoint or reads outside the space."""
-    safe: tuple[str, ...] = ()
-    """Values of a dangerous key that are harmless."""
-
-    @property
-    def dotted(self) -> str:
-        return f"{self.section}.{self.key}"
-
-    @property
-    def variable(self) -> str:
-        return f"KINEN_{self.section}_{self.key}".upper()
-
-    @property
-    def default(self) -> Any:
-        return getattr(getattr(Config(), self.section), self.key)
+def _rows() -> dict[str, Row]:
+    """Dotted key → row, from the annotations of the sections."""
+    rows = {}
+    for section in SECTIONS:
+        for key, annotation in Config.__annotations__[section].__annotations__.items():
+            row: Row = annotation.__metadata__[0]
+            rows[f"{section}.{key}"] = row._replace(section=section, key=key)
+    return rows
 
 
-ROWS = {
-    row.dotted: row
-    for row in (
-        Row("space", "id", "name", "identity of the space, the same in every clone"),
-        Row("space", "name", "name", "what --space calls it"),
-        Row("space", "default", "name", "space to use where there is none", dangerous=True),
-        Row(
-            "index",
-            "embedding_provider",
-            "choice",
-            "who embeds: the shipped model, a service, or nobody",
-            choices=("onnx", "ollama", "openai", "none"),
-            dangerous=True,
-            safe=("onnx", "none"),
-        ),
-        Row("index", "embedding_model", "text", "model of the provider", dangerous=True),
-        Row("index", "embedding_endpoint", "url", "address of the provider", dangerous=True),
-        Row("index", "embedding_key_env", "variable", "variable with its key", dangerous=True),
-        Row("index", "embedding_path", "path", "folder of another ONNX model", dangerous=True),
-        Row("index", "embedding_timeout", "int", "seconds to wait for it", 1, 3600),
-        Row("index", "chunk_size", "int", "most tokens in a chunk", 32, 8192),
-        Row("index", "chunk_overlap", "int", "tokens shared by neighbours", 0, 4096),
-        Row("index", "max_file_mb", "int", "larger files are skipped", 1, 4096),
-        Row("index", "max_text_mb", "int", "of longer texts only so much is indexed", 1, 4096),
-        Row("index", "file_seconds", "int", "longest time that reading a PDF may take", 1, 3600),
-        Row("index", "file_memory_mb", "int", "most memory that reading a PDF may take", 64, 65536),
-        Row("search", "default_mode", "choice", "how hits are found", choices=MODES),
-        Row("search", "default_limit", "int", "how many hits", 1, 1000),
-        Row("search", "context_chunks", "int", "chunks shown around a passage", 0, 50),
-        Row("recall", "budget", "int", "most tokens of a recall", 50, 1_000_000),
-        Row("recall", "memories", "bool", "consolidated memories among what is found, too"),
-        Row("privacy", "exclude", "globs", "more paths that are never captured"),
-        Row("privacy", "mask_index", "bool", "mask file content and commit messages, too"),
-        Row("git", "strip_prefixes", "words", "folders that give no tag: they only hold others"),
-        Row("git", "stop_tags", "words", "tags that say nothing: no path gets them"),
-        Row("git", "exclude", "words", "paths whose history is left out, as in .gitignore"),
-        Row("git", "snapshot_frequency", "int", "commits between snapshots, 0: none", 0, 1_000_000),
-        Row(
-            "git",
-            "components",
-            "mapping",
-            "tags by glob; in one line: `docs/**=docs, packages/core/**=core manifest`",
-        ),
-        Row(
-            "distill",
-            "order",
-            "words",
-            "who is asked for a digest: claude, gemini, ollama, openai, extract; all but extract"
-            " are told what was found",
-            dangerous=True,
-        ),
-        Row("distill", "timeout", "int", "seconds until one of them is given up", 1, 600),
-        Row("distill", "cache_hours", "int", "how long a digest is kept, 0: not at all", 0, 8760),
-        Row("distill", "budget", "int", "most tokens of a digest", 50, 100_000),
-        Row("distill", "claude_model", "text", "model that `claude -p` is to use", dangerous=True),
-        Row("distill", "gemini_model", "text", "model that `gemini -p` is to use", dangerous=True),
-        Row("distill", "ollama_model", "text", "model of Ollama, none: not asked", dangerous=True),
-        Row("distill", "ollama_endpoint", "url", "address of Ollama", dangerous=True),
-        Row(
-            "distill",
-            "openai_model",
-            "text",
-            "model of a service that speaks OpenAI's protocol, none: not asked",
-            dangerous=True,
-        ),
-        Row("distill", "openai_endpoint", "url", "address of that service", dangerous=True),
-        Row("distill", "openai_key_env", "variable", "variable with its key", dangerous=True),
-        Row(
-            "consolidation",
-            "order",
-            "words",
-            "who draws memories from sessions in `kinen consolidate`: claude, gemini, ollama,"
-            " openai, extract; all but extract are told what was said",
-            dangerous=True,
-        ),
-        Row("consolidation", "on_session_close", "bool", "draw memories when a session ends"),
-        Row("consolidation", "extract_decisions", "bool", "draw decisions from what was written"),
-        Row("consolidation", "confidence_threshold", "float", "less certain ones stay out", 0, 1),
-        Row(
-            "consolidation",
-            "strategy",
-            "choice",
-            "whose words in a session count",
-            choices=("user_only", "assistant_only", "hybrid"),
-        ),
-        Row(
-            "consolidation",
-            "surprisal_threshold",
-            "float",
-            "how much must be new before memories are drawn in between",
-            0,
-            1_000_000,
-        ),
-        Row("hooks", "budget", "int", "most tokens that an agent is told, 0: nothing", 0, 100_000),
-        Row("hooks", "inject_on_prompt", "bool", "tell it what belongs to each prompt, too"),
-        Row(
-            "hooks",
-            "before_tools",
-            "bool",
-            "before an edit or a command, what is known of it; then run `kinen install` again",
-        ),
-        Row("daemon", "auto_start", "bool", "a search starts the daemon", dangerous=True),
-        Row(
-            "daemon",
-            "idle_shutdown_minutes",
-            "float",
-            "it ends when nobody has asked for so long, 0: never",
-            0,
-            100_000,
-            dangerous=True,
-        ),
-        Row(
-            "daemon",
-            "watch_debounce_ms",
-            "int",
-            "quiet time after a change before it is indexed",
-            250,
-            600_000,
-            dangerous=True,
-        ),
-    )
-}
-# Known names that nothing reads yet: files that have them load.
+ROWS = _rows()
 RESERVED = ("index.path",)
+"""Keys that files may have although nothing reads them."""
 
 
 def clean_name(text: str) -> str:

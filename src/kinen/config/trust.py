@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from kinen.config.file import digest_of, read_bytes
+from kinen.config.file import content, digest_of
 from kinen.storage import tables
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def trust(home: Path, file: Path) -> None:
     """Trust a file as it is now; after any change it is no longer trusted."""
     key = os.path.realpath(file)
-    digest = digest_of(read_bytes(file))
+    digest = digest_of(content(file))
     tables.update(os.fspath(home), "trust", lambda table: table.update({key: digest}))
 
 
@@ -30,7 +30,7 @@ def revoke(home: Path, file: Path) -> None:
 
 def is_trusted(home: Path, file: Path) -> bool:
     """Whether a file is trusted as it is now."""
-    return os.path.isfile(file) and trusts(home, file, digest_of(read_bytes(file)))
+    return os.path.isfile(file) and trusts(home, file, digest_of(content(file)))
 
 
 def trusts(home: Path, file: Path, digest: str) -> bool:

@@ -1,16 +1,14 @@
-"""Who turns text into vectors: the shipped ONNX model, a service, or nobody."""
+"""Text → vectors, by the shipped ONNX model, a service, or nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kinen.errors import ConfigError
+from kinen.model.kinds import PROVIDERS
 
 if TYPE_CHECKING:
     from kinen.ports import Embedder
-
-PROVIDERS = ("onnx", "ollama", "openai", "none")
-__all__ = ["PROVIDERS", "load"]
 
 
 def load(
@@ -23,10 +21,9 @@ def load(
     timeout: float = 30.0,
     daemon: tuple[str, str] | None = None,
 ) -> Embedder | None:
-    """The embedder of that name, or None for `none`; nothing is loaded before its first use.
+    """The embedder of a provider, or None for `none`; a model is loaded when it is first used.
 
-    A model of our own has questions embedded by the daemon of a home, asked for a space, while
-    there is one.
+    `daemon` is kinen's home and the root of a space: if the daemon runs, it embeds queries.
     """
     if provider == "none":
         return None
@@ -48,6 +45,6 @@ def load(
 
         return OpenAIEmbedder(model, endpoint, api_key, timeout=timeout)
     raise ConfigError(
-        f"no embedding provider named {provider!r}",
+        f"unknown embedding provider {provider!r}",
         f"set index.embedding_provider to one of {', '.join(PROVIDERS)}",
     )

@@ -89,7 +89,7 @@ class Door:
                 raise SpaceError(f"{name or self.default} is in no space", "run `kinen init` there")
             return root
         book = registry.read(home)
-        if not registry.named(book, name):
+        if not registry.find_id(book, name):
             raise SpaceError(f"no space called {name!r}", registry.names_hint(book, name))
         return spaces.find(name=name, home=home).root
 

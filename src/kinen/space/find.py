@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kinen import config, paths
 from kinen.config.trust import is_trusted
 from kinen.errors import SpaceError, StoreError
 from kinen.space import registry
-from kinen.space.registry import Face, Space
+from kinen.space.registry import Identity, Space
 from kinen.space.repository import git_above, parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kinen.space.registry import Entry, Table
     from kinen.space.repository import Git
 
     Path = str | os.PathLike[str]
     Env = Mapping[str, str]
-    Entry = dict[str, Any]
 
 SYSTEM = tuple("/bin /boot /etc /lib /lib64 /proc /sbin /sys /usr/bin /usr/lib /System".split())
 SHARED = tuple(
@@ -36,22 +36,23 @@ def find(
     env: Env | None = None,
     anyway: bool = False,
 ) -> Space:
-    """The space that is meant: the named one, else the one that this folder belongs to.
+    """The space with a name, else the one that the folder `start` belongs to.
 
-    A folder that belongs to none is one itself if it has notes in it, or `anyway`.
+    A folder outside of every space is one itself if it has notes in it, or with `anyway`. If
+    `start` is omitted, it is the working folder, and KINEN_SPACE may name the space.
     """
     env = os.environ if env is None else env
     home = _home(home, env)
     name = name or (env.get("KINEN_SPACE") if start is None else None)
     if name:
-        return _named(name, home, env)
+        return _by_name(name, home, env)
     root, refusal = _locate(_folder(start), home, env)
     if root:
         return at(root, home=home, env=env)
-    written = config.settings(home, paths.user_file(env))[0].get("space.default", ("", 0))
-    default = env.get("KINEN_SPACE_DEFAULT") or str(written[0])
+    setting = config.settings(home, paths.user_file(env))[0].get("space.default", ("", 0))
+    default = env.get("KINEN_SPACE_DEFAULT") or str(setting[0])
     if default:
-        return _named(default, home, env)
+        return _by_name(default, home, env)
     here = _folder(start)
     if not refusal and (anyway or _holds_notes(here)):
         return at(here, home=home, env=env)
@@ -60,28 +61,28 @@ def find(
 
 
 def _holds_notes(folder: str) -> bool:
-    """Are there markdown files right in it?"""
+    """Whether a folder has markdown files directly in it."""
     with os.scandir(folder) as entries:
         return any(entry.name.lower().endswith((".md", ".markdown")) for entry in entries)
 
 
-def _named(name: str, home: str, env: Env) -> Space:
-    """The space that a name or a path stands for; names win."""
-    book = registry.read(home)
-    key = registry.named(book, name)
+def _by_name(name: str, home: str, env: Env) -> Space:
+    """The space with a name, else the one that a path leads to."""
+    table = registry.read(home)
+    key = registry.find_id(table, name)
     if not key and os.path.isdir(os.path.expanduser(name)):
-        found, refusal = _locate(_folder(os.path.expanduser(name)), home, env)
-        if not found:
-            raise SpaceError(refusal or f"{name} is in no space", "run `kinen init` there")
-        return at(found, home=home, env=env)
+        root, refusal = _locate(_folder(os.path.expanduser(name)), home, env)
+        if not root:
+            raise SpaceError(refusal or f"{name} is not in a space", "run `kinen init` there")
+        return at(root, home=home, env=env)
     if not key:
-        raise SpaceError(f"no space called {name!r}", registry.names_hint(book, name))
-    space = registry.space(home, key, book[key])
+        raise SpaceError(f"no space called {name!r}", registry.names_hint(table, name))
+    space = registry.space_of(home, key, table[key])
     if space.missing:
-        hint = f"bring it back, or forget it by `kinen space remove {space.name}`"
-        raise SpaceError(f"the folder of {space.name} is gone: {space.root}", hint)
-    now = at(space.root, home=home, env=env)
-    return now if key in (now.id, *now.aliases) else space
+        hint = f"restore it, or remove the space with `kinen space remove {space.name}`"
+        raise SpaceError(f"the folder of {space.name} is missing: {space.root}", hint)
+    current = at(space.root, home=home, env=env)
+    return current if key in (current.id, *current.aliases) else space
 
 
 def _home(home: Path | None, env: Env) -> str:
@@ -92,7 +93,7 @@ def _folder(start: Path | None) -> str:
     try:
         folder = os.path.realpath(os.getcwd() if start is None else start)
     except FileNotFoundError:
-        raise SpaceError("the current folder is gone", "change to one that exists") from None
+        raise SpaceError("the working folder does not exist", "change to one that does") from None
     if os.path.isfile(folder):
         return os.path.dirname(folder)
     if not os.path.isdir(folder):
@@ -101,42 +102,36 @@ def _folder(start: Path | None) -> str:
 
 
 def locate(start: Path | None = None, *, home: Path | None = None, env: Env | None = None) -> str:
-    """The root of the space around a folder, or nothing; its config is not read."""
+    """The root of the space around a folder, empty if there is none; no config is read."""
     env = os.environ if env is None else env
     return _locate(_folder(start), _home(home, env), env)[0]
 
 
 def _locate(start: str, home: str, env: Env) -> tuple[str, str]:
-    """The root that a folder belongs to, or else why its git repository cannot be one."""
+    """The root that a folder belongs to, and if there is none, why its repository is not one."""
     for folder in parents(start):
         own = os.path.join(folder, ".kinen")
         if os.path.isdir(own) and own != os.path.realpath(home) and not _refusal(folder, env):
-            return _in_main_tree(folder, git_above(folder)), ""
+            around = git_above(folder)
+            return around.in_main_tree(folder) if around else folder, ""
     git = git_above(start)
     refusal = _refusal(git.top, env) if git else ""
     if git and not refusal:
-        return _in_main_tree(git.top, git), ""
-    known = {root for entry in registry.read(home).values() for root in entry["roots"]}
-    return next((folder for folder in parents(start) if folder in known), ""), refusal
-
-
-def _in_main_tree(folder: str, git: Git | None) -> str:
-    """The same folder in the main repository, if this one is in a worktree of it."""
-    if git is None or git.main == git.top:
-        return folder
-    there = os.path.normpath(os.path.join(git.main, os.path.relpath(folder, git.top)))
-    return there if os.path.isdir(there) else folder
+        return git.in_main_tree(git.top), ""
+    roots = {root for entry in registry.read(home).values() for root in entry["roots"]}
+    return next((folder for folder in parents(start) if folder in roots), ""), refusal
 
 
 def _refusal(folder: str, env: Env) -> str:
-    """Why a folder cannot be a space, or nothing."""
+    """Why a folder cannot be a space, empty if it can."""
     here = os.path.normcase(folder)
     if os.path.dirname(folder) == folder:
         return f"{folder} is a whole disk"
     if here == os.path.normcase(os.path.realpath(paths.user_folder(env))):
         git = " and a git repository" if os.path.exists(os.path.join(folder, ".git")) else ""
         return f"{folder} is your home folder{git}, not one project"
-    trees, shared = SYSTEM, SHARED
+    trees = SYSTEM
+    shared = SHARED
     if os.name == "nt":
         names = ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)", "ProgramData")
         trees = tuple(os.path.normcase(env[name]) for name in names if env.get(name))
@@ -149,75 +144,87 @@ def _refusal(folder: str, env: Env) -> str:
 def at(root: Path, *, home: Path | None = None, env: Env | None = None) -> Space:
     """The space whose root is this very folder, registered or not.
 
-    When a better identity has appeared since it was registered (an origin was added, an id was
-    set), the old id becomes an alias and the data moves along; if both ids have data, both stay
-    on disk and the new one is used. If the data cannot move now, the old id stays in use.
+    If a better identity has appeared since it was registered (an origin was added, an id was
+    set), the old id becomes an alias and the data moves; if both ids have data, both stay on disk
+    and the new one is used. If the data cannot be moved now, the old id stays in use.
     """
     env = os.environ if env is None else env
-    home, root = _home(home, env), _folder(root)
+    home = _home(home, env)
+    root = _folder(root)
     refusal = _refusal(root, env)
     if refusal:
         raise SpaceError(refusal, "choose the folder of one project")
-    book = registry.read(home)
-    listed = next((key for key, entry in book.items() if root in entry["roots"]), "")
+    table = registry.read(home)
+    listed = next((key for key, entry in table.items() if root in entry["roots"]), "")
     git = git_above(root)
     git = None if git and _refusal(git.top, env) else git
-    face = _face(root, git, home, env, book.get(listed))
-    key = registry.lookup(book, face)
-    if key and root in book[key]["roots"]:
-        return _known(face, home, key, book)
-    if key and face.kind == "config" and not env.get("KINEN_SPACE_ID"):
-        _claim(face, home, book[key], git)
-    same = listed if listed and _same(book[listed], root, git) else ""
+    identity = _identity(root, git, home, env, table.get(listed))
+    key = registry.lookup(table, identity)
+    if key and root in table[key]["roots"]:
+        return _space(identity, home, key, table)
+    if key and identity.kind == "config" and not env.get("KINEN_SPACE_ID"):
+        _check_claim(identity, home, table[key], git)
+    same = listed if listed and _same(table[listed], root, git) else ""
     if not key and not same:
-        return _known(face, home, "", book)
+        return _space(identity, home, "", table)
 
-    def change(book: dict[str, Entry]) -> Space:
-        return _known(face, home, registry.settle(book, home, face, same), book)
+    def change(table: Table) -> Space:
+        return _space(identity, home, registry.reconcile(table, home, identity, same), table)
 
     try:
         return registry.update(home, change)
     except StoreError:
-        return _known(face, home, key or registry.move_back(home, face.id, listed), book)
+        return _space(identity, home, key or registry.move_back(home, identity.id, listed), table)
 
 
-def _known(face: Face, home: str, key: str, book: dict[str, Entry]) -> Space:
+def _space(identity: Identity, home: str, key: str, table: Table) -> Space:
+    """The space of an identity, as registered if it has a key."""
     if key:
-        return registry.space(home, key, book[key], face.root)._replace(origin=face.origin)
-    return Space(face.root, face.id, face.name, face.origin, face.kind, home, key=face.key)
+        space = registry.space_of(home, key, table[key], identity.root)
+        return space._replace(origin=identity.origin)
+    return Space(
+        root=identity.root,
+        id=identity.id,
+        name=identity.name,
+        origin=identity.origin,
+        identity=identity.kind,
+        home=home,
+        key=identity.key,
+    )
 
 
-def _face(root: str, git: Git | None, home: str, env: Env, entry: Entry | None) -> Face:
-    given = config.space_section(home, root, env)
+def _identity(root: str, git: Git | None, home: str, env: Env, entry: Entry | None) -> Identity:
+    """What a folder is known by; `entry` is what the registry has for the folder."""
+    section = config.space_section(home, root, env)
     origin = git.origin if git else ""
-    name = given.name or os.path.basename(root)
-    if given.id:
-        return Face(root, name, "config", f"id:{given.id}", origin)
+    name = section.name or os.path.basename(root)
+    if section.id:
+        return Identity(root, name, "config", f"id:{section.id}", origin)
     inside = os.path.relpath(root, git.top).replace(os.sep, "/") if git else "."
     below = "" if inside == "." else f"#{inside}"
     if origin:
-        return Face(root, name, "origin", origin + below, origin)
+        return Identity(root, name, "origin", origin + below, origin)
     commits = entry["root_commits"] if entry else {}
     commit = commits[root] if root in commits else _root_commit(git)
     if commit:
-        return Face(root, name, "commit", commit + below, "")
-    return Face(root, name, "path", root, "")
+        return Identity(root, name, "commit", commit + below, "")
+    return Identity(root, name, "path", root, "")
 
 
-def _claim(face: Face, home: str, entry: Entry, git: Git | None) -> None:
-    """Refuse a cloned file that takes the id, and so the memory, of another space."""
-    alike = face.origin and face.origin == entry["origin"]
+def _check_claim(identity: Identity, home: str, entry: Entry, git: Git | None) -> None:
+    """Refuse a cloned file that claims the id, and so the memory, of another space."""
+    alike = identity.origin and identity.origin == entry["origin"]
     if alike or not any(map(os.path.isdir, entry["roots"])):
         return
-    file = config.space_file(face.root)
+    file = config.space_file(identity.root)
     related = _root_commit(git) in filter(None, entry["root_commits"].values())
     if not related and not is_trusted(home, file):
         fact = f"{file} has the id of another space: {entry['name']} in {entry['roots'][0]}"
-        raise SpaceError(fact, "run `kinen trust` if they are one, or remove space.id")
+        raise SpaceError(fact, "run `kinen trust` if both are one space, or remove space.id")
 
 
 def _same(entry: Entry, root: str, git: Git | None) -> bool:
-    """Is what stands at this root still what was registered there, and no other project?"""
+    """Whether the folder still has the project that was registered there."""
     if entry["identity"] == "path" or git is None:
         return True
     commit = entry["root_commits"].get(root)
@@ -225,34 +232,38 @@ def _same(entry: Entry, root: str, git: Git | None) -> bool:
 
 
 def register(space: Space, name: str | None = None) -> Space:
-    """Remember a space by name; a second one called notes becomes notes-2."""
-    face = Face(space.root, space.name, space.identity, space.key, space.origin)
+    """Register a space by name; a second `notes` becomes `notes-2`."""
+    identity = Identity(space.root, space.name, space.identity, space.key, space.origin)
     git = git_above(space.root)
-    known = registry.read(space.home).get(space.id, {}).get("root_commits", {})
-    commit = None if space.root in known or not git or not git.deep else _root_commit(git)
+    commits = registry.read(space.home).get(space.id, {}).get("root_commits", {})
+    commit = None if space.root in commits or not git or not git.deep else _root_commit(git)
 
-    def change(book: dict[str, Entry]) -> Space:
-        return _known(face, space.home, registry.enter(book, face, name or "", commit), book)
+    def change(table: Table) -> Space:
+        key = registry.enter(table, identity, name or "", commit)
+        return _space(identity, space.home, key, table)
 
     return registry.update(space.home, change)
 
 
 def resolve_names(home: Path, names: Iterable[str], env: Env | None = None) -> tuple[Space, ...]:
-    """The spaces that the names stand for, each once; `all` is every one whose folder is there."""
+    """The spaces with these names, each once; `all` is every space whose folder exists."""
     env = os.environ if env is None else env
     home = os.path.abspath(home)
-    found: dict[str, Space] = {}
+    by_id: dict[str, Space] = {}
     for name in names:
-        every = (one for one in registry.registered(home) if not one.missing)
-        for one in every if name == "all" else (_named(name, home, env),):
-            found.setdefault(one.id, one)
-    return tuple(found.values())
+        if name == "all":
+            spaces = [space for space in registry.registered(home) if not space.missing]
+        else:
+            spaces = [_by_name(name, home, env)]
+        for space in spaces:
+            by_id.setdefault(space.id, space)
+    return tuple(by_id.values())
 
 
 def _root_commit(git: Git | None) -> str:
-    """The first commit of a repository; most searches need no git to know their space."""
+    """The first commit of a repository; empty without one, or in a shallow clone."""
     if git is None or not git.deep:
         return ""
-    from kinen.space.gitcommand import root_commit
+    from kinen.space.gitcommand import root_commit  # most searches do not start git
 
     return root_commit(git)

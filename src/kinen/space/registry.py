@@ -11,30 +11,30 @@ from kinen.errors import SpaceError
 from kinen.storage import tables
 
 T = TypeVar("T")
-Table = dict[str, Any]
-
+Entry = dict[str, Any]
+Table = dict[str, Entry]
 
 KINDS = ("path", "commit", "origin", "config")
-"""What a space can be known by, the weakest first."""
+"""What the id of a space can be made of, the weakest first."""
 
 
 class Space(NamedTuple):
-    """A folder whose knowledge is remembered together."""
+    """A folder with a memory of its own."""
 
     root: str
     id: str
     name: str
     origin: str
-    """The git remote in one spelling, empty without one."""
+    """The git remote, normalised; empty without one."""
     identity: str
-    """Whether it is known by config, origin, commit or path."""
+    """What the id was made of: `config`, `origin`, `commit` or `path`."""
     home: str
     roots: tuple[str, ...] = ()
-    """Every folder it was seen in; empty while it is not registered."""
+    """Every folder that it was seen in; empty while it is not registered."""
     aliases: tuple[str, ...] = ()
-    """Other names, and ids that it had before."""
+    """Other names, and its former ids."""
     key: str = ""
-    """What the id was made of, in words."""
+    """The text that the id is the digest of."""
 
     @property
     def data(self) -> str:
@@ -45,14 +45,15 @@ class Space(NamedTuple):
         return not os.path.isdir(self.root)
 
 
-class Face(NamedTuple):
-    """What a folder says of itself, before the registry is asked."""
+class Identity(NamedTuple):
+    """What a folder is known by, before the registry is read."""
 
     root: str
     name: str
     kind: str
+    """One of `KINDS`."""
     key: str
-    """What the id is made of: `id:` and a given id, an origin, a commit or a path."""
+    """What the id is made of: `id:` and a configured id, an origin, a commit or a path."""
     origin: str
 
     @property
@@ -82,7 +83,7 @@ def _valid(entry: Any) -> bool:
 
 
 def new_identity() -> str:
-    """An id for a folder that has nothing else to be known by, once it moves."""
+    """A random id for a folder that only its path identifies, so that it can be moved."""
     return os.urandom(8).hex()
 
 
@@ -90,101 +91,108 @@ def data_folder(home: str, key: str) -> str:
     return os.path.join(home, "spaces", key[:16])
 
 
-def lookup(book: Table, face: Face) -> str:
-    """The id of the space with this face; hashing is left out where it can be."""
-    for key, entry in book.items():
-        if entry["key"] == face.key:
+def lookup(table: Table, identity: Identity) -> str:
+    """The id of the space with this identity, empty if there is none."""
+    for key, entry in table.items():
+        if entry["key"] == identity.key:
             return key
-    wanted = face.id if book else ""
-    return next((key for key, entry in book.items() if wanted in (key, *entry["aliases"])), "")
+    id_ = identity.id if table else ""
+    return next((key for key, entry in table.items() if id_ in (key, *entry["aliases"])), "")
 
 
-def named(book: Table, name: str) -> str:
-    """The id of the space that a name, an alias, an id or the beginning of one stands for."""
-    for key, entry in book.items():
+def find_id(table: Table, name: str) -> str:
+    """The id of the space with this name, alias or id, or whose id begins with it."""
+    for key, entry in table.items():
         if name == entry["name"]:
             return key
-    for key, entry in book.items():
+    for key, entry in table.items():
         if name == key or name in entry["aliases"]:
             return key
-    begun = [key for key in book if len(name) >= 8 and key.startswith(name)]
-    return begun[0] if len(begun) == 1 else ""
+    candidates = [key for key in table if len(name) >= 8 and key.startswith(name)]
+    return candidates[0] if len(candidates) == 1 else ""
 
 
-def unique_name(book: Table, wanted: str, key: str) -> str:
-    """The wanted name in a form that can be typed, with a number appended if it is in use."""
-    cleaned = clean_name(wanted)
-    others = [entry for other, entry in book.items() if other != key]
-    taken = {name for entry in others for name in (entry["name"], *entry["aliases"])}
-    number, name = 2, cleaned
-    while name in taken:
-        number, name = number + 1, f"{cleaned}-{number}"
-    return name
+def unique_name(table: Table, name: str, key: str) -> str:
+    """The name in a form that can be typed, with a number appended if another space has it."""
+    cleaned = clean_name(name)
+    others = [entry for other, entry in table.items() if other != key]
+    names = {text for entry in others for text in (entry["name"], *entry["aliases"])}
+    unique = cleaned
+    number = 2
+    while unique in names:
+        unique = f"{cleaned}-{number}"
+        number += 1
+    return unique
 
 
-def enter(book: Table, face: Face, name: str, commit: str | None) -> str:
-    """Register a face; its root leaves any other space, and stands first in its own."""
-    key = lookup(book, face) or face.id
+def enter(table: Table, identity: Identity, name: str, commit: str | None) -> str:
+    """Register a folder; it leaves any other space, and becomes the first root of its own.
+
+    Returns the id. `commit` is the first commit of the repository, None if that is not asked.
+    """
+    key = lookup(table, identity) or identity.id
     added = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    entry = book.setdefault(
+    entry = table.setdefault(
         key, {"name": "", "added": added, "roots": [], "aliases": [], "root_commits": {}}
     )
     if name or not entry["name"]:
-        entry["name"] = unique_name(book, name or face.name, key)
-    if key == face.id:
-        entry.update(identity=face.kind, key=face.key, origin=face.origin)
-    _place(book, key, face)
+        entry["name"] = unique_name(table, name or identity.name, key)
+    if key == identity.id:
+        entry.update(identity=identity.kind, key=identity.key, origin=identity.origin)
+    _place(table, key, identity)
     if commit is not None:
-        entry["root_commits"][face.root] = commit
+        entry["root_commits"][identity.root] = commit
     return key
 
 
-def settle(book: Table, home: str, face: Face, listed: str) -> str:
-    """Bring an entry in line with what its folder says of itself now; `listed` is its old id.
+def reconcile(table: Table, home: str, identity: Identity, listed: str) -> str:
+    """Bring the entry of a folder in line with its present identity; `listed` is its old id.
 
-    The answer is the id to use, or nothing if the space was removed meanwhile. A weaker
-    identity never replaces a stronger one. Where both ids have data, both stay on disk, and
-    the space uses that of the new id.
+    Returns the id to use, empty if the space was removed meanwhile. A weaker identity never
+    replaces a stronger one. If both ids have data, both stay on disk, and the space uses the data
+    of the new id.
     """
-    key, old = lookup(book, face), book.get(listed)
+    key = lookup(table, identity)
+    old = table.get(listed)
     if old is not None and not key:
-        if KINDS.index(face.kind) < KINDS.index(old["identity"]):
-            old["aliases"].append(face.id)
+        if KINDS.index(identity.kind) < KINDS.index(old["identity"]):
+            old["aliases"].append(identity.id)
             return listed
-        key = face.id
+        key = identity.id
         move(home, listed, key)
-        book[key] = book.pop(listed)
-        book[key]["aliases"].append(listed)
-        book[key].update(identity=face.kind, key=face.key, origin=face.origin)
+        table[key] = table.pop(listed)
+        table[key]["aliases"].append(listed)
+        table[key].update(identity=identity.kind, key=identity.key, origin=identity.origin)
     elif old is not None and key != listed:
-        old["roots"] = [root for root in old["roots"] if root != face.root]
+        old["roots"] = [root for root in old["roots"] if root != identity.root]
         if not old["roots"]:
             move(home, listed, key)
-            book[key]["aliases"] += [listed, old["name"], *old["aliases"]]
-            del book[listed]
+            table[key]["aliases"] += [listed, old["name"], *old["aliases"]]
+            del table[listed]
     if key:
-        _place(book, key, face)
+        _place(table, key, identity)
     return key
 
 
-def _place(book: Table, key: str, face: Face) -> None:
-    """Put a root first in its space, and in no other."""
-    for other in book.values():
-        other["roots"] = [root for root in other["roots"] if root != face.root]
-    book[key]["roots"].insert(0, face.root)
-    if face.kind == "commit":
-        book[key]["root_commits"][face.root] = face.key.partition("#")[0]
+def _place(table: Table, key: str, identity: Identity) -> None:
+    """Put a root first in its space, and remove it from all others."""
+    for other in table.values():
+        other["roots"] = [root for root in other["roots"] if root != identity.root]
+    table[key]["roots"].insert(0, identity.root)
+    if identity.kind == "commit":
+        table[key]["root_commits"][identity.root] = identity.key.partition("#")[0]
 
 
 def move(home: str, old: str, new: str) -> None:
-    """Move a space's data to its new id, unless there is nothing to move or data there."""
-    source, target = data_folder(home, old), data_folder(home, new)
+    """Move a space's data to its new id, unless there is none or the new id has data."""
+    source = data_folder(home, old)
+    target = data_folder(home, new)
     if os.path.isdir(source) and not os.path.exists(target):
         os.rename(source, target)
 
 
 def move_back(home: str, new: str, old: str) -> str:
-    """Undo a move whose table could not be written, and go on with the old id."""
+    """Undo a move whose table could not be written; returns the old id, which stays in use."""
     from contextlib import suppress
 
     with suppress(OSError):
@@ -192,54 +200,67 @@ def move_back(home: str, new: str, old: str) -> str:
     return old
 
 
-def space(home: str, key: str, entry: Table, root: str = "") -> Space:
+def space_of(home: str, key: str, entry: Entry, root: str = "") -> Space:
+    """The space of an entry; its root is the first that exists, if none is named."""
     roots = tuple(entry["roots"])
-    root = root or next(filter(os.path.isdir, roots), roots[0] if roots else "")
-    known = Space(root, key, entry["name"], entry["origin"], entry["identity"], home, roots)
-    return known._replace(aliases=tuple(entry["aliases"]), key=entry["key"])
+    return Space(
+        root=root or next(filter(os.path.isdir, roots), roots[0] if roots else ""),
+        id=key,
+        name=entry["name"],
+        origin=entry["origin"],
+        identity=entry["identity"],
+        home=home,
+        roots=roots,
+        aliases=tuple(entry["aliases"]),
+        key=entry["key"],
+    )
 
 
-def names_hint(book: Table, name: str) -> str:
+def names_hint(table: Table, name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, [entry["name"] for entry in book.values()], 1)
-    return f"did you mean {near[0]}?" if near else "`kinen space list` shows what there is"
+    near = get_close_matches(name, [entry["name"] for entry in table.values()], 1)
+    return f"did you mean {near[0]}?" if near else "`kinen space list` lists all spaces"
 
 
 def registered(home: str | os.PathLike[str]) -> tuple[Space, ...]:
-    """Every space there is, by name; those whose folders are gone are `missing`."""
+    """Every registered space by name, those whose folder is `missing` too."""
     home = os.path.abspath(home)
-    book = read(home)
-    return tuple(sorted((space(home, *pair) for pair in book.items()), key=lambda one: one.name))
+    spaces = [space_of(home, key, entry) for key, entry in read(home).items()]
+    return tuple(sorted(spaces, key=lambda space: space.name))
 
 
 def unregister(home: str | os.PathLike[str], name: str) -> Space:
-    """Forget where a space is; its data stays on disk until someone deletes it."""
-    return _changed(home, name, lambda book, key: book.pop(key))
+    """Remove a space from the table; its data stays on disk."""
+    return _change(home, name, lambda table, key: table.pop(key))
 
 
 def alias(home: str | os.PathLike[str], name: str, alias: str) -> Space:
-    """Give a space one more name."""
+    """Add a name to a space."""
 
-    def change(book: Table, key: str) -> Any:
-        if unique_name(book, alias, key) != alias:
-            raise SpaceError(f"{alias!r} is taken or is no name", "choose another alias")
-        entry = book[key]
-        entry["aliases"] += [alias] if alias not in (entry["name"], *entry["aliases"]) else []
+    def change(table: Table, key: str) -> Entry:
+        if unique_name(table, alias, key) != alias:
+            raise SpaceError(f"{alias!r} is in use or not a valid name", "choose another alias")
+        entry = table[key]
+        if alias not in (entry["name"], *entry["aliases"]):
+            entry["aliases"].append(alias)
         return entry
 
-    return _changed(home, name, change)
+    return _change(home, name, change)
 
 
-def _changed(home: str | os.PathLike[str], name: str, change: Callable[[Table, str], Any]) -> Space:
+def _change(
+    home: str | os.PathLike[str], name: str, change: Callable[[Table, str], Entry]
+) -> Space:
+    """Change the entry of the space with a name or root; returns the space."""
     home = os.path.abspath(home)
 
-    def apply(book: Table) -> Space:
+    def apply(table: Table) -> Space:
         root = os.path.realpath(os.path.expanduser(name))
-        listed = (key for key, entry in book.items() if root in entry["roots"])
-        key = named(book, name) or next(listed, "")
+        listed = (key for key, entry in table.items() if root in entry["roots"])
+        key = find_id(table, name) or next(listed, "")
         if not key:
-            raise SpaceError(f"no space called {name!r}", names_hint(book, name))
-        return space(home, key, change(book, key))
+            raise SpaceError(f"no space called {name!r}", names_hint(table, name))
+        return space_of(home, key, change(table, key))
 
     return update(home, apply)

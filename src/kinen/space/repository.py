@@ -1,4 +1,4 @@
-"""What the files of a git repository tell, read without starting git."""
+"""What the files of a git repository say, read without starting git."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ SETTINGS = 4 << 20
 SHARED = ("config", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/grafts")
 """Files of a repository that git reads whenever it starts, as do its worktrees."""
 PORTS = ("", "22", "80", "443", "9418")
-"""The ports of ssh, http, https and git, which need not be said."""
+"""The default ports of ssh, http, https and git."""
 
 
 class Git(NamedTuple):
-    """What plain files tell of a git repository; no process is started."""
+    """A git repository, as its files describe it."""
 
     top: str
+    """The top of the working tree."""
     folder: str
+    """The repository itself; empty if git must not be started in it."""
     common: str
+    """The folder that it shares with its worktrees."""
     settings: Mapping[str, str]
+    """Its config, keys as `remote.origin.url`."""
 
     @property
     def origin(self) -> str:
@@ -48,9 +52,22 @@ class Git(NamedTuple):
         main = os.path.realpath(os.path.join(self.common, ".." if tree is None else tree))
         return main if os.path.isdir(main) else self.top
 
+    def in_main_tree(self, folder: str) -> str:
+        """A folder of this working tree in the main one; itself if the main one has no such."""
+        if self.main == self.top:
+            return folder
+        other = os.path.normpath(os.path.join(self.main, os.path.relpath(folder, self.top)))
+        return other if os.path.isdir(other) else folder
+
+    def in_tree(self, folder: str) -> str:
+        """A folder of the main working tree in this one; itself if it is not in the main one."""
+        if folder != self.main and not folder.startswith(self.main + os.sep):
+            return folder
+        return os.path.normpath(os.path.join(self.top, os.path.relpath(folder, self.main)))
+
     @property
     def deep(self) -> bool:
-        """Whether there is a commit, and its history down to the first."""
+        """Whether there is a commit, and the history is complete."""
         head = _text(os.path.join(self.folder, "HEAD")).strip() if self.folder else ""
         if not head or os.path.exists(os.path.join(self.common, "shallow")):
             return False
@@ -68,11 +85,11 @@ def _text(path: str, limit: int = LONGEST_REF) -> str:
 
 
 def git_above(start: str) -> Git | None:
-    """The repository around a folder.
+    """The repository around a folder, None if there is none.
 
-    Only a `.git` makes one, never the files of a bare repository. One whose `.git` leads nowhere,
-    or into a repository of another working tree, has no folder and no settings. One in which git
-    would hang has no folder, so that git is not started there.
+    It needs a `.git`: the files of a bare repository do not count. If that leads nowhere, or into
+    the repository of another working tree, `folder` and `settings` are empty. If git would hang in
+    it, `folder` is empty, so that git is not started there.
     """
     for top in parents(start):
         path = os.path.join(top, ".git")
@@ -89,7 +106,7 @@ def git_above(start: str) -> Git | None:
 
 
 def _stalls(git: Git) -> bool:
-    """Whether git would wait for one of its files without end: for a FIFO or a device."""
+    """Whether git would hang because one of its files is a FIFO or a device."""
     names = [os.path.join(git.top, name) for name in (".gitattributes", ".gitignore", ".mailmap")]
     names += [os.path.join(git.folder, name) for name in ("HEAD", "index", "config.worktree")]
     names += [os.path.join(git.common, name) for name in SHARED]
@@ -110,16 +127,16 @@ def _repository(top: str, folder: str) -> Git:
 
 
 def _belongs(git: Git) -> bool:
-    """Whether a repository is that of the working tree whose `.git` leads to it.
+    """Whether a repository belongs to the working tree whose `.git` leads to it.
 
-    An archive can have a `.git` that leads into any repository of the user. A linked worktree and
-    a submodule name their working tree in turn: where that is another one, it is not ours.
+    An archive can contain a `.git` that leads into any repository of the user. The repository of a
+    linked worktree or a submodule names its working tree: it has to be this one.
     """
     top, folder, common = (os.path.realpath(path) for path in (git.top, git.folder, git.common))
     inner = os.path.join(top, "")
     listed = folder.startswith(os.path.join(common, "worktrees", ""))
     if common != folder and not listed and not common.startswith(inner):
-        return False  # it would share a repository that does not know of it
+        return False  # the shared repository does not list it
     if folder.startswith(inner):
         return True
     backlink = _text(os.path.join(folder, "gitdir")).strip()
@@ -131,7 +148,7 @@ def _belongs(git: Git) -> bool:
     elif os.path.basename(folder) == ".git":
         other = os.path.dirname(folder)
     else:
-        return not git.bare  # `git init --separate-git-dir` leaves no way back
+        return not git.bare  # `git init --separate-git-dir` does not record the working tree
     moved = not os.path.exists(os.path.join(other, ".git"))
     return moved or os.path.realpath(other) == top
 
@@ -139,9 +156,9 @@ def _belongs(git: Git) -> bool:
 def _git_settings(text: str) -> dict[str, str]:
     """The first value of each key of a git config, keys as `remote.origin.url`.
 
-    What the file includes is not read: it could be anywhere.
+    Included files are not read.
     """
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     section = ""
     for line in text.replace("\\\r\n", "").replace("\\\n", "").splitlines():
         setting = line.strip()
@@ -151,36 +168,41 @@ def _git_settings(text: str) -> dict[str, str]:
             section = ".".join(filter(None, (name.lower(), sub.strip().strip('"')))) + "."
         key, equals, value = setting.strip().partition("=")
         if key and key[0] not in "#;":
-            found.setdefault(section + key.strip().lower(), _unquoted(value) if equals else "true")
-    return found
+            name = section + key.strip().lower()
+            settings.setdefault(name, _unquoted(value) if equals else "true")
+    return settings
 
 
 def _unquoted(value: str) -> str:
-    out, quoted, escaped = "", False, False
-    for sign in value.strip():
+    """A value of a git config without quotes, escapes and a comment after it."""
+    text = ""
+    quoted = False
+    escaped = False
+    for letter in value.strip():
         if escaped:
-            out, escaped = out + {"n": "\n", "t": "\t", "b": ""}.get(sign, sign), False
-        elif sign == "\\":
+            text += {"n": "\n", "t": "\t", "b": ""}.get(letter, letter)
+            escaped = False
+        elif letter == "\\":
             escaped = True
-        elif sign == '"':
+        elif letter == '"':
             quoted = not quoted
-        elif sign in "#;" and not quoted:
+        elif letter in "#;" and not quoted:
             break
         else:
-            out += sign
-    return out.strip()
+            text += letter
+    return text.strip()
 
 
 def normalise_origin(url: str, base: str = "") -> str:
-    """One spelling for every way to write the same remote; credentials do not survive."""
+    """A remote in one spelling, however it was written, and without credentials."""
     url = url.replace("\0", "").strip()
-    scheme, mark, rest = url.partition("://")
+    scheme, separator, rest = url.partition("://")
     if not url:
         return ""
-    if mark and scheme.lower() == "file":
+    if separator and scheme.lower() == "file":
         return _local(f"/{rest.lstrip('/')}", "")
-    host, _, path = rest.partition("/") if mark else _scp(url)
-    if not host and not mark:
+    host, _, path = rest.partition("/") if separator else _scp(url)
+    if not host and not separator:
         return _local(url, base)
     path = path.partition("?")[0].partition("#")[0]
     host = host.rpartition("@")[2].partition("?")[0].partition("#")[0].strip().lower()
@@ -194,10 +216,11 @@ def normalise_origin(url: str, base: str = "") -> str:
 
 
 def _scp(url: str) -> tuple[str, str, str]:
-    """Host and path of `user@host:path`, or nothing when the text is a path on this machine."""
+    """Host, colon and path of `user@host:path`; empty if the text is a path on this machine."""
     bracket = (url.partition("@")[2] or url).startswith("[")
     cut = url.find("]:") + 1 if bracket else url.find(":")
-    host, path = url[: max(cut, 0)], url[cut + 1 :]
+    host = url[: max(cut, 0)]
+    path = url[cut + 1 :]
     drive = len(host) == 1 and path[:1] in ("/", "\\")
     return ("", "", "") if drive or "/" in host or "\\" in host else (host, ":", path)
 
@@ -212,8 +235,8 @@ def _local(path: str, base: str) -> str:
 
 
 def parents(folder: str) -> Iterator[str]:
-    above = os.path.dirname(folder)
+    """A folder and all folders above it."""
     yield folder
-    while above != folder:
-        folder, above = above, os.path.dirname(above)
-        yield folder
+    above = os.path.dirname(folder)
+    if above != folder:
+        yield from parents(above)

@@ -1,8 +1,8 @@
-"""Which space a folder belongs to, remembered: a hook has no time to find out.
+"""The space of a folder, cached in `routes/` for hooks.
 
-Finding a space reads registries, configs and git, and costs more than the whole write that a hook
-is there for. Its answer is kept in `routes/`, with the times of every file that it depends on; when
-one of them moves, it is found anew. Light on purpose: no `typing`, `re` or `json` at import.
+Finding a space reads the registry, configs and git's files, and takes longer than the write that a
+hook is for. The cached answer has the times of every file that it depends on; when one of them
+changes, the space is found again. No `typing`, `re` or `json` at import.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _END = "end"
 
 
 class Route:
-    """Where what happens in a folder is kept."""
+    """Where observations of a folder are stored."""
 
     __slots__ = _FIELDS
 
@@ -34,17 +34,17 @@ class Route:
     root: str
     data: str
     spools: str
-    """Folders with what could not be written at once, the first for new ones; tab-separated."""
+    """The spool folders, the first for new files; tab-separated."""
     repo: str
     git: str
     common: str
     tree: str
-    """The space's root in the working tree that the folder is in; another one in a worktree."""
+    """The space's root in the folder's own working tree; differs from `root` in a worktree."""
     exclude: str
     """Globs of paths that are never captured; tab-separated."""
     hooks: str
-    """The section `hooks` of the configuration: its budget, and 1 for each of `inject_on_prompt`
-    and `before_tools`."""
+    """The section `hooks` of the configuration: the budget, then 0 or 1 for `inject_on_prompt` and
+    for `before_tools`."""
 
     @property
     def spool_folders(self) -> list[str]:
@@ -56,17 +56,17 @@ class Route:
 
 
 def find(home: str, folder: str, start: str | None = None) -> Route:
-    """The route of a folder: as remembered if nothing moved, else found and remembered.
+    """The route of a folder, from the cache if nothing changed.
 
-    `start` is given where the folder is, and KINEN_SPACE then has no say.
+    With `start`, the space is searched from there and KINEN_SPACE is ignored.
     """
     folder = os.path.realpath(folder)
     env = _env(start)
-    return _recall(home, folder, env) or _find(home, folder, start, env)
+    return _cached(home, folder, env) or _find(home, folder, start, env)
 
 
 def here() -> Route | None:
-    """The route of the working folder; none if it is in no space."""
+    """The route of the working folder; None if it is not in a space."""
     from kinen.errors import KinenError
 
     try:
@@ -76,11 +76,11 @@ def here() -> Route | None:
 
 
 def last_known(home: str, folder: str) -> Route | None:
-    """The route that a folder had, whatever moved since."""
-    return _recall(home, os.path.realpath(folder), _env(None), moved=True)
+    """The cached route of a folder, even if it is out of date."""
+    return _cached(home, os.path.realpath(folder), _env(None), stale=True)
 
 
-def _recall(home: str, folder: str, env: str, *, moved: bool = False) -> Route | None:
+def _cached(home: str, folder: str, env: str, *, stale: bool = False) -> Route | None:
     try:
         text = private.read(_file(home, folder))
     except OSError:
@@ -89,7 +89,7 @@ def _recall(home: str, folder: str, env: str, *, moved: bool = False) -> Route |
     end = 2 + len(_FIELDS)
     if lines[:3] != [_VERSION, folder, env] or len(lines) <= end or lines[-1] != _END:
         return None
-    if not moved and any(stamp(line) != line for line in lines[end:-1]):
+    if not stale and any(stamp(line) != line for line in lines[end:-1]):
         return None
     return Route(lines[2:end])
 
@@ -105,19 +105,19 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
 
     space = spaces.find(start, home=home)
     if not space.roots:
-        with suppress(StoreError):  # on a full disk: what happens is kept all the same
+        with suppress(StoreError):  # on a full disk observations can still be spooled
             space = spaces.register(space)
     settings = config.load(home, space.root)
     git = git_above(folder)
-    ids = (space.id, *(one for one in space.aliases if len(one) == 64))
-    spools = "\t".join(os.path.join(home, "spool", one[:16]) for one in ids)
+    ids = (space.id, *(alias for alias in space.aliases if len(alias) == 64))
+    spools = "\t".join(os.path.join(home, "spool", id_[:16]) for id_ in ids)
     repo = space.origin or space.name
     values = [env, space.root, space.data, spools, repo]
     values += [git.folder, git.common] if git else ["", ""]
-    values.append(_tree(space.root, git.main, git.top) if git else space.root)
+    values.append(git.in_tree(space.root) if git else space.root)
     section = settings.hooks
     hooks = f"{section.budget} {section.inject_on_prompt:d} {section.before_tools:d}"
-    found = Route([*values, "\t".join(settings.privacy.exclude), hooks])
+    route = Route([*values, "\t".join(settings.privacy.exclude), hooks])
     watched = [
         os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")
     ]
@@ -128,18 +128,13 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     ]
     if git and git.common:
         watched.append(os.path.join(git.common, "config"))
-    lines = [_VERSION, folder, *(getattr(found, name) for name in _FIELDS)]
+    lines = [_VERSION, folder, *(getattr(route, name) for name in _FIELDS)]
     lines += [*(stamp(path) for path in dict.fromkeys(watched)), _END]
     if not any("\n" in line for line in lines):
-        # What cannot be remembered, say on a full disk, is found anew each time.
+        # Without the cache, say on a full disk, the space is found each time.
         with suppress(OSError):
             private.write(_file(home, folder), os.fsencode("\n".join(lines)))
-    return found
-
-
-def _tree(root: str, main: str, top: str) -> str:
-    inside = root == main or root.startswith(main + os.sep)
-    return os.path.normpath(os.path.join(top, os.path.relpath(root, main))) if inside else root
+    return route
 
 
 def _file(home: str, folder: str) -> str:
@@ -149,13 +144,13 @@ def _file(home: str, folder: str) -> str:
 
 
 def stamp(line: str) -> str:
-    """A path with the time of its file; what comes after a tab is the time it had before."""
+    """A path with the time and size of its file, after a tab; a former stamp is replaced."""
     path = line.split("\t", 1)[0]
     try:
         stat = os.stat(path)
     except OSError:
         return f"{path}\t-"
-    # A folder's time moves with whatever happens in it; only a file's tells of its content.
+    # The time of a folder changes with any file in it.
     folder = stat.st_mode & 0o040000
     return f"{path}\t{'folder' if folder else f'{stat.st_mtime_ns} {stat.st_size}'}"
 
@@ -167,7 +162,7 @@ def _env(start: str | None) -> str:
 
 
 def digest(text: str) -> str:
-    """A short digest: what a setting or a question says may be a secret, and is not written."""
+    """A short digest, for texts that may contain secrets and must not be written."""
     try:
         from _blake2 import blake2b
     except ImportError:

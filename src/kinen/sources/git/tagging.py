@@ -66,7 +66,7 @@ def _settings(found: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, An
     for dotted, (raw, line) in found.items():
         try:
             if dotted.partition(".")[0] in Rules._fields[:4] and raw is not None:
-                yield dotted, config.parse_value(f"git.{dotted}", raw, f"{KISTE}:{line}")
+                yield dotted, config.value_of(f"git.{dotted}", raw, f"{KISTE}:{line}")
         except ConfigError as error:
             notes.append(f"{error.message}; it is ignored")
 
