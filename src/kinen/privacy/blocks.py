@@ -7,16 +7,16 @@ from kinen.privacy.shapes import EXPRESSIONS, compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Found = dict[str, int]
+    Counts = dict[str, int]
 
 LONGEST_KEY = 32_768
 """Characters between the first and the last line of a private key."""
 
 
-def mask_private(text: str, found: Found) -> str:
-    """Masks what stands between `<private>` and its end, or the end of the text.
+def mask_private(text: str, counts: Counts) -> str:
+    """Masks the text from `<private>` to the closing tag, or to the end if there is none.
 
-    A tag in backticks is one that somebody talks about.
+    A tag in backticks is a mention and does not count.
     """
     pieces: list[str] = []
     depth = 0
@@ -27,7 +27,7 @@ def mask_private(text: str, found: Found) -> str:
             continue
         if not tag[1]:
             if not depth:
-                pieces.append(text[end : tag.start()] + mark_of(found, "private"))
+                pieces.append(text[end : tag.start()] + mark_of(counts, "private"))
             depth += 1
         elif depth:
             depth -= 1
@@ -35,7 +35,7 @@ def mask_private(text: str, found: Found) -> str:
     return "".join(pieces) + ("" if depth else text[end:])
 
 
-def mask_keys(text: str, found: Found) -> str:
+def mask_keys(text: str, counts: Counts) -> str:
     """Masks private keys from their first line to their last, or as far as key text goes."""
     begins = [match.span() for match in compiled(EXPRESSIONS["key_begin"]).finditer(text)]
     ends = [match.end() for match in compiled(EXPRESSIONS["key_end"]).finditer(text)]
@@ -53,6 +53,6 @@ def mask_keys(text: str, found: Found) -> str:
             run = compiled(EXPRESSIONS["key_text"]).match(text, body, following)
             stop = run.end() if run else body
         pieces.append(text[end:start])
-        pieces.append(mark_of(found, "private_key"))
+        pieces.append(mark_of(counts, "private_key"))
         end = stop
     return "".join(pieces) + text[end:]

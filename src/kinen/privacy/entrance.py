@@ -1,13 +1,13 @@
-"""What text goes through before kinen writes it anywhere: storable characters, then masking.
+"""Text is cleaned here before kinen writes it anywhere: storable characters, then masking.
 
-Names that are looked up go through it too, so that a lookup finds what was stored. Hooks use it:
-it imports nothing but `characters` and `masking`.
+Names that are looked up are cleaned too, so that a lookup finds what was stored. Hooks import this
+module, so it needs nothing outside kinen.
 """
 
 from __future__ import annotations
 
 from kinen.characters import storable
-from kinen.ids import key_id
+from kinen.ids import is_ulid, key_id
 from kinen.privacy.masking import mask, mask_values
 
 TYPE_CHECKING = False
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHORTEST = 10
-"""No name is masked that has fewer characters: `pwd=abc123` has ten. Most names are short."""
+"""A name of fewer characters cannot contain a secret: `pwd=abc123` has ten."""
 _HALVES = (b"\\ud", b"\\uD", b"\\u0000", b"\0")
-"""What the JSON of a lone surrogate or of a NUL has in it; UTF-8 itself cannot hold the first."""
+"""The JSON of a lone surrogate or a NUL contains one of these."""
 
 
 def plain(text: str) -> str:
     """Text that every store can hold: U+FFFD for lone surrogates, and no NUL characters.
 
-    NULs are dropped because SQLite's functions and the file system end a text there. What has them
-    is mostly UTF-16 read as UTF-8, which becomes readable that way.
+    NULs are dropped because SQLite's functions and the file system end a text there. Text with NULs
+    is mostly UTF-16 read as UTF-8, which becomes readable without them.
     """
     text = storable(text)
     return text.replace("\0", "") if "\0" in text else text
 
 
 def masked(text: str) -> tuple[str, dict[str, int]]:
-    """Text as it may be written, and how many secrets of each class were masked in it."""
+    """Text that may be stored, and how many secrets of each class were masked in it."""
     return mask(plain(text))
 
 
 def name(text: str) -> str:
-    """A name, title or filter as it is stored and looked up. Unlike content, it has no evidence."""
+    """A name, title or filter as it is stored and looked up. Masking is not counted."""
     return masked(text)[0] if len(text) >= SHORTEST else plain(text)
 
 
@@ -50,14 +50,13 @@ def identifier(text: str) -> str:
 
     Unlike a name it stays unique, so that two events never become one.
     """
-    made_here = len(text) == 26 and text.isalnum() and text.isupper()
-    if made_here or name(text) == text:
+    if is_ulid(text) or name(text) == text:
         return text
     return key_id("id", text)
 
 
 def suspicious(data: bytes) -> bool:
-    """Whether JSON may hold strings that `plain` changes."""
+    """Whether JSON may contain strings that `plain` changes."""
     return any(half in data for half in _HALVES)
 
 
@@ -85,19 +84,19 @@ def plain_values(value: Any) -> Any:
 
 def masked_values(value: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     """Nested values without secrets, in their keys too, and how many were masked."""
-    values, found = mask_values(value)
-    return _masked_keys(values, found), found  # type: ignore[return-value]
+    values, counts = mask_values(value)
+    return _masked_keys(values, counts), counts  # type: ignore[return-value]
 
 
-def _masked_keys(value: object, found: dict[str, int]) -> object:
+def _masked_keys(value: object, counts: dict[str, int]) -> object:
     if isinstance(value, list):
-        return [_masked_keys(item, found) for item in value]
+        return [_masked_keys(item, counts) for item in value]
     if not isinstance(value, dict):
         return value
     renamed = {}
     for key, item in value.items():
         text, secrets = masked(str(key)) if len(str(key)) >= SHORTEST else (plain(str(key)), {})
         for kind, count in secrets.items():
-            found[kind] = found.get(kind, 0) + count
-        renamed[text] = _masked_keys(item, found)
+            counts[kind] = counts.get(kind, 0) + count
+        renamed[text] = _masked_keys(item, counts)
     return renamed

@@ -1,8 +1,8 @@
-"""What clients and kinen put into a conversation for the agent alone, and how it is left out.
+"""Removes what clients and kinen inject into a conversation for the agent alone.
 
-Hooks and transcript imports both use these rules: nothing is imported, and all is linear in time.
-Only complete blocks count. A tag without its end, or in backticks, is one that somebody mentions,
-and what follows it stays.
+Hooks and transcript imports both use these rules: nothing is imported, and the time is linear in
+the text. Only complete blocks are removed. A tag without its end, or in backticks, is a mention,
+and the text after it stays.
 """
 
 from __future__ import annotations
@@ -13,19 +13,40 @@ MEMORY = "kinen-memory"
 REMINDERS = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook")
 """Blocks that clients add to any text."""
 MACHINE = (
-    *("command-message", "command-name", "command-args", "local-command-stdout"),
-    *("local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout", "bash-stderr"),
-    *("ide_opened_file", "ide_selection", "ide_diagnostics", "environment_context"),
-    *("user_instructions", "session_context", "turn_aborted", "subagent_notification", "skill"),
-    *("permissions instructions", "recommended_plugins"),
+    "command-message",
+    "command-name",
+    "command-args",
+    "local-command-stdout",
+    "local-command-stderr",
+    "local-command-caveat",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "environment_context",
+    "user_instructions",
+    "session_context",
+    "turn_aborted",
+    "subagent_notification",
+    "skill",
+    "permissions instructions",
+    "recommended_plugins",
 )
 """Blocks that clients add to prompts."""
 SYNTHETIC = (
-    *("<task-notification>\n", "<task-notification><", "[Request interrupted"),
-    *("Caveat: The messages below", "This session is being continued", "# AGENTS.md instructions"),
-    *("System: Please continue", "This is the Gemini CLI.", "/kinen:"),
+    "<task-notification>\n",
+    "<task-notification><",
+    "[Request interrupted",
+    "Caveat: The messages below",
+    "This session is being continued",
+    "# AGENTS.md instructions",
+    "System: Please continue",
+    "This is the Gemini CLI.",
+    "/kinen:",
 )
-"""How prompts begin that nobody wrote, or that only ask kinen."""
+"""Beginnings of prompts that no user typed, or that only run kinen."""
 _REQUEST = "## My request for Codex:"
 _RUNNERS = frozenset("env time exec sudo uvx nohup command ( { ! if then do while".split())
 _RUN = frozenset("uv poetry pipx pdm hatch rye".split())
@@ -57,7 +78,7 @@ def without_blocks(text: str, name: str) -> str:
 
 
 def _tags(text: str, name: str) -> list[tuple[int, int, bool]]:
-    """Start and end of each tag of a name, and whether it closes; those in backticks are none."""
+    """Start and end of each tag of a name, and whether it closes; not those in backticks."""
     tags = []
     for head, closes in ((f"<{name}", False), (f"</{name}>", True)):
         start = text.find(head)
@@ -73,7 +94,7 @@ def _tags(text: str, name: str) -> list[tuple[int, int, bool]]:
 
 
 def _tag_end(text: str, place: int) -> int:
-    """Where an opening tag ends whose name ends at a place; 0 if it is not one."""
+    """Where the opening tag ends whose name ends at `place`; 0 if it is not a tag."""
     following = text[place : place + 1]
     if following == ">":
         return place + 1
@@ -84,12 +105,12 @@ def _tag_end(text: str, place: int) -> int:
 
 
 def without_injected(text: str) -> str:
-    """The text without what kinen put into it."""
+    """The text without the blocks that kinen injected."""
     return without_blocks(text, MEMORY) if MEMORY_OPEN in text else text
 
 
 def without_reminders(text: str) -> str:
-    """The text without what kinen and clients put into it for the agent alone."""
+    """The text without the blocks that kinen and clients injected."""
     if "</" not in text:
         return text
     for name in (MEMORY, *REMINDERS):
@@ -98,7 +119,7 @@ def without_reminders(text: str) -> str:
 
 
 def own_words(prompt: str) -> str:
-    """A prompt as its user typed it, without what the client added; empty if nobody typed it."""
+    """A prompt as its user typed it, without what the client added; empty if no user typed it."""
     text = prompt
     if "</" in text:
         text = _slash_command(text) or text
@@ -112,7 +133,7 @@ def own_words(prompt: str) -> str:
 
 
 def _slash_command(prompt: str) -> str:
-    """What a user typed who ran a command of the client with arguments: `/fix the login`."""
+    """The slash command of a prompt with its arguments: `/fix the login`; empty if it has none."""
     command = _inside(prompt, "command-name")
     arguments = _inside(prompt, "command-args")
     if not command or not arguments or not prompt.lstrip().startswith("<command-"):
@@ -121,9 +142,9 @@ def _slash_command(prompt: str) -> str:
 
 
 def _inside(text: str, name: str) -> str:
-    opening, closing = f"<{name}>", f"</{name}>"
-    after = text.partition(opening)[2]
-    content, closed, _ = after.partition(closing)
+    """The text between the tags of a name, empty if there are none."""
+    after = text.partition(f"<{name}>")[2]
+    content, closed, _ = after.partition(f"</{name}>")
     return content.strip() if closed else ""
 
 
@@ -131,15 +152,15 @@ def asks_kinen(command: str) -> int:
     """Whether a command line runs kinen: 2 if nothing else, 1 if among others, 0 if not."""
     if "kinen" not in command:
         return 0
-    for sign in ("&&", "||", "|", "\n", "$(", "`", "&"):
-        command = command.replace(sign, ";")
+    for separator in ("&&", "||", "|", "\n", "$(", "`", "&"):
+        command = command.replace(separator, ";")
     runs = [_runs_kinen(piece.split()) for piece in command.split(";")]
-    known = [run for run in runs if run is not None]
-    return any(known) + all(known) if known else 0
+    relevant = [run for run in runs if run is not None]
+    return any(relevant) + all(relevant) if relevant else 0
 
 
 def _runs_kinen(words: list[str]) -> bool | None:
-    """Whether the words of one command run kinen; None if they run nothing of interest."""
+    """Whether the words of one command run kinen; None if they run nothing, or only `cd`."""
     place = 0
     while place < len(words):
         word = words[place]
@@ -160,17 +181,17 @@ def _runs_kinen(words: list[str]) -> bool | None:
 
 
 def is_kinen_tool(name: str) -> bool:
-    """Whether a tool of an MCP client is kinen's own: what it returns is known already."""
+    """Whether a tool of an MCP client is kinen's own: its results are in the memory already."""
     return name.startswith(("mcp__kinen", "mcp__plugin_kinen", "kinen_")) or "_kinen_" in name
 
 
 def marked(text: str) -> str:
-    """Text out of memory as data, between tags that nothing in it can open or close."""
+    """Text from memory between tags that nothing in the text can open or close."""
     return f"{MEMORY_OPEN}\n{_neutral(text)}\n{MEMORY_CLOSE}"
 
 
 def _neutral(text: str) -> str:
-    """The text with a blank in the tags of memory blocks, however they are written."""
+    """The text with a space in the name of each memory tag, whatever its spelling."""
     low = text.lower()
     if MEMORY not in low or len(low) != len(text):
         return text.replace(MEMORY, _INERT)

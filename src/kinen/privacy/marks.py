@@ -10,25 +10,19 @@ from __future__ import annotations
 from kinen.characters import storable
 from kinen.privacy.shapes import EXPRESSIONS, FIRST_MARK, PHRASES, TOKENS, compiled
 
-CLASSES = tuple(
-    sorted(
-        {
-            *(row[0] for row in (*TOKENS, *PHRASES)),
-            *("private_key", "private", "password", "secret", "url_password"),
-        }
-    )
-)
+_OTHER_CLASSES = ("private_key", "private", "password", "secret", "url_password")
+CLASSES = tuple(sorted({*(row[0] for row in (*TOKENS, *PHRASES)), *_OTHER_CLASSES}))
 CHARACTERS = {name: chr(ord(FIRST_MARK) + number) for number, name in enumerate(CLASSES)}
 
 
 def spelled(name: str) -> str:
-    """The mark of a class as it is stored."""
+    """The mark of a class as text."""
     return "[private]" if name == "private" else f"[masked:{name}]"
 
 
-def mark_of(found: dict[str, int], name: str) -> str:
-    """Counts one more of a class; returns the character that stands for its mark."""
-    found[name] = found.get(name, 0) + 1
+def mark_of(counts: dict[str, int], name: str) -> str:
+    """Adds one to the count of a class; returns the character that stands for its mark."""
+    counts[name] = counts.get(name, 0) + 1
     return CHARACTERS[name]
 
 

@@ -1,14 +1,26 @@
-"""Names that are given secrets (`password = …`, `API_KEY=…`); how to tell a secret from code."""
+"""Names of secrets (`password = …`, `API_KEY=…`), and how to tell a secret from code."""
 
 from __future__ import annotations
 
 from kinen.privacy.shapes import MARKS, compiled
 
 STEMS = (
-    *("passw", "passp", "pwd", "secret", "token", "key", "credential", "kennwort", "de passe"),
-    *("de_passe", "contrase", "senha", "wachtwoord", "hasło"),
+    "passw",
+    "passp",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "kennwort",
+    "de passe",
+    "de_passe",
+    "contrase",
+    "senha",
+    "wachtwoord",
+    "hasło",
 )
-"""In lower case; every name has one of these in it."""
+"""In lower case; every name of a secret contains one of these."""
 _PASSWORD = (
     r"passw(?:or)?[dt]|passphrase|pwd|kennwort|mot[ _]de[ _]passe|contrase[ñn]a|senha"  # noqa: S105
     r"|wachtwoord|hasło"
@@ -71,12 +83,12 @@ _ANNOUNCED = (
     rf"(?=[^{_SPACES}\"'`0-9]*+[0-9])(?=[^{_SPACES}\"'`a-z]*+[a-z])"
     rf"(?=(?P<spoken>[^{_SPACES}\"'`«»„“”<>(){{}}\[\]{MARKS}]{{6,}}+))"
 )
-NAMED = f"{_WORD}(?:{_REST}{_ASSIGNED}|{_ANNOUNCED})"
+NAMED_VALUE = f"{_WORD}(?:{_REST}{_ASSIGNED}|{_ANNOUNCED})"
 """A name and where its value stands: `password = …`, `the password is …`."""
 FLAG = rf"--(?<!\w--)(?<!\S---)[\w-]{{0,40}}?{NAME}(?P<sign>[ \t]{{1,4}}+){_value(_LOOSE_START)}"
 """The same for an option: `--token …`."""
 QUOTED = frozenset({"double", "single", "backtick", "escaped"})
-"""Groups of `NAMED` and `FLAG` for a value in quotes."""
+"""Groups of `NAMED_VALUE` and `FLAG` for a value in quotes."""
 INTERPOLATED = r"\{[A-Za-z_][\w.:!]{0,60}\}|\$\{|%\(\w{1,40}\)s|#\{|\{\{"
 PLACEHOLDER = (
     r"(?i)[$%<]|\{[\w.]*+\}|\{\{|\[masked|\[private|your|my_|env\.|secrets\."
@@ -95,10 +107,19 @@ NAMES_OF_CODE = (
 )
 LAST_HUMP = r"[A-Z]?[a-z0-9]*+\Z"
 EXPRESSIONS = (
-    *(NAME, NAMED, FLAG, BARE, LOOSE, INTERPOLATED, PLACEHOLDER, OMITTED, CODE, NAMES_OF_CODE),
+    NAME,
+    NAMED_VALUE,
+    FLAG,
+    BARE,
+    LOOSE,
+    INTERPOLATED,
+    PLACEHOLDER,
+    OMITTED,
+    CODE,
+    NAMES_OF_CODE,
     LAST_HUMP,
 )
-"""All that is compiled of this module."""
+"""Every expression of this module."""
 
 HARMLESS = frozenset(
     "name names id ids count counts type types url uri path file files field fields length len"
@@ -109,17 +130,17 @@ HARMLESS = frozenset(
     " validator rotation scope scopes list map dict set status state message text stdin seconds"
     " encoder".split()
 )
-"""What a name with a secret's word in it may be about instead: `token_count`, `passwordField`."""
+"""Endings of names that are about a secret and do not hold one: `token_count`, `passwordField`."""
 _PASSWORDS = ("pass", "pwd", "kennwort", "mot", "contrase", "senha", "wachtwoord", "hasło")
-_ALGORITHMS = (
-    *("argon2", "sha", "md5", "bcrypt", "scrypt", "pbkdf2", "rs256", "hs256", "es256", "aes"),
-    *("base64", "base32", "utf8", "utf-8", "x509", "ed25519", "rsa", "hmac"),
+_ALGORITHMS = tuple(
+    "argon2 sha md5 bcrypt scrypt pbkdf2 rs256 hs256 es256 aes base64 base32 utf8 utf-8 x509"
+    " ed25519 rsa hmac".split()
 )
 
 
 JUDGED = 10_000
-"""How many different values of one kind are judged in a text. All others in it are masked: to look
-at each takes time, and a text that is so full of them is no prose and no code."""
+"""How many different values of one kind are judged in a text. All others are masked unseen: judging
+takes time, and a text with so many of them is neither prose nor code."""
 
 
 def class_of(word: str) -> str:
@@ -128,7 +149,7 @@ def class_of(word: str) -> str:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value stands for a secret without being one: `$TOKEN`, `<your-key>`, `xxxx`."""
+    """Whether a value is a placeholder for a secret: `$TOKEN`, `<your-key>`, `xxxx`."""
     start = value[:200]
     if compiled(PLACEHOLDER).match(start):
         return True
@@ -141,7 +162,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_harmless(word: str, rest: str) -> bool:
-    """Whether a name is about a secret (`token_count`, `passwordField`), and not for one."""
+    """Whether a name is about a secret (`token_count`, `passwordField`) and does not hold one."""
     if not rest:
         return False
     last = rest.replace("-", "_").strip("_").rpartition("_")[2]
@@ -167,7 +188,7 @@ def is_quoted_secret(word: str, value: str) -> bool:
 
 
 def _is_letters(value: str) -> bool:
-    """Whether a value has letters and signs of names alone."""
+    """Whether a value consists of letters and the punctuation of names."""
     if value.isalnum():
         return value.isalpha()
     return value.replace("_", "").replace("-", "").replace(".", "").isalpha()

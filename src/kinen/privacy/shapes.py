@@ -34,7 +34,7 @@ def _guard(head: str, before: str = r"\w-") -> str:
 
     A dash is refused within a word (`my-ghp_…`) and allowed where it begins one: a removed line
     of a diff is `-ghp_…`, or `--ghp_…` in a merge. The letter of an escaped newline (`\\nghp_…`)
-    is no part of a word either.
+    is not part of a word either.
     """
     dash = rf"(?<=-{head})(?<![^\s\"'`-]-{head})(?<!\S--{head})"
     return rf"(?:(?<![{before}]{head})|{dash}|(?<=\\[nrt]{head})|(?<=\\[nrt]-{head}))"

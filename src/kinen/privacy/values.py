@@ -1,4 +1,4 @@
-"""Where in a text the values of names stand that are secrets: `password = …`, `--token …`."""
+"""Finds the values of names that are secrets: `password = …`, `--token …`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def named_values(text: str, low: str) -> list[Span]:
     """Beginning, end and class of every value; `low` is the text in lower case."""
     spans: list[Span] = []
     verdicts: dict[str, str] = {}
-    for expression in (names.NAMED, names.FLAG):
+    for expression in (names.NAMED_VALUE, names.FLAG):
         end = 0
         for match in compiled(expression).finditer(low):
             place = match.start()
@@ -58,9 +58,9 @@ def _whole_end(text: str, start: int, kind: str) -> int:
 
 
 def _verdict(text: str, match: re.Match[str], value: str, judged: bool) -> str:
-    """The class of a value that follows a name; empty if it is no secret.
+    """The class of a value that follows a name; empty if it is not a secret.
 
-    Only the name decides about a value that is not `judged`.
+    A value that is not `judged` is a secret if its name is one of a secret.
     """
     word_start, word_end = match.span("word")
     word = text[word_start:word_end]
