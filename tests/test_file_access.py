@@ -27,7 +27,6 @@ ALLOWED = {
     "ipc/loopback.py": HOME,
     "ipc/client.py": HOME,
     "config/file.py": "the cache in kinen's folder, and the user's own config file",
-    "config/trust.py": "the config file, through config/file.py",
     "space/find.py": "the names in the working folder, to see whether there are notes",
     "journal/write.py": HOME,
     "journal/spool.py": HOME,
