@@ -14,7 +14,7 @@ import pytest
 
 from kinen.daemon import watch
 from kinen.daemon.watch import Watch
-from kinen.sources.files.watch import watched
+from kinen.sources.files.watch import watch_list
 from kinen.space.repository import git_above
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Lead:
         if os.path.isdir(root):  # else there is no space to open
             git = git_above(root)
             both = (git.folder, git.common) if git else ("", "")
-            self.watch.watch(watched(root, git=both, spools=self.spools))
+            self.watch.watch(watch_list(root, git=both, spools=self.spools))
 
     def settle(self) -> list[tuple[str, bool]]:
         """All that is told of what happened until now."""
@@ -188,7 +188,7 @@ def test_folders_that_come_at_once_with_files_are_watched(
 def test_a_folder_that_came_while_others_were_listed_is_watched(
     lead: Callable[..., Lead], root: Path
 ) -> None:
-    one, what = lead(root), watched(str(root))
+    one, what = lead(root), watch_list(str(root))
     one.watch.forget(str(root))
     one.settle()
     (root / "late" / "in").mkdir(parents=True)
@@ -385,7 +385,7 @@ def test_closing_leaves_no_thread_and_no_file_open(root: Path) -> None:
         write(root, "a.md", backend)
         one.watch.close()
         one.watch.close()
-        one.watch.watch(watched(str(root)))
+        one.watch.watch(watch_list(str(root)))
         one.watch.forget(str(root))
         assert threading.active_count() == threads
         wait_for(lambda: open_files() <= files)  # watchfiles takes a moment
@@ -395,8 +395,8 @@ def test_closing_leaves_no_thread_and_no_file_open(root: Path) -> None:
 def test_a_process_ends_though_nobody_closed_the_watch(root: Path, backend: str) -> None:
     code = (
         "from kinen.daemon.watch import Watch\n"
-        "from kinen.sources.files.watch import watched\n"
-        f"Watch(print, backend={backend!r}).watch(watched({str(root)!r}))\n"
+        "from kinen.sources.files.watch import watch_list\n"
+        f"Watch(print, backend={backend!r}).watch(watch_list({str(root)!r}))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], timeout=300, capture_output=True, check=True
@@ -430,7 +430,7 @@ def test_nobody_wakes_up_while_nothing_happens(listener: Callable[..., Lead], ro
 def test_what_comes_one_after_the_other_is_told_as_one(root: Path) -> None:
     calls: list[str] = []
     one = Watch(lambda root, _: calls.append(root), backend="inotify")
-    one.watch(watched(str(root)))
+    one.watch(watch_list(str(root)))
     with one.lock:  # nobody listens, so that it does not matter how long the writes take
         for n in range(100):
             write(root, "a.md", f"{n}\n")
@@ -441,7 +441,7 @@ def test_what_comes_one_after_the_other_is_told_as_one(root: Path) -> None:
 
 @only_linux
 def test_what_is_ignored_takes_no_watch(listener: Callable[..., Lead], root: Path) -> None:
-    few = len(watched(str(root)).folders) + 16  # with those above it
+    few = len(watch_list(str(root)).folders) + 16  # with those above it
     for n in range(50):
         write(root, f"out/{n}/a.md")
     assert listener(root, most=few).watch.mode(str(root))[0] == "inotify"
@@ -454,7 +454,7 @@ def test_beyond_the_limit_a_space_is_polled_until_there_is_room(
     twin, big = root.parent / "twin", root.parent / "big"
     for n in range(80):
         write((twin, big)[n % 2], f"{n // 2}/a.md")
-    needed = len(watched(str(big)).folders) + 1  # with the spool
+    needed = len(watch_list(str(big)).folders) + 1  # with the spool
     for most, first in ((20, root), (needed + 15, twin)):
         one = listener(first, big, most=most)
         assert one.watch.mode(str(first)) == ("inotify", "")

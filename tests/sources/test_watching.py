@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.walk import RULES, Files, walk
-from kinen.sources.files.watch import IGNORES, watched
+from kinen.sources.files.watch import IGNORES, watch_list
 from kinen.space.repository import git_above
 
 if TYPE_CHECKING:
@@ -141,23 +141,23 @@ def test_whatever_changes_the_index_is_wanted_and_its_folder_watched(
     root = fresh()
     for one in there:
         list(put(root, *one[0], one[1]))
-    before, what = state(root, {}), watched(str(root))
+    before, what = state(root, {}), watch_list(str(root))
     told = [one for step in then for one in done(root, step)]
-    after, again = state(root, before), watched(str(root))
+    after, again = state(root, before), watch_list(str(root))
     for path in root.rglob("*"):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
     heard = [
         (path, kind)
         for path, kind in told
-        if str(path.parent) in what.folders and what.wanted(str(path), kind)
+        if str(path.parent) in what.folders and what.matters(str(path), kind)
     ]
     for known in (before, after):  # rules that hide nothing more or less change nothing
         known[RULES] = known[RULES]._replace(digest="")
     if before != after:
         assert heard, (then, {key for key in before | after if before.get(key) != after.get(key)})
     if {*what.folders} != {*again.folders}:
-        assert any(kind or what.rules(str(path)) for path, kind in heard)
+        assert any(kind or what.moves_folders(str(path)) for path, kind in heard)
 
 
 @given(st.lists(files, min_size=4, max_size=12))
@@ -168,13 +168,13 @@ def test_what_is_watched_is_what_a_walk_reads(
     root = fresh()
     for one in there:
         list(put(root, *one[0], one[1]))
-    what, ignore = watched(str(root)), Ignore(root)
+    what, ignore = watch_list(str(root)), Ignore(root)
     found, _ = walk(str(root), ignore)
     read = {path for path in found if not ignore.ignored(path, directory=False)}
     told = {
         path.relative_to(root).as_posix()
         for path in root.rglob("*")
-        if path.is_file() and str(path.parent) in what.folders and what.wanted(str(path), False)
+        if path.is_file() and str(path.parent) in what.folders and what.matters(str(path), False)
     }
     extra = {"resources/.resources.yml", ".git/info/exclude", ".kinen/config.yml"}
     assert {path for path in told if path.rpartition("/")[2] not in IGNORES} - extra == read - extra
@@ -182,32 +182,32 @@ def test_what_is_watched_is_what_a_walk_reads(
     inside = [
         path for path in root.rglob("*") if path.is_dir() and str(path.parent) in what.folders
     ]
-    assert all(str(path) in what.folders for path in inside if what.wanted(str(path), True))
+    assert all(str(path) in what.folders for path in inside if what.matters(str(path), True))
 
 
 def test_a_log_file_and_the_works_of_tools_wake_nobody(tmp_path: Path) -> None:
     write(tmp_path, ".gitignore", "out/\n*.draft.md\n")
     for path in ("a.md", "server.log", "out/a.md", "node_modules/x/readme.md", ".venv/a.txt"):
         write(tmp_path, path)
-    what = watched(str(tmp_path))
+    what = watch_list(str(tmp_path))
     below = {os.path.relpath(one, tmp_path) for one in what.folders}
     assert not below & {"out", "node_modules", "node_modules/x", ".venv"}
     silent = ("server.log", "b.draft.md", "out/a.md", "node_modules/new.md", ".a.md.swp", "a.md~")
-    assert not [one for one in silent if what.wanted(str(tmp_path / one), False)]
-    assert not what.wanted(str(tmp_path / "new/node_modules"), True)
-    assert what.wanted(str(tmp_path / "new/a.md"), False)
+    assert not [one for one in silent if what.matters(str(tmp_path / one), False)]
+    assert not what.matters(str(tmp_path / "new/node_modules"), True)
+    assert what.matters(str(tmp_path / "new/a.md"), False)
     assert what.folders[0] == str(tmp_path)
 
 
 def test_rules_count_wherever_they_are_read(tmp_path: Path) -> None:
     write(tmp_path, ".gitignore", "out/\n")
-    what = watched(str(tmp_path))
+    what = watch_list(str(tmp_path))
     for name in (*IGNORES, "notes/.gitignore", "notes/.kinenignore", ".git/info/exclude"):
-        assert what.wanted(str(tmp_path / name), False)
-        assert what.rules(str(tmp_path / name))
-    assert not what.wanted(str(tmp_path / "out/.gitignore"), False)
-    assert not what.wanted(str(tmp_path / ".cache/.gitignore"), False)
-    assert not what.rules(str(tmp_path / "notes/a.md"))
+        assert what.matters(str(tmp_path / name), False)
+        assert what.moves_folders(str(tmp_path / name))
+    assert not what.matters(str(tmp_path / "out/.gitignore"), False)
+    assert not what.matters(str(tmp_path / ".cache/.gitignore"), False)
+    assert not what.moves_folders(str(tmp_path / "notes/a.md"))
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     root = tmp_path / "space"
     root.mkdir()
     (root / "in").symlink_to(tmp_path / "elsewhere")
-    assert str(root / "in") not in watched(str(root)).folders
+    assert str(root / "in") not in watch_list(str(root)).folders
 
 
 def git_files(what: Callable[[str, bool], bool], folder: str) -> set[str]:
@@ -232,12 +232,12 @@ def test_of_a_repository_its_heads_count_and_nothing_else(tmp_path: Path) -> Non
     for root in (tmp_path, tmp_path / "docs"):
         git = git_above(str(root))
         assert git is not None
-        what = watched(str(root), git=(git.folder, git.common))
-        seen = git_files(what.wanted, git.folder)
+        what = watch_list(str(root), git=(git.folder, git.common))
+        seen = git_files(what.matters, git.folder)
         named = "HEAD packed-refs refs/heads/main refs/heads/a/b reftable/tables.list"
         assert seen == {*named.split(), "shallow", "config"}
         assert {f"{git.folder}/refs/heads/team", git.folder} <= {*what.folders}
-        assert what.rules(f"{git.folder}/info/exclude")
+        assert what.moves_folders(f"{git.folder}/info/exclude")
 
 
 def test_a_worktree_has_its_own_head_and_shared_branches(tmp_path: Path) -> None:
@@ -248,32 +248,32 @@ def test_a_worktree_has_its_own_head_and_shared_branches(tmp_path: Path) -> None
     root = str(tmp_path / "w")
     git = git_above(root)
     assert git is not None
-    what = watched(root, git=(git.folder, git.common))
-    assert what.wanted(f"{git.folder}/HEAD", False)
-    assert what.wanted(f"{git.common}/refs/heads/w", False)
-    assert not what.wanted(f"{git.common}/HEAD", False)  # another tree's
-    assert what.rules(f"{root}/.git")
+    what = watch_list(root, git=(git.folder, git.common))
+    assert what.matters(f"{git.folder}/HEAD", False)
+    assert what.matters(f"{git.common}/refs/heads/w", False)
+    assert not what.matters(f"{git.common}/HEAD", False)  # another tree's
+    assert what.moves_folders(f"{root}/.git")
     assert {git.folder, git.common} <= {*what.folders}
 
 
 def test_a_repository_that_is_about_to_be_made_is_noticed(tmp_path: Path) -> None:
-    what = watched(str(tmp_path))
-    assert what.wanted(str(tmp_path / ".git"), True)
+    what = watch_list(str(tmp_path))
+    assert what.matters(str(tmp_path / ".git"), True)
     assert str(tmp_path / ".git") in what.folders
-    assert what.rules(str(tmp_path / ".git/HEAD"))
+    assert what.moves_folders(str(tmp_path / ".git/HEAD"))
 
 
 def test_of_a_spool_only_what_waits_in_it_counts(tmp_path: Path) -> None:
     spool = tmp_path / "home" / "spool" / "0123456789abcdef"
-    what = watched(str(tmp_path / "space"), spools=[str(spool)])
+    what = watch_list(str(tmp_path / "space"), spools=[str(spool)])
     assert str(spool) in what.folders
     waiting = write(spool, "01JD0000000000000000000000")
-    assert what.wanted(str(waiting), False)
-    assert not what.wanted(str(write(spool, "01JD.12.tmp")), False)
+    assert what.matters(str(waiting), False)
+    assert not what.matters(str(write(spool, "01JD.12.tmp")), False)
     waiting.unlink()  # it was drained
-    assert not what.wanted(str(waiting), False)
+    assert not what.matters(str(waiting), False)
 
 
 def test_a_space_that_is_not_there_can_be_watched(tmp_path: Path) -> None:
     root = str(tmp_path / "gone")
-    assert watched(root).folders[0] == root
+    assert watch_list(root).folders[0] == root

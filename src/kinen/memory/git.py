@@ -154,7 +154,7 @@ class Git(Part):
         past = self._memory.index.repository_log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
-        told = with_tags(text, line, past[0].comment_sign() if past else "#")
+        told = with_tags(text, line, past[0].comment_character() if past else "#")
         if told != text:
             atomic.write(os.fspath(message), told.encode("utf-8", "surrogateescape"))
 

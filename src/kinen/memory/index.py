@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kinen.index.snapshots import Snapshot
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
-    from kinen.sources.files.watch import Watched
+    from kinen.sources.files.watch import WatchList
     from kinen.sources.git.log import Log
     from kinen.sources.git.step import Steps
     from kinen.sources.git.tagging import Rules
@@ -310,11 +310,12 @@ class Index(Part):
         found: bytes = embedder.embed(texts, query=True).astype("<f4").tobytes()
         return found
 
-    def watched(self) -> Watched:
+    def watched(self) -> WatchList:
         """What has to be watched to notice that the index is behind."""
-        from kinen.sources.files.watch import watched
+        from kinen.sources.files.watch import watch_list
 
-        return watched(self._core.space.root, git=self._core.git_folders, spools=self._core.spools)
+        core = self._core
+        return watch_list(core.space.root, git=core.git_folders, spools=core.spools)
 
     def healed(self, call: Callable[[], T], notes: list[str]) -> T:
         """Do something; should a derived database turn out damaged, build it again first."""

@@ -1,4 +1,4 @@
-"""Masks what is read of files and of the history, where `privacy.mask_index` asks for it."""
+"""Masks secrets in files and commits before they are indexed (`privacy.mask_index`)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def masked_extract(extract: Extract) -> Extract:
-    """What was read of a file, without secrets."""
+    """The text of a file with secrets masked."""
     parts = tuple(
         part._replace(text=entrance.name(part.text), title=entrance.name(part.title))
         for part in extract.parts
     )
-    about = json.loads(json.dumps(extract.metadata or {}, default=str))
-    metadata = entrance.masked_values(about)[0]
+    plain = json.loads(json.dumps(extract.metadata or {}, default=str))
+    metadata = entrance.masked_values(plain)[0]
     return extract._replace(parts=parts, title=entrance.name(extract.title), metadata=metadata)
 
 
 def masked_commit(commit: Commit) -> Commit:
-    """A commit whose message, author and trailers have no secrets. Paths stay as they are."""
+    """A commit with secrets masked in message, author and trailers; paths stay as they are."""
     about = json.dumps(entrance.masked_values(json.loads(commit.about))[0], ensure_ascii=False)
     return commit._replace(
         author=entrance.name(commit.author),
@@ -40,7 +40,7 @@ def masked_commit(commit: Commit) -> Commit:
 
 
 class MaskedPast:
-    """A history whose commits are masked as they are read."""
+    """A history whose commits are masked when read."""
 
     def __init__(self, past: Past) -> None:
         self._past = past

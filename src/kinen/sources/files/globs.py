@@ -1,4 +1,4 @@
-"""Ignore rules with wildcards, as regular expressions, and a way to find one among many."""
+"""Ignore rules with wildcards as regular expressions, and lookup among many of them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ _NOTHING = ("nothing", "")
 
 
 class Glob:
-    """A rule with wildcards; its expression is made when it is first needed."""
+    """A rule with wildcards; its expression is compiled when first needed."""
 
     __slots__ = ("_compiled", "_expression", "_pattern", "flat", "folders", "number")
 
     def __init__(self, number: int, pattern: str, *, flat: bool, folders: bool) -> None:
-        self.number, self.flat, self.folders = number, flat, folders
+        self.number = number
+        self.flat = flat
+        self.folders = folders
         self._pattern = pattern
         self._expression = ""
         self._compiled: re.Pattern[str] | None = None
@@ -47,7 +49,7 @@ class Glob:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """What every text that matches begins with, and ends with."""
+        """What every matching text begins with, and ends with."""
         pattern = self._pattern if self.flat else self._pattern.removeprefix("/")
         special = SPECIAL.search(pattern)
         start = pattern[: special.start()] if special else pattern
@@ -63,25 +65,25 @@ class Glob:
 
 
 class Ends:
-    """Rules by how the texts that they match begin and end."""
+    """Rules by the beginning and the end of the texts they match."""
 
     def __init__(self, globs: list[Glob]) -> None:
-        self._found: dict[str, dict[str, list[Glob]]] = {}
+        self._by_start: dict[str, dict[str, list[Glob]]] = {}
         for glob in globs:
             start, end = glob.ends
-            self._found.setdefault(start, {}).setdefault(end, []).append(glob)
+            self._by_start.setdefault(start, {}).setdefault(end, []).append(glob)
 
     def fitting(self, text: str) -> list[Glob]:
-        """The rules whose beginning and end a text has."""
+        """The rules whose beginning and end fit a text."""
         fitting: list[Glob] = []
         for length in range(len(text) + 1):
-            for end, globs in _endings(self._found.get(text[:length]), text):
+            for end, globs in _endings(self._by_start.get(text[:length]), text):
                 fitting += globs if text.endswith(end) else ()
         return fitting
 
 
 def _endings(by_end: dict[str, list[Glob]] | None, text: str) -> Iterator[tuple[str, list[Glob]]]:
-    """The groups of rules whose end may be that of a text: all of a few, else those looked up."""
+    """Groups of rules whose end may fit a text: all if they are few, else by lookup."""
     if not by_end:
         return
     if len(by_end) <= len(text):
@@ -93,7 +95,7 @@ def _endings(by_end: dict[str, list[Glob]] | None, text: str) -> Iterator[tuple[
 
 
 def _expression(pattern: str, *, flat: bool) -> str:
-    """A gitignore pattern as a regular expression that takes no exponential time to fail."""
+    """A gitignore pattern as a regular expression without exponential backtracking."""
     pattern = pattern if flat else pattern.removeprefix("/")
     special = SPECIAL.search(pattern)
     # Git compares the fixed part on its own, so `a**/b` is read as `a` and then `**/b`.
@@ -111,16 +113,17 @@ def _expression(pattern: str, *, flat: bool) -> str:
 
 
 def _tokens(pattern: str, *, flat: bool) -> Iterator[tuple[str, str]]:
-    """What a pattern is made of: characters, stars that stay within a name, jumps over folders."""
+    """The parts of a pattern: characters, stars within a name, jumps over folders."""
     at = 0
     while at < len(pattern):
         char = pattern[at]
         if char == "*":
-            start, at = at, len(pattern) - len(pattern[at:].lstrip("*"))
+            start = at
+            at = len(pattern) - len(pattern[at:].lstrip("*"))
             token = _STAR
             if not flat and at - start > 1 and (start == 0 or pattern[start - 1] == "/"):
                 token = _jump(pattern[at:])
-            at += token == _FOLDERS  # which includes the slash
+            at += token == _FOLDERS  # that token includes the slash
             yield token
         elif char == "[":
             expression, at = _brackets(pattern, at + 1)
@@ -135,19 +138,20 @@ def _tokens(pattern: str, *, flat: bool) -> Iterator[tuple[str, str]]:
 
 
 def _jump(rest: str) -> tuple[str, str]:
-    """The token for `**` before this rest: it is special only as a whole part of a path."""
+    """The token for `**` before this rest: special only as a whole component of a path."""
     if rest.startswith("/"):
         return _FOLDERS
     return ("jump", ".*?") if not rest or rest.startswith("\\/") else _STAR
 
 
 def _stretch(tokens: list[tuple[str, str]]) -> str:
-    """The expression for tokens without jumps; between two stars the first fit is good enough."""
+    """The expression for tokens without jumps; between two stars the first fit is enough."""
     out = chunk = star = ""
     for kind, expression in tokens:
         if kind == "star":
             out += f"(?>[^/]*?{chunk})" if star else chunk
-            chunk, star = "", "[^/]*"
+            chunk = ""
+            star = "[^/]*"
         elif expression == "/":
             out += f"{star}{chunk}/"
             chunk = star = ""
@@ -170,15 +174,15 @@ def _brackets(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _item(pattern: str, at: int, previous: str) -> tuple[str, str, int]:
-    """One item in brackets, the character that a range can start from, and where to go on."""
+    """An item in brackets, the character that a range can start from, and the next position."""
     if pattern[at] == "-" and previous and pattern[at + 1 : at + 2] not in ("", "]"):
         at += 1 + (pattern[at + 1] == "\\")
         last = pattern[at : at + 1]
         return f"{re.escape(previous)}-{re.escape(last)}" if previous <= last else "", "", at + 1
     end = pattern.find("]", at + 2)
     if pattern.startswith("[:", at) and (end < 0 or (end > at + 2 and pattern[end - 1] == ":")):
-        named = _CLASSES.get(pattern[at + 2 : end - 1], "") if end > 0 else ""
-        return named, "", end + 1 if named else len(pattern)
+        characters = _CLASSES.get(pattern[at + 2 : end - 1], "") if end > 0 else ""
+        return characters, "", end + 1 if characters else len(pattern)
     at += pattern[at] == "\\"
     char = pattern[at : at + 1]
     return re.escape(char), char, at + 1

@@ -1,4 +1,4 @@
-"""What a path in a space is: its kind and session, and whether it is read at all."""
+"""What a path says about its file: kind, session, date, and whether kinen reads it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MEMORIES = re.compile(r"^\.memories/(?:(\d{4}-\d{2}-\d{2})|plans|briefs)/[^/]+\
 MANIFEST = "resources/.resources.yml"
 DATA = re.compile(r"(?:^|/)resources/data/")
 
-# In the folders of a space any text is knowledge; these are not text.
+# In the folders of a session and in resources, all files are read except these.
 _BINARY = frozenset(
     """.png .jpg .jpeg .gif .webp .svg .ico .bmp .tiff .heic .avif .mp3 .mp4 .wav .ogg .flac
     .mov .avi .mkv .webm .zip .gz .bz2 .xz .zst .7z .rar .tar .tgz .exe .dll .so .dylib .bin
@@ -23,12 +23,12 @@ _BINARY = frozenset(
 
 
 def session_of(path: str) -> str:
-    found = SESSION.search(path)
-    return found[1] if found else ""
+    session = SESSION.search(path)
+    return session[1] if session else ""
 
 
 def kind_of(path: str) -> str:
-    """The kind that a file's place in the space gives it."""
+    """The kind of record that a file becomes, by its path."""
     memories = _MEMORIES.match(path)
     if memories:
         return "checkpoint" if memories[1] else "plan"
@@ -40,8 +40,8 @@ def kind_of(path: str) -> str:
     return {"artifacts": "artifact", "resources": "resource"}.get(folder, "note")
 
 
-def wanted(path: str) -> bool:
-    """Is this file one that kinen reads?"""
+def is_read(path: str) -> bool:
+    """Does kinen read this file?"""
     suffix = _suffix(path)
     if path.startswith(".memories/"):
         return _MEMORIES.match(path) is not None
@@ -58,20 +58,16 @@ def is_markdown(path: str) -> bool:
 
 
 def is_data(path: str) -> bool:
-    return DATA.search(path) is not None and _suffix(path) not in {
-        ".md",
-        ".markdown",
-        ".txt",
-        ".pdf",
-    }
+    documents = (".md", ".markdown", ".txt", ".pdf")
+    return DATA.search(path) is not None and _suffix(path) not in documents
 
 
 def date_in(path: str) -> str:
-    """The date that a session folder or a file's name begins with, as ISO, or nothing."""
+    """The date that the session folder or the file name begins with, as ISO; else empty."""
     for name in (session_of(path), path.rsplit("/", 1)[-1]):
-        found = _DATED.match(name)
-        if found and "01" <= found[2] <= "12" and "01" <= found[3] <= "31":
-            return f"{found[1]}-{found[2]}-{found[3]}"
+        date = _DATED.match(name)
+        if date and "01" <= date[2] <= "12" and "01" <= date[3] <= "31":
+            return f"{date[1]}-{date[2]}-{date[3]}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""`resources/.resources.yml`: tags and notes on resources, read and added to."""
+"""`resources/.resources.yml`: tags and notes on resources."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Entry = tuple[tuple[str, ...], str]
 
 LARGEST = 4 << 20
-"""Bytes of a manifest."""
+"""Bytes of a manifest that are read."""
 
 
 class Manifest(NamedTuple):
-    """What the manifest says, by path in the space."""
+    """The entries of a manifest by path in the space."""
 
     entries: Mapping[str, Entry] = {}
     digest: str = ""
@@ -32,7 +32,7 @@ class Manifest(NamedTuple):
 
     @classmethod
     def read(cls, root: str) -> Manifest:
-        """The manifest of a space; one that cannot be read is a problem to show, never an error."""
+        """The manifest of a space; what is wrong with it is in `problem`, never raised."""
         try:
             data = inside.read(root, MANIFEST, LARGEST)
         except OSError:
@@ -42,7 +42,7 @@ class Manifest(NamedTuple):
         try:
             entries = parse(data.decode("utf-8-sig"))
         except (ValueError, UnicodeDecodeError) as error:
-            return cls({}, digest(data), f"broken manifest: {error}")
+            return cls({}, digest(data), f"invalid manifest: {error}")
         return cls(entries, digest(data))
 
     def of(self, path: str) -> Entry:
@@ -50,15 +50,15 @@ class Manifest(NamedTuple):
 
 
 def parse(text: str) -> dict[str, Entry]:
-    """The manifest's entries by path in the space; ValueError says what is wrong."""
+    """The entries of a manifest by path in the space; raises ValueError."""
     try:
         loaded = load_yaml(text)
     except Exception as error:
         mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"no YAML at line {mark.line + 1}" if mark else str(error)) from error
+        raise ValueError(f"invalid YAML at line {mark.line + 1}" if mark else str(error)) from error
     rows = loaded.get("resources", []) if isinstance(loaded, dict) else loaded or []
     if not isinstance(rows, list):
-        raise ValueError("`resources` is no list")  # noqa: TRY004
+        raise ValueError("`resources` is not a list")  # noqa: TRY004
     return dict(_entry(row) for row in rows if isinstance(row, dict) and row.get("path"))
 
 
@@ -72,7 +72,7 @@ def _entry(row: dict[str, Any]) -> tuple[str, Entry]:
 
 
 def with_entry(text: str, path: str, tags: tuple[str, ...], note: str) -> str:
-    """The manifest with one more entry, everything that was there left as it is."""
+    """The text of the manifest with an entry appended; the rest stays as it is."""
     inside = path.removeprefix("resources/")
     lines = [f"  - path: {json.dumps(inside, ensure_ascii=False)}"]
     if tags:
@@ -82,12 +82,12 @@ def with_entry(text: str, path: str, tags: tuple[str, ...], note: str) -> str:
     head = text if text.strip() else "resources:\n"
     added = head.rstrip("\n") + "\n" + "\n".join(lines) + "\n"
     try:
-        took = parse(added).get(f"resources/{inside}")
+        entry = parse(added).get(f"resources/{inside}")
     except ValueError:
-        took = None
-    if took != (tags, note):
+        entry = None
+    if entry != (tags, note):
         raise ConfigError(
-            f"cannot add to {MANIFEST}", "its layout is unusual: add the entry by hand"
+            f"cannot add to {MANIFEST}: its layout is unusual", "add the entry by hand"
         )
     return added
 
@@ -100,7 +100,7 @@ _FOLDERS = {
 
 
 def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> str:
-    """Copy a file into resources/ and note its tags; gives its path in the space."""
+    """Copy a file into resources/ and record its tags; returns its path in the space."""
     note = entrance.name(note)
     tags = entrance.names(tags)
     to = entrance.name(to)
@@ -108,11 +108,12 @@ def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> str:
     folder = to.strip("/") or _FOLDERS.get(os.path.splitext(name)[1].lower(), "docs")
     target = os.path.normpath(os.path.join("resources", folder, name)).replace(os.sep, "/")
     if not target.startswith("resources/"):
-        raise ConfigError(f"--to {to} leads out of resources/", "name a folder below it")
+        raise ConfigError(f"{to} is outside resources/", "choose a folder below it")
     tags = tuple(tag.lstrip("#") for tag in tags)
     text = _manifest_text(root) if tags or note else ""
-    noted = not (tags or note) or _entries(text).get(target) == (tags, note)
-    changed = "" if noted else with_entry(text, target, tags, note)
+    changed = ""
+    if (tags or note) and _entries(text).get(target) != (tags, note):
+        changed = with_entry(text, target, tags, note)
     _copy(root, file, target)
     if changed:
         inside.replace(root, MANIFEST, changed.encode())
@@ -129,7 +130,7 @@ def _manifest_text(root: str) -> str:
 
 
 def _copy(root: str, file: str, target: str) -> None:
-    """Copy a file of any place to a new one of the space; equal content may be there already."""
+    """Copy a file from anywhere into the space; an existing file must have the same content."""
     source = regular.open_file(file)
     try:
         if inside.create(root, target, _pieces(source), os.fstat(source)):
@@ -139,7 +140,7 @@ def _copy(root: str, file: str, target: str) -> None:
     finally:
         os.close(source)
     if not equal:
-        raise ConfigError(f"{target} is there already, with other content", "rename one of them")
+        raise ConfigError(f"{target} exists with other content", "rename one of them")
 
 
 def _same_content(root: str, target: str, source: int) -> bool:
@@ -160,4 +161,4 @@ def _entries(text: str) -> dict[str, Entry]:
     try:
         return parse(text)
     except ValueError as error:
-        raise ConfigError(f"{MANIFEST}: {error}", "mend it first") from error
+        raise ConfigError(f"{MANIFEST}: {error}", "fix it first") from error

@@ -1,4 +1,4 @@
-"""The files of a space as documents, and what changed among them since the last look."""
+"""The files of a space as documents, and the changes among them since the last sync."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from kinen.sources.files.layout import (
     date_in,
     is_data,
     is_markdown,
+    is_read,
     kind_of,
     session_of,
-    wanted,
 )
 from kinen.sources.files.manifest import Manifest
 from kinen.sources.masked import masked_extract
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, MutableMapping
 
 RULES = ""
-"""The key under which a source remembers its ignore rules and manifest."""
+"""The key of the state that records the ignore rules and the manifest."""
 HEAD = 65_536
+"""Bytes that are read of a data file."""
 TITLE = 80
-"""Characters of a title that is made of a text's first line."""
+"""Characters of a title that is taken from the first line."""
 SUPPRESSED = "forgotten: `kinen forget --undo` brings it back"
 _DATES = ("at", "date", "started_at", "created", "created_at", "timestamp", "updated")
 
@@ -67,10 +68,12 @@ class Files:
         self._suppressed = suppressed
         self.only = only
         self.attachments: set[str] = set()
-        """Files that links may lead to though they are never records."""
+        """Files that links may lead to although they are never records."""
         self.files: set[str] = set()
-        """Every file that was seen, readable or not."""
-        self._size, self._overlap, self._max = size, overlap, max_bytes
+        """Every file of the last walk, readable or not."""
+        self._size = size
+        self._overlap = overlap
+        self._max = max_bytes
         self._masked = masked
         self._most = max_text
         self._reader = reader or Reader()
@@ -79,32 +82,39 @@ class Files:
         self._odd: dict[str, str] = {}
 
     def delta(self, known: Mapping[str, State]) -> Delta:
-        """Compare size and time of every file with what is known; read only what differs."""
+        """Compare size and time of every file with the known state; read only what differs."""
         ignore = Ignore(Path(self.root))
-        found, self.attachments = walk(self.root, ignore, known)
-        found.pop(MANIFEST, None)
-        self._odd = {spelled(path): stamp for path, stamp in found.items() if spelled(path) != path}
-        found = {spelled(path): stamp for path, stamp in found.items()} if self._odd else found
-        self.files = self.attachments | found.keys()
+        stamps, self.attachments = walk(self.root, ignore, known)
+        stamps.pop(MANIFEST, None)
+        self._odd = {
+            spelled(path): stamp for path, stamp in stamps.items() if spelled(path) != path
+        }
+        if self._odd:
+            stamps = {spelled(path): stamp for path, stamp in stamps.items()}
+        self.files = self.attachments | stamps.keys()
         self._manifest = Manifest.read(self.root)
+        rules = self._rules(ignore)
+        before = known.get(RULES, _NEVER)
+        fresh = stamps if before.digest != rules.digest else stamps.keys() - known.keys()
+        for path in [path for path in fresh if ignore.ignored(path, directory=False)]:
+            del stamps[path]
+        if before.stamp != rules.stamp:
+            known = dict.fromkeys(known, _NEVER)
+        changed = [path for path, stamp in stamps.items() if self._differs(path, stamp, known)]
+        gone = [path for path in known if path not in stamps and path not in (RULES, MANIFEST)]
+        if self.only:
+            known = {path: state for path, state in known.items() if path in gone}
+            changed = [path for path in stamps if self.only in session_of(path)]
+            gone = [path for path in gone if self.only in session_of(path)]
+        return Delta(len(changed) + len(gone), self._changes(changed, gone, known, rules))
+
+    def _rules(self, ignore: Ignore) -> State:
+        """What decides how files are read, as a state: a change means to read them again."""
         limits = f"{self._size}:{self._overlap}:{self._max}:{self._most}"
         stamp = f"{limits}:{self._manifest.digest}"
         if self._masked:
             stamp += f":masked {MASKING}"
-        rules = State(stamp, ignore.digest)
-        before = known.get(RULES, _NEVER)
-        fresh = found if before.digest != rules.digest else found.keys() - known.keys()
-        for path in [path for path in fresh if ignore.ignored(path, directory=False)]:
-            del found[path]
-        if before.stamp != rules.stamp:
-            known = dict.fromkeys(known, _NEVER)
-        changed = [path for path, stamp in found.items() if self._differs(path, stamp, known)]
-        gone = [path for path in known if path not in found and path not in (RULES, MANIFEST)]
-        if self.only:
-            known = {path: state for path, state in known.items() if path in gone}
-            changed = [path for path in found if self.only in session_of(path)]
-            gone = [path for path in gone if self.only in session_of(path)]
-        return Delta(len(changed) + len(gone), self._changes(changed, gone, known, rules))
+        return State(stamp, ignore.digest)
 
     def _differs(self, path: str, stamp: str, known: Mapping[str, State]) -> bool:
         before = known.get(path, _NEVER)
@@ -123,7 +133,7 @@ class Files:
                 yield self._read(path, known.get(path, _NEVER))
         finally:
             self._reader.close()
-        # Last, so that a run that was cut short finds the rules changed once more.
+        # Last, so that a run that was interrupted finds the rules changed again.
         if known.get(RULES) != rules and not self.only:
             problem = self._manifest.problem
             if problem:
@@ -136,7 +146,9 @@ class Files:
         full = os.path.join(self.root, path)
         stamp = content = ""
         if path in self._odd:
-            return Change(path, State(self._odd[path], "", "its name is no UTF-8: rename it"))
+            return Change(
+                path, State(self._odd[path], "", "file name is not valid UTF-8: rename it")
+            )
         try:
             stamp, data = read_steadily(self.root, path, self._max)
             content = digest(data)
@@ -154,18 +166,20 @@ class Files:
             return Change(path, State(stamp or _stamp(full), content, error.strerror or str(error)))
 
     def document(self, path: str, data: bytes, content: str, stamp: str) -> Document:
-        """One file as a document; raises Unreadable when there is no text in it."""
-        kind, at = kind_of(path), _time_of(stamp)
-        ref, size = f"{kind}:{path}", int(stamp.split(":")[1])
+        """A file as a document; raises Unreadable if it has no text."""
+        kind = kind_of(path)
+        at = _time_of(stamp)
+        ref = f"{kind}:{path}"
         if kind == "checkpoint":
             return self._checkpoint(ref, path, data)
         if is_markdown(path):
             return self._markdown(ref, kind, path, self._text(data), at)
+        size = int(stamp.split(":")[1])
         extract = self._extract(path, data, content, size)
         if self._masked:
             extract = masked_extract(extract)
         chunks = chunk_parts(extract.parts, ref, size=self._size, overlap=self._overlap)
-        chunks, cut = _counted(chunks, extract.cut)
+        chunks, cut = _limited(chunks, extract.cut)
         title = extract.title or Path(path).stem
         tags, note = self._manifest.of(path)
         if note or tags:
@@ -195,49 +209,56 @@ class Files:
         tags, note = self._manifest.of(path)
         tags = tuple(dict.fromkeys((*parsed.tags, *tags)))
         chunks = chunk_markdown(parsed, ref, size=self._size, overlap=self._overlap)
-        chunks, cut = _counted(chunks, parsed.cut)
+        chunks, cut = _limited(chunks, parsed.cut)
         title = parsed.title or Path(path).stem
         if note:
             chunks = _with_note(chunks, ref, title, tags, note)
         if not chunks:
-            # An empty note is still there to be linked to, and known by its name.
+            # An empty note can still be linked to and found by its name.
             chunks = (Chunk(ref, 0, title, start_line=1, end_line=1),)
-        said = next((str(metadata[key]) for key in _DATES if metadata.get(key)), "")
-        when = _moment(said) or _day(date_in(path))
+        date = next((str(metadata[key]) for key in _DATES if metadata.get(key)), "")
+        when = _moment(date) or _day(date_in(path))
         record = Record(ref, kind, title, path, when or at, session_of(path), tags, metadata)
         return Document(record, chunks, parsed.links, parsed.aliases, dated=bool(when), cut=cut)
 
     def _checkpoint(self, ref: str, path: str, data: bytes) -> Document:
-        """A checkpoint; what its frontmatter says in words is searched too."""
+        """A checkpoint; the fields of its frontmatter are searchable too."""
         from kinen.worklog.checkpoints import LISTS, TEXTS, format_checkpoint, read_checkpoint
 
         if self._masked:
             data = self._text(data).encode()
-        one = read_checkpoint(data, path)
-        text = decode(data) if is_markdown(path) else format_checkpoint(one)
-        made = self._markdown(ref, "checkpoint", path, text, one.at)
-        first = next((line.strip("#* ") for line in one.text.splitlines() if line.strip()), "")
-        title = made.record.title
-        title = excerpt(first, TITLE) if title == Path(path).stem and first else title
-        fields = one._asdict()
+        checkpoint = read_checkpoint(data, path)
+        text = decode(data) if is_markdown(path) else format_checkpoint(checkpoint)
+        document = self._markdown(ref, "checkpoint", path, text, checkpoint.at)
+        lines = (line.strip("#* ") for line in checkpoint.text.splitlines() if line.strip())
+        first = next(lines, "")
+        title = document.record.title
+        if title == Path(path).stem and first:
+            title = excerpt(first, TITLE)
+        fields = checkpoint._asdict()
         names = [name for name in (*TEXTS, *LISTS) if name != "tags" and fields[name]]
-        said = [f"{name}: {_listed(fields[name])}" for name in names]
-        chunks = self._with_fields(made.chunks, ref, "\n".join(said))
-        about = {name: value for name, value in fields.items() if value and name not in _TOLD}
-        about["event"] = one.type or "checkpoint"
-        record = made.record._replace(title=title, at=one.at, tags=one.tags, metadata=about)
-        return made._replace(record=record, chunks=chunks, dated=True)
+        texts = [f"{name}: {_joined(fields[name])}" for name in names]
+        chunks = self._with_fields(document.chunks, ref, "\n".join(texts))
+        metadata = {
+            name: value for name, value in fields.items() if value and name not in _IN_RECORD
+        }
+        metadata["event"] = checkpoint.type or "checkpoint"
+        record = document.record._replace(
+            title=title, at=checkpoint.at, tags=checkpoint.tags, metadata=metadata
+        )
+        return document._replace(record=record, chunks=chunks, dated=True)
 
-    def _with_fields(self, chunks: tuple[Chunk, ...], ref: str, said: str) -> tuple[Chunk, ...]:
-        """Chunks with what a frontmatter says, beside its tags if there is room for it."""
-        if not said:
+    def _with_fields(self, chunks: tuple[Chunk, ...], ref: str, fields: str) -> tuple[Chunk, ...]:
+        """Chunks with the fields of a frontmatter, in the chunk of its tags if there is room."""
+        if not fields:
             return chunks
         first = chunks[0]
-        if first.start_line == 1 and estimate(f"{first.text}\n{said}") <= self._size:
-            return (first._replace(text=f"{first.text}\n{said}"), *chunks[1:])
-        parts = chunk_parts([Part(said)], ref, size=self._size, overlap=self._overlap)
-        last = len(chunks)
-        return (*chunks, *(one._replace(n=last + one.n, start_line=1, end_line=1) for one in parts))
+        if first.start_line == 1 and estimate(f"{first.text}\n{fields}") <= self._size:
+            return (first._replace(text=f"{first.text}\n{fields}"), *chunks[1:])
+        added = chunk_parts([Part(fields)], ref, size=self._size, overlap=self._overlap)
+        count = len(chunks)
+        moved = (chunk._replace(n=count + chunk.n, start_line=1, end_line=1) for chunk in added)
+        return (*chunks, *moved)
 
     def _text(self, data: bytes) -> str:
         return entrance.name(decode(data)) if self._masked else decode(data)
@@ -266,25 +287,25 @@ class Files:
 
 
 _NEVER = State("", "")
-_TOLD = ("id", "at", "text", "tags", "path", "type")
-"""What a checkpoint's record has elsewhere."""
+_IN_RECORD = ("id", "at", "text", "tags", "path", "type")
+"""Fields of a checkpoint that its record has outside of the metadata."""
 
 
-def _counted(chunks: tuple[Chunk, ...], cut: str) -> tuple[tuple[Chunk, ...], str]:
-    """The chunks that are indexed, and why these are not all."""
+def _limited(chunks: tuple[Chunk, ...], cut: str) -> tuple[tuple[Chunk, ...], str]:
+    """The chunks that are indexed, and why some are not."""
     if len(chunks) <= budget.CHUNKS:
         return chunks, cut
     reason = f"only the first {budget.CHUNKS:,} of {len(chunks):,} chunks are indexed"
     return chunks[: budget.CHUNKS], cut or reason
 
 
-def _listed(value: Any) -> str:
+def _joined(value: Any) -> str:
     return "; ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def walk(root: str, ignore: Ignore, known: Container[str] = ()) -> tuple[dict[str, str], set[str]]:
-    """Stamps of the files that kinen reads, and the other files that links may lead to."""
-    found: dict[str, str] = {}
+    """Stamps of the files that kinen reads, and the paths of all other files."""
+    stamps: dict[str, str] = {}
     others: set[str] = set()
     waiting = [("", root)]
     while waiting:
@@ -296,24 +317,23 @@ def walk(root: str, ignore: Ignore, known: Container[str] = ()) -> tuple[dict[st
         for entry in entries:
             path = below + entry.name
             if entry.is_dir(follow_symlinks=False):
-                if (entry.name[0] != "." or path == ".memories") and not ignore.ignored(
-                    path, directory=True
-                ):
+                visible = entry.name[0] != "." or path == ".memories"
+                if visible and not ignore.ignored(path, directory=True):
                     waiting.append((path + "/", entry.path))
             elif not entry.is_file(follow_symlinks=False):
                 continue
-            elif path not in known and not wanted(path):
+            elif path not in known and not is_read(path):
                 others.add(path)
             else:
                 stat = entry.stat(follow_symlinks=False)
-                found[path] = f"{stat.st_mtime_ns}:{stat.st_size}"
-    return found, others
+                stamps[path] = f"{stat.st_mtime_ns}:{stat.st_size}"
+    return stamps, others
 
 
 def read_steadily(root: str, path: str, limit: int) -> tuple[str, bytes]:
-    """The bytes of a file with their stamp; a file that changes meanwhile is read again.
+    """The stamp and the bytes of a file; a file that changes meanwhile is read again.
 
-    Of data only the beginning is read, whatever its size.
+    Of a data file only the beginning is read.
     """
     for _ in range(4):
         file = inside.open_file(root, path)
@@ -348,12 +368,12 @@ def _day(day: str) -> str:
     return f"{day}T00:00:00.000Z" if day else ""
 
 
-def _moment(said: str) -> str:
-    """A date of the frontmatter in UTC; without a zone it is taken as UTC, never as local."""
+def _moment(date: str) -> str:
+    """A date of the frontmatter; without a time zone it counts as UTC."""
     from datetime import UTC, datetime
 
     try:
-        when = datetime.fromisoformat(said.strip())
+        when = datetime.fromisoformat(date.strip())
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
         return iso(when.timestamp())
@@ -364,7 +384,7 @@ def _moment(said: str) -> str:
 def _with_note(
     chunks: tuple[Chunk, ...], ref: str, title: str, tags: tuple[str, ...], note: str
 ) -> tuple[Chunk, ...]:
-    """The manifest's words on a resource as its first chunk."""
+    """Chunks that begin with the title, note and tags of the manifest."""
     lines = [title, note, "tags: " + ", ".join(tags) if tags else ""]
     first = Chunk(ref, 0, "\n".join(line for line in lines if line), start_line=1, end_line=1)
     return (first, *(chunk._replace(n=chunk.n + 1) for chunk in chunks))

@@ -1,4 +1,4 @@
-"""What of a space is worth watching: the folders that a sync reads, and which changes count."""
+"""What to watch of a space: the folders that a sync reads, and the changes that matter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.sources.files.ignore import Ignore
-from kinen.sources.files.layout import MANIFEST, wanted
+from kinen.sources.files.layout import MANIFEST, is_read
 from kinen.sources.git.tagging import KISTE, VARP
 
 if TYPE_CHECKING:
@@ -17,64 +17,67 @@ if TYPE_CHECKING:
 IGNORES = (".gitignore", ".kinenignore")
 
 
-class Watched(NamedTuple):
+class WatchList(NamedTuple):
     """What the index of a space depends on; all paths are absolute."""
 
     root: str
     folders: tuple[str, ...]
     """The root first; some may not exist yet."""
-    wanted: Callable[[str, bool], bool]
-    """May a change of this path, a folder or not, change the index?"""
-    rules: Callable[[str], bool]
-    """May a change of this file change which folders are read?"""
+    matters: Callable[[str, bool], bool]
+    """Can a change of this path change the index? The second argument: is it a folder?"""
+    moves_folders: Callable[[str], bool]
+    """Can a change of this file change the list of folders?"""
 
 
-def watched(root: str, *, git: tuple[str, str] = ("", ""), spools: Sequence[str] = ()) -> Watched:
-    """What to watch of a space, by the ignore rules as they are now.
+def watch_list(
+    root: str, *, git: tuple[str, str] = ("", ""), spools: Sequence[str] = ()
+) -> WatchList:
+    """What to watch of a space, by its current ignore rules.
 
-    `git` is the folder of the repository around it, and the one that its worktrees share.
+    `git` is the git folder of the repository around it, and the one that its worktrees share.
     """
-    ignore, top = Ignore(Path(root)), os.path.join(root, ".git")
+    ignore = Ignore(Path(root))
+    top = os.path.join(root, ".git")
     own, common = git if git[0] else (top, top)
-    framing = _paths(root, ".kinen/config.yml") | _paths(top, "HEAD info/exclude")
-    framing |= _paths(common, "config info/exclude")
-    exact = framing | _paths(root, f"{MANIFEST} {KISTE} {VARP} .mailmap")
-    exact |= _paths(own, "HEAD reftable/tables.list")
-    exact |= _paths(common, "packed-refs shallow reftable/tables.list")
+    rules = _paths(root, ".kinen/config.yml") | _paths(top, "HEAD info/exclude")
+    rules |= _paths(common, "config info/exclude")
+    files = rules | _paths(root, f"{MANIFEST} {KISTE} {VARP} .mailmap")
+    files |= _paths(own, "HEAD reftable/tables.list")
+    files |= _paths(common, "packed-refs shallow reftable/tables.list")
     branches = os.path.join(common, "refs", "heads")
-    fixed = {*map(os.path.dirname, exact), *spools, branches}
+    fixed = {*map(os.path.dirname, files), *spools, branches}
 
-    def counts(path: str, folder: bool) -> bool:
+    def matters(path: str, folder: bool) -> bool:
         above, name = os.path.split(path)
-        if path in fixed or (path in exact and not folder):
+        if path in fixed or (path in files and not folder):
             return True
-        if above in spools:  # what is taken out of them was read
+        if above in spools:  # a file that is gone was read
             return not folder and "." not in name and os.path.exists(path)
         if path.startswith(branches + os.sep):
             return folder or not name.endswith(".lock")
         inside = path.startswith(root + os.sep)
-        return inside and _read(path[len(root) + 1 :].replace(os.sep, "/"), folder, ignore)
+        return inside and _is_walked(path[len(root) + 1 :].replace(os.sep, "/"), folder, ignore)
 
-    def reframes(path: str) -> bool:
-        return path in framing or path == top or os.path.basename(path) in IGNORES
+    def moves_folders(path: str) -> bool:
+        return path in rules or path == top or os.path.basename(path) in IGNORES
 
     below = (folder for folder, _, _ in os.walk(branches))
     folders = dict.fromkeys((*_folders(root, ignore), *sorted(fixed), *sorted(below)))
-    return Watched(root, tuple(folders), counts, reframes)
+    return WatchList(root, tuple(folders), matters, moves_folders)
 
 
 def _paths(folder: str, names: str) -> set[str]:
     return {os.path.join(folder, *name.split("/")) for name in names.split()}
 
 
-def _read(path: str, folder: bool, ignore: Ignore) -> bool:
-    """Whether `files.walk` comes by this path of the space, and reads it."""
+def _is_walked(path: str, folder: bool, ignore: Ignore) -> bool:
+    """Does `walk` enter this folder of the space, or read this file?"""
     parts = path.split("/")
     entered = parts if folder else parts[:-1]
     if any(part.startswith(".") for part in entered[parts[0] == ".memories" :]):
         return False
     if folder or parts[-1] not in IGNORES:
-        return (folder or wanted(path)) and not ignore.ignored(path, directory=folder)
+        return (folder or is_read(path)) and not ignore.ignored(path, directory=folder)
     return not ignore.ignored("/".join(entered), directory=True)
 
 
@@ -84,6 +87,6 @@ def _folders(root: str, ignore: Ignore) -> Iterator[str]:
         below, folder = waiting.pop()
         yield folder
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
-            read = [below + name for name in names if _read(below + name, True, ignore)]
-            waiting += [(f"{path}/", os.path.join(root, path)) for path in sorted(read)]
+            paths = [below + entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            walked = [path for path in paths if _is_walked(path, True, ignore)]
+            waiting += [(f"{path}/", os.path.join(root, path)) for path in sorted(walked)]

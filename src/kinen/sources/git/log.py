@@ -1,7 +1,7 @@
 """A repository's history, streamed from git's command line: commits, trees, contents.
 
-Nothing is ever written to the repository, and nothing is fetched: what a partial clone does not
-have is not there.
+Nothing is written to the repository, and nothing is fetched: what a partial clone lacks stays
+missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kinen.markdown.chunks import chunk_parts
 from kinen.model.records import Commit, Part
 from kinen.sources.git.messages import read_message
 from kinen.sources.git.step import Steps
-from kinen.sources.git.stream import Raw, ahead, parse, plainly, split, started
+from kinen.sources.git.stream import RawCommit, parse, read_ahead, read_blocks, running, split
 from kinen.space import gitcommand
 from kinen.space.gitcommand import complaint
 from kinen.space.head import read_head
@@ -36,26 +36,34 @@ if TYPE_CHECKING:
     from kinen.space.repository import Git
 
 VERSION = 1
-"""A change in how commits are read: an index that read them otherwise reads them again."""
+"""Raise it when commits are read differently: an index then reads them again."""
 FORMAT = "--format=format:%x02%H%x00%P%x00%aN%x00%aE%x00%at%x00%B%x00"
-SAID = (
-    *("-z", "--no-abbrev", "--no-color", "--no-notes", "--encoding=UTF-8"),
-    *("--ignore-submodules=none", "-l1000", FORMAT),
+OUTPUT = (
+    "-z",
+    "--no-abbrev",
+    "--no-color",
+    "--no-notes",
+    "--encoding=UTF-8",
+    "--ignore-submodules=none",
+    "-l1000",
+    FORMAT,
 )
-LOG = ("log", *SAID)
-STEPS = ("diff-tree", "--stdin", "-r", "--root", "--always", *SAID)
+LOG = ("log", *OUTPUT)
+DIFF_TREE = ("diff-tree", "--stdin", "-r", "--root", "--always", *OUTPUT)
 """Prints the same of a commit as `git log`."""
-RENAMES, SAME, PLAIN = ("--raw", "-M"), ("--raw", "-M100%"), ("-s",)
-"""With renames; only those that changed nothing, which needs no contents; without files."""
+RENAMES = ("--raw", "-M")
+EXACT_RENAMES = ("--raw", "-M100%")
+"""Only renames without a change, which git finds without file contents."""
+NO_FILES = ("-s",)
 MISREAD = 8
-"""After so many commits whose trees or contents are missing, no more are expected."""
+"""After this many commits with missing trees or contents, the rest is read without them."""
 ROUNDS = 50
-"""How often a history that breaks off is taken up at another place."""
-_encoded = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+"""How often a broken history is resumed from another commit."""
+_to_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 _DAY = 86_400
 _LAST = LATEST // 1000 - 1
 _EPOCH = 719_163
-"""The first of January 1970, in days of the calendar."""
+"""1 January 1970 as a day number of `datetime.date`."""
 
 
 class Log:
@@ -69,12 +77,14 @@ class Log:
         size: int = 512,
         overlap: int = 50,
     ) -> None:
-        self._git, self.root = git, root
-        self._size, self._overlap = size, overlap
+        self._git = git
+        self.root = root
+        self._size = size
+        self._overlap = overlap
         self._excluded: Callable[[str], bool] = lambda _path: False
-        self._begun: tuple[list[str], Iterator[Raw]] | None = None
+        self._begun: tuple[list[str], Iterator[RawCommit]] | None = None
         self._days: dict[int, str] = {}
-        self._known: dict[tuple[str, str, bool], str] = {}
+        self._plain_metadata: dict[tuple[str, str, bool], str] = {}
         top = os.path.realpath(git.top)
         inside = os.path.relpath(os.path.realpath(root), top).replace(os.sep, "/")
         self.prefix = "" if inside == "." else f"{inside}/"
@@ -82,27 +92,29 @@ class Log:
         self.cuts: dict[str, str] = {}
         self.remarks: list[str] = []
         partial = any(key.endswith((".promisor", ".partialclonefilter")) for key in git.settings)
-        self._how = SAME if partial else RENAMES
+        self._mode = EXACT_RENAMES if partial else RENAMES
         if partial:
             self.remarks.append(
-                "a partial clone: files that were renamed and changed are not known"
+                "this is a partial clone: files that were renamed and changed are not followed"
             )
         self.exclude(self._excluded, "")
 
     def exclude(self, excluded: Callable[[str], bool], rules: str) -> None:
-        """Leave out paths; `rules` names the rules by which."""
+        """Leave out paths; `rules` identifies the rules behind `excluded`."""
         self._excluded = excluded
-        self._framed = "\0".join(self._frame())
-        how = (str(VERSION), rules, f"{self._size}:{self._overlap}", self._framed)
-        self.rules = digest("\0".join(how))
+        self._repository_rules = "\0".join(self._read_repository_rules())
+        limits = f"{self._size}:{self._overlap}"
+        self.rules = digest("\0".join((str(VERSION), rules, limits, self._repository_rules)))
 
-    def _frame(self) -> Iterator[str]:
-        """What else decides how commits read: where the history is cut, who is who."""
+    def _read_repository_rules(self) -> Iterator[str]:
+        """What of the repository decides how commits read: mailmaps, and where history is cut."""
         yield self.prefix
-        yield " ".join(self._how)
-        maps = [os.path.join(self._git.top, ".mailmap"), os.path.join(self._git.common, "shallow")]
-        named = self._git.settings.get("mailmap.file", "")
-        for path in (*maps, *([os.path.join(self._git.top, named)] if named else ())):
+        yield " ".join(self._mode)
+        files = [os.path.join(self._git.top, ".mailmap"), os.path.join(self._git.common, "shallow")]
+        mailmap = self._git.settings.get("mailmap.file", "")
+        if mailmap:
+            files.append(os.path.join(self._git.top, mailmap))
+        for path in files:
             with contextlib.suppress(OSError, UnsafeFile):
                 yield digest(regular.read(os.path.expanduser(path), 1 << 22, cut=True))
 
@@ -111,209 +123,221 @@ class Log:
         return bool(self.prefix)
 
     def head(self) -> str:
-        """The commit that is checked out, nothing before the first one."""
+        """The commit that is checked out; empty before the first commit."""
         commit = read_head(self._git.folder, self._git.common)[1]
         if len(commit) in (40, 64):
             return commit
-        done = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
-        return done.stdout.decode("ascii", "replace").strip()
+        result = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False)
+        return result.stdout.decode("ascii", "replace").strip()
 
     def since(self, head: str, old: str = "") -> Iterator[Commit]:
-        """Every commit up to the head that is not before `old`, as git comes to them."""
-        asked = [head, *([f"^{old}"] if old else ())]
-        if self._begun and self._begun[0] == asked:
-            (_, found), self._begun = self._begun, None
+        """Every commit up to the head that is not reachable from `old`, in git's order."""
+        revisions = [head, f"^{old}"] if old else [head]
+        if self._begun and self._begun[0] == revisions:
+            commits = self._begun[1]
+            self._begun = None
         else:
-            found = self._log(self._how, asked)
-        return map(self._commit, found)
+            commits = self._log(self._mode, revisions)
+        return map(self._commit, commits)
 
     def begin(self, old: str, steps: Steps | None = None) -> None:
-        """Have git look for what `since` will be asked for, while others get ready."""
-        asked = [self.head(), f"^{old}"]
-        found = steps.between(asked[0], old) if steps else None
-        if found is not None:
-            self._begun = (asked, iter(found))
+        """Start what `since(head, old)` will read, so that git runs while others get ready."""
+        head = self.head()
+        revisions = [head, f"^{old}"]
+        commits = steps.between(head, old) if steps else None
+        if commits is not None:
+            self._begun = (revisions, iter(commits))
             return
         with contextlib.suppress(GitError):
-            self._begun = (asked, self._log(self._how, asked))
+            self._begun = (revisions, self._log(self._mode, revisions))
 
     def steps(self, before: Steps | None) -> Steps:
-        """A git that stays, to be asked for the commits to come; another one if the rules are."""
+        """A running git for the next commits: the one from before if its rules still hold."""
         relative = ["--relative"] if self.prefix else []
-        asked = (self._git, self.root, [*STEPS, *self._how, *relative], self._framed)
-        if before is not None and before.same(*asked):
+        arguments = [*DIFF_TREE, *self._mode, *relative]
+        steps = Steps(self._git, self.root, arguments, self._repository_rules)
+        if before is not None and before.same(steps):
             return before
         if before is not None:
             before.close()
-        return Steps(*asked)
+        return steps
 
     def among(self, head: str, known: set[str]) -> Iterator[Commit]:
-        """The commits up to the head that are not known; what cannot be read is noted."""
-        wanted = [sha for sha in self._reachable(head) if sha not in known]
-        return map(self._commit, self._patiently(wanted))
+        """The commits up to the head that are not in `known`; unreadable ones get a note."""
+        missing = [sha for sha in self._reachable(head) if sha not in known]
+        return map(self._commit, self._log_each(missing))
 
     def tree(self, head: str) -> list[str] | None:
-        """The paths that there are at a commit; None where git cannot tell."""
-        done = self._run("ls-tree", "-r", "-z", "--name-only", head, check=False)
-        if done.returncode:
+        """The paths in a commit; None if git cannot read it."""
+        result = self._run("ls-tree", "-r", "-z", "--name-only", head, check=False)
+        if result.returncode:
             return None
-        names = done.stdout.decode("utf-8", "backslashreplace").split("\0")
+        names = result.stdout.decode("utf-8", "backslashreplace").split("\0")
         return [name for name in names if name and not self._excluded(name)]
 
     def ignored(self) -> set[str]:
-        """Paths that are tracked although the ignore rules name them."""
+        """Tracked paths that the ignore rules match."""
         listing = ("ls-files", "-z", "-c", "-i", "--exclude-standard")
         return set(self._run(*listing).stdout.decode("utf-8", "backslashreplace").split("\0"))
 
     def staged(self, folder: str) -> list[str]:
         """The paths that the next commit would change, in the working tree around a folder."""
-        # In a hook, what is being committed need not be what the repository's own index has.
+        # In a hook, `git commit FILE` uses an index of its own.
         index = os.environ.get("GIT_INDEX_FILE", "")
-        words = ("diff", "--name-only", "--no-relative", "-z", "-M")
-        done = self._run(
-            *words,
+        result = self._run(
+            "diff",
+            "--name-only",
+            "--no-relative",
+            "-z",
+            "-M",
             git=self.repository(folder),
             folder=folder,
             index=os.path.abspath(index) if index else "",
         )
-        names = done.stdout.decode("utf-8", "backslashreplace").split("\0")
+        names = result.stdout.decode("utf-8", "backslashreplace").split("\0")
         return [name[len(self.prefix) :] for name in names if name and name.startswith(self.prefix)]
 
     def repository(self, folder: str) -> Git:
-        """The repository around a folder, which may be in another worktree."""
+        """The repository around a folder, which may be another worktree of this one."""
         return find(os.path.realpath(folder)) or self._git
 
     def is_submodule(self, path: str, at: str) -> bool:
-        done = self._run("ls-tree", "-z", at, "--", path, check=False)
-        return done.stdout.startswith(b"160000 ")
+        result = self._run("ls-tree", "-z", at, "--", path, check=False)
+        return result.stdout.startswith(b"160000 ")
 
-    def comment_sign(self) -> str:
-        """What begins the lines of a message that git takes out again."""
-        sign = gitcommand.setting(self._git, "core.commentChar").strip()
-        return sign if sign and sign != "auto" else "#"
+    def comment_character(self) -> str:
+        """What begins the lines of a commit message that git removes."""
+        character = gitcommand.setting(self._git, "core.commentChar").strip()
+        return character if character and character != "auto" else "#"
 
     def _reachable(self, head: str) -> list[str]:
-        """Every commit up to the head; where one cannot be read, those that it does not hide."""
-        found: dict[str, None] = {}
-        waiting = [head]
+        """Every commit up to the head; around an unreadable one, those that other paths reach."""
+        commits: dict[str, None] = {}
+        starts = [head]
         for _ in range(ROUNDS):
-            if not waiting:
+            if not starts:
                 break
-            start = waiting.pop()
-            done = self._run("rev-list", "--parents", start, check=False)
-            rows = [line.split() for line in done.stdout.decode("ascii", "replace").splitlines()]
-            if done.returncode and not rows and start == head:
-                raise GitError(complaint(done.stderr), "`git fsck` may say more")
-            found.update((row[0], None) for row in rows)
-            if done.returncode:
-                self.notes[f"history before {start[:12]}"] = complaint(done.stderr)
-                found.setdefault(start)  # it may be its parent that cannot be read
-                waiting += [sha for row in rows for sha in row[1:] if sha not in found]
-        return list(found)
+            start = starts.pop()
+            result = self._run("rev-list", "--parents", start, check=False)
+            rows = [line.split() for line in result.stdout.decode("ascii", "replace").splitlines()]
+            if result.returncode and not rows and start == head:
+                raise GitError(complaint(result.stderr), "`git fsck` may say more")
+            commits.update((row[0], None) for row in rows)
+            if result.returncode:
+                self.notes[f"history before {start[:12]}"] = complaint(result.stderr)
+                commits.setdefault(start)  # the unreadable commit may be its parent
+                starts += [sha for row in rows for sha in row[1:] if sha not in commits]
+        return list(commits)
 
-    def _patiently(self, wanted: list[str]) -> Iterator[Raw]:
-        """Commits in the order asked for, whatever is broken in some of them."""
-        how: Sequence[str] = self._how
+    def _log_each(self, shas: list[str]) -> Iterator[RawCommit]:
+        """These commits in order, each with as much as can be read of it."""
+        mode: Sequence[str] = self._mode
         misread = at = 0
-        while at < len(wanted):
-            last: Raw | None = None
+        while at < len(shas):
+            last: RawCommit | None = None
             try:
-                for one in self._log((*how, "--no-walk=unsorted", "--stdin"), [], wanted[at:]):
+                for commit in self._log((*mode, "--no-walk=unsorted", "--stdin"), [], shas[at:]):
                     if last is not None:
                         yield last
                         at += 1
-                    last = one
+                    last = commit
                 if last is not None:
                     yield last
                 return
             except GitError:
-                # What came last may be cut short, or be the one before: it is read by itself.
-                alone, worked = self._alone(wanted[at], how)
-                misread += worked != how
-                how = worked if misread > MISREAD else how
+                # The last commit may be incomplete, or precede the broken one: read it by itself.
+                alone, readable_mode = self._log_one(shas[at], mode)
+                misread += readable_mode != mode
+                mode = readable_mode if misread > MISREAD else mode
                 at += 1
                 if alone is not None:
                     yield alone
 
-    def _alone(self, sha: str, how: Sequence[str]) -> tuple[Raw | None, Sequence[str]]:
-        """One commit, with as much of what it changed as can be read, and how that was."""
-        modes = (RENAMES, SAME, PLAIN)
-        for mode in modes[modes.index(tuple(how)) :]:
+    def _log_one(self, sha: str, mode: Sequence[str]) -> tuple[RawCommit | None, Sequence[str]]:
+        """A commit with as much of its changes as can be read, and the mode that worked."""
+        modes = (RENAMES, EXACT_RENAMES, NO_FILES)
+        for simpler in modes[modes.index(tuple(mode)) :]:
             with contextlib.suppress(GitError):
-                found = list(self._log((*mode, "--no-walk=unsorted"), [sha]))
-                if mode == PLAIN:
-                    self.notes[sha] = "what it changed cannot be read: `git fsck` says why"
-                return found[0], mode
+                commits = list(self._log((*simpler, "--no-walk=unsorted"), [sha]))
+                if simpler == NO_FILES:
+                    self.notes[sha] = "its changes cannot be read: `git fsck` says why"
+                return commits[0], simpler
         self.notes[sha] = "it cannot be read: `git fsck` says why"
-        return None, how
+        return None, mode
 
     def _log(
-        self, how: Sequence[str], revisions: Sequence[str], listed: Sequence[str] = ()
-    ) -> Iterator[Raw]:
-        """Commits as git prints them; it has begun when this returns."""
-        found = self._streamed(how, revisions, listed)
-        next(found)
-        return found
+        self, mode: Sequence[str], revisions: Sequence[str], shas: Sequence[str] = ()
+    ) -> Iterator[RawCommit]:
+        """The commits that `git log` prints; git is running when this returns."""
+        commits = self._stream(mode, revisions, shas)
+        next(commits)
+        return commits
 
-    def _streamed(
-        self, how: Sequence[str], revisions: Sequence[str], listed: Sequence[str]
-    ) -> Iterator[Raw]:
+    def _stream(
+        self, mode: Sequence[str], revisions: Sequence[str], shas: Sequence[str]
+    ) -> Iterator[RawCommit]:
+        """First a dummy, once git has started; then the commits. `shas` go to git's stdin."""
         relative = ["--relative"] if self.prefix else []
-        words = (*LOG, *how, *relative, *revisions, "--")
-        with tempfile.TemporaryFile() as said, contextlib.ExitStack() as kept:
-            asked: IO[bytes] | None = None
-            if listed:
-                asked = kept.enter_context(tempfile.TemporaryFile())
-                asked.write("\n".join(listed).encode())
-                asked.seek(0)
-            with started(self._git, *words, folder=self.root, stdin=asked, stderr=said) as process:
-                yield Raw("", "", "", "", "", "", [])
-                blocks = ahead(process) if len(revisions) == 1 else plainly(process)
+        words = (*LOG, *mode, *relative, *revisions, "--")
+        with tempfile.TemporaryFile() as errors, contextlib.ExitStack() as stack:
+            stdin: IO[bytes] | None = None
+            if shas:
+                stdin = stack.enter_context(tempfile.TemporaryFile())
+                stdin.write("\n".join(shas).encode())
+                stdin.seek(0)
+            git = running(self._git, *words, folder=self.root, stdin=stdin, stderr=errors)
+            with git as process:
+                yield RawCommit("", "", "", "", "", "", [])
+                # For a few commits, a thread costs more than it saves.
+                blocks = read_ahead(process) if len(revisions) == 1 else read_blocks(process)
                 yield from parse(chain.from_iterable(split(blocks)))
                 if process.wait():
-                    said.seek(0)
-                    raise GitError(complaint(said.read()))
+                    errors.seek(0)
+                    raise GitError(complaint(errors.read()))
 
-    def _commit(self, raw: Raw) -> Commit:
-        sha, parents, author, email, seconds, message, touches = raw
-        told = read_message(message)
-        if told.cut:
-            self.cuts[sha] = told.cut
-        subject, body = told.subject, told.body
-        above = tuple(parents.split(" ")) if parents else ()
+    def _commit(self, raw: RawCommit) -> Commit:
+        message = read_message(raw.message)
+        if message.cut:
+            self.cuts[raw.sha] = message.cut
+        parents = tuple(raw.parents.split(" ")) if raw.parents else ()
+        touches = raw.touches
         if touches:
             excluded = self._excluded
-            touches = [one for one in touches if not excluded(one[1])]
+            touches = [touch for touch in touches if not excluded(touch[1])]
+        text = f"{message.subject}\n\n{message.body}" if message.body else message.subject
         return Commit(
-            sha,
-            above,
-            self._moment(seconds),
-            author,
-            subject,
-            self._pieces(f"{subject}\n\n{body}" if body else subject),
+            raw.sha,
+            parents,
+            self._moment(raw.seconds),
+            raw.author,
+            message.subject,
+            self._pieces(text),
             tuple(touches),
-            told.scope,
-            told.ops,
-            told.cites,
-            self._about(author, email, len(above) > 1, told),
+            message.scope,
+            message.ops,
+            message.cites,
+            self._metadata(raw, len(parents) > 1, message),
         )
 
-    def _about(self, author: str, email: str, merge: bool, told: Message) -> str:
-        """What else there is to know of a commit, as JSON; most differ in their author only."""
-        plain = not (told.type or told.breaking or told.trailers)
-        known = self._known.get((author, email, merge)) if plain else None
-        if known is None:
-            said: dict[str, Any] = {"author": author, "email": email}
-            more = {"merge": merge, "type": told.type, "scope": told.scope}
-            said.update((name, value) for name, value in more.items() if value)
-            if told.breaking:
-                said["breaking"] = True
-            if told.trailers:
-                said["trailers"] = told.trailers
-            known = _encoded(said)
-            if plain:
-                self._known[(author, email, merge)] = known
-        return known
+    def _metadata(self, raw: RawCommit, merge: bool, message: Message) -> str:
+        """The other fields of a commit as JSON; cached where only the author differs."""
+        plain = not (message.type or message.breaking or message.trailers)
+        key = (raw.author, raw.email, merge)
+        if plain and key in self._plain_metadata:
+            return self._plain_metadata[key]
+        values: dict[str, Any] = {"author": raw.author, "email": raw.email}
+        optional = {
+            "merge": merge,
+            "type": message.type,
+            "scope": message.scope,
+            "breaking": message.breaking,
+            "trailers": message.trailers,
+        }
+        values.update((name, value) for name, value in optional.items() if value)
+        encoded = _to_json(values)
+        if plain:
+            self._plain_metadata[key] = encoded
+        return encoded
 
     def _pieces(self, text: str) -> tuple[str, ...]:
         short = len(text) <= (2 if text.isascii() else 1) * self._size
@@ -323,7 +347,7 @@ class Log:
         return tuple(chunk.text for chunk in chunks)
 
     def _moment(self, seconds: str) -> str:
-        """Git's seconds as a moment."""
+        """Seconds as git prints them in ISO 8601; dates are cached, as most are repeated."""
         day, rest = divmod(min(max(int(seconds or 0), 0), _LAST), _DAY)
         date = self._days.get(day)
         if date is None:
@@ -338,13 +362,14 @@ class Log:
         folder: str = "",
         index: str = "",
     ) -> subprocess.CompletedProcess[bytes]:
-        done = gitcommand.run(git or self._git, *arguments, folder=folder or self.root, index=index)
-        if check and done.returncode:
-            raise GitError(complaint(done.stderr), "`git status` in that folder may say more")
-        return done
+        folder = folder or self.root
+        result = gitcommand.run(git or self._git, *arguments, folder=folder, index=index)
+        if check and result.returncode:
+            raise GitError(complaint(result.stderr), "`git status` in that folder may say more")
+        return result
 
 
 def find(root: str) -> Git | None:
-    """The repository around a folder, if there is one with anything in it."""
+    """The repository around a folder; None if there is none, or only an empty `.git`."""
     git = git_above(root)
     return git if git is not None and git.folder else None

@@ -1,4 +1,4 @@
-"""What a commit says: its conventional head, its line of tags, its trailers. Pure functions."""
+"""Parses commit messages: conventional subject, line of tags, trailers. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _CITED = re.compile(r"(?P<sha>[0-9a-f]{7,64})\b")
 _CITING = {"reverts": "reverts", "revert": "reverts", "fixes": "fixes", "refs": "refs"}
 _SPACE = re.compile(r"\s+")
 LONGEST = 60
-"""Characters of a tag; whatever is longer was prose."""
+"""Characters of a tag; anything longer is prose."""
 MESSAGE = 200_000
 """Characters of a message that are read."""
 SUBJECT = 1_000
-"""Characters of a subject: every part of a long message is shown below it."""
+"""Characters of a subject; the rest of a long first line counts as body."""
 
 
 class Message(NamedTuple):
-    """A commit's message, taken apart."""
+    """A commit message in parts."""
 
     subject: str
     body: str = ""
@@ -42,22 +42,24 @@ class Message(NamedTuple):
     """The line of tags as operations in order: `+auth`, `-session`."""
     trailers: tuple[tuple[str, str], ...] = ()
     cites: tuple[tuple[str, str], ...] = ()
-    """Commits that it reverts, fixes or refers to, as (what, sha or its beginning)."""
+    """Commits that it reverts, fixes or refers to, as (relation, sha or its prefix)."""
     cut: str = ""
-    """Why not all of it was read."""
+    """Why only a part of the message was read, or empty."""
 
 
 def read_message(text: str) -> Message:
-    """Take a message apart; whatever is in it is text, never syntax of ours."""
+    """Parse a message; never raises."""
     text = (text.replace("\r\n", "\n") if "\r" in text else text).strip("\n")
     cut = ""
     if len(text) > MESSAGE:
         cut = f"only the first {MESSAGE:,} of {len(text):,} characters of its message were read"
         text = text[:MESSAGE]
     subject, _, body = text.partition("\n")
-    subject, body = subject.strip(), body.strip("\n")
+    subject = subject.strip()
+    body = body.strip("\n")
     if len(subject) > SUBJECT:
-        subject, body = subject[:SUBJECT], f"{subject[SUBJECT:]}\n{body}"
+        body = f"{subject[SUBJECT:]}\n{body}"
+        subject = subject[:SUBJECT]
     head = _HEAD.match(subject) if ": " in subject else None
     kind = head["type"].lower() if head else ""
     scope = _tag(head["scope"] or "") if head else ""
@@ -75,25 +77,26 @@ def read_message(text: str) -> Message:
 
 
 def _trailers(body: str) -> Iterator[tuple[str, str]]:
-    """The last paragraph, if every line of it is a trailer or goes on with one.
+    """The last paragraph, if every line of it is a trailer or continues one.
 
-    The line of tags may stand among them or below.
+    The line of tags may stand among the trailers or below them.
     """
     last = body.rstrip().rpartition("\n\n")[2]
     if ":" not in last and " #" not in last:
         return
     if _TAGS.fullmatch(last.strip()):
         last = body.rstrip()[: -len(last)].rstrip().rpartition("\n\n")[2]
-    found: list[tuple[str, str]] = []
+    trailers: list[tuple[str, str]] = []
     for line in last.split("\n"):
         match = _TRAILER.fullmatch(line.rstrip())
         if match:
-            found.append((match["key"], match["value"].strip()))
-        elif line[:1] in (" ", "\t") and found:
-            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+            trailers.append((match["key"], match["value"].strip()))
+        elif line[:1] in (" ", "\t") and trailers:
+            key, value = trailers[-1]
+            trailers[-1] = (key, f"{value} {line.strip()}")
         else:
             return
-    yield from (pair for pair in found if pair[0].lower() != "tags")
+    yield from (pair for pair in trailers if pair[0].lower() != "tags")
 
 
 def without_trailers(text: str) -> str:
@@ -104,13 +107,13 @@ def without_trailers(text: str) -> str:
 
 def _cites(body: str, trailers: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
     if "evert" in body:
-        for found in _REVERTS.finditer(body):
-            yield "reverts", found["sha"].lower()
+        for match in _REVERTS.finditer(body):
+            yield "reverts", match["sha"].lower()
     for key, value in trailers:
-        what = _CITING.get(key.lower())
-        sha = _CITED.match(value.lower()) if what else None
-        if what and sha:
-            yield what, sha["sha"]
+        relation = _CITING.get(key.lower())
+        cited = _CITED.match(value.lower()) if relation else None
+        if relation and cited:
+            yield relation, cited["sha"]
 
 
 def _operations(body: str) -> Iterator[str]:
@@ -123,24 +126,27 @@ def _operations(body: str) -> Iterator[str]:
 
 
 def _tag(text: str) -> str:
-    """A tag as it is compared: lower case, its spaces as hyphens; nothing if it is none."""
+    """A tag in lower case, with hyphens for spaces; empty if the text is not a tag."""
     tag = _SPACE.sub("-", text.strip().lstrip("#+- \t").rstrip("#.;- \t").lower())
     return tag if len(tag) <= LONGEST else ""
 
 
-def with_tags(message: str, line: str, sign: str = "#") -> str:
-    """A message that is being written, with a line of tags below its body, above git's remarks.
+def with_tags(message: str, line: str, comment: str = "#") -> str:
+    """A message in the editor with a line of tags below its body, above git's comments.
 
-    One that has such a line keeps its own. Where nothing is written yet, the line is a remark: a
-    message that is left empty must stay empty.
+    A message that has such a line keeps its own. In an empty message the line is a comment, because
+    git takes an empty message as a request to abort.
     """
-    lines, remark = message.split("\n"), (f"{sign} ", f"{sign}\t", "diff --git ")
-    found = (at for at, one in enumerate(lines) if one.startswith(remark) or one == sign)
-    end = next(found, len(lines))
-    body, rest = "\n".join(lines[:end]).rstrip(), "\n".join(lines[end:])
+    lines = message.split("\n")
+    starts = (f"{comment} ", f"{comment}\t", "diff --git ")
+    comments = (n for n, text in enumerate(lines) if text.startswith(starts) or text == comment)
+    end = next(comments, len(lines))
+    body = "\n".join(lines[:end]).rstrip()
+    rest = "\n".join(lines[end:])
     if re.search(r"(?im)^tags:", body):
         return message
     if not body:
-        return f"\n{sign} {line}\n{sign} (without the sign, it is part of the message)\n{rest}"
+        remark = f"(remove the {comment} to make this line part of the message)"
+        return f"\n{comment} {line}\n{comment} {remark}\n{rest}"
     between = "\n" if tuple(_trailers(body.partition("\n")[2].strip("\n"))) else "\n\n"
     return f"{body}{between}{line}\n" + (f"\n{rest}" if rest else "")

@@ -1,6 +1,6 @@
 """The latest commits of a working tree, and those that no remote has, read from git itself.
 
-Reports are made before anything was indexed, so they do not wait for the index to know a commit.
+Reports work before anything is indexed, so they do not wait for the index to have a commit.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from kinen.space.repository import Git
 
 READ = 300
-"""Commits that are read at most."""
-PATIENCE = 5.0
-"""Seconds that git has."""
+"""The most commits that are read."""
+TIMEOUT = 5.0
+"""Seconds for one git command."""
 EARLIEST = 100_000_000
-"""git takes a smaller number of seconds for a date of another form."""
+"""git reads a smaller number as a date of another form, not as epoch seconds."""
 _FORMAT = "--format=%H%x1f%ct%x1f%s"
 
 
 class Subject(NamedTuple):
-    """A commit by its subject."""
+    """A commit and its subject."""
 
     sha: str
     at: str
@@ -36,7 +36,7 @@ class Subject(NamedTuple):
 def latest_commits(git: Git, folder: str = "", since: float = 0) -> list[Subject]:
     """The commits of HEAD that touch a folder, newest first, without merges.
 
-    Empty where there is no commit, or where git does not answer in time.
+    Empty if there is no commit, or if git does not answer in time.
     """
     after = [f"--since={max(EARLIEST, round(since))}"] if since else []
     below = ["--", "."] if folder and folder != git.top else ["--"]
@@ -44,17 +44,17 @@ def latest_commits(git: Git, folder: str = "", since: float = 0) -> list[Subject
 
 
 def unpushed_commits(git: Git) -> list[Subject]:
-    """The commits of HEAD that no remote-tracking branch has; none where there is no such branch.
+    """The commits of HEAD that no remote-tracking branch has; empty without such a branch.
 
-    Only what is on this machine is looked at: whether the remote has them by now is not asked.
+    The remote itself is not contacted.
     """
     try:
-        known = gitcommand.run(
-            git, "rev-list", "--remotes", "--max-count=1", "--", timeout=PATIENCE
+        remote = gitcommand.run(
+            git, "rev-list", "--remotes", "--max-count=1", "--", timeout=TIMEOUT
         )
     except GitError:
         return []
-    if known.returncode or not known.stdout.strip():
+    if remote.returncode or not remote.stdout.strip():
         return []
     return _subjects(git, "", "HEAD", "--not", "--remotes", "--")
 
@@ -63,12 +63,12 @@ def _subjects(git: Git, folder: str, *arguments: str) -> list[Subject]:
     limit = f"--max-count={READ}"
     command = ("log", "-z", "--no-merges", limit, _FORMAT, *arguments)
     try:
-        result = gitcommand.run(git, *command, folder=folder, timeout=PATIENCE)
+        result = gitcommand.run(git, *command, folder=folder, timeout=TIMEOUT)
     except GitError:
         return []
     if result.returncode:
         return []
-    # By NUL, which no subject has: it may have any other sign that ends a line.
+    # Split at NUL, which no subject contains; it may contain any other line separator.
     rows = result.stdout.decode("utf-8", "replace").split("\0")
     return [_subject(row) for row in rows if row]
 

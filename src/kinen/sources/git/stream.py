@@ -1,4 +1,4 @@
-"""What git prints, as it prints it: read ahead, split, and taken for commits."""
+"""Reads the output of `git log` as a stream: blocks, fields, commits."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
     from kinen.space.repository import Git
 
-BLOCK, AHEAD = 1 << 18, 128
-"""Bytes that are read at once, and how many such blocks may wait."""
+BLOCK = 1 << 18
+"""Bytes that are read at once."""
+AHEAD = 128
+"""Blocks that may be read ahead."""
 
 
-class Raw(NamedTuple):
+class RawCommit(NamedTuple):
     """A commit as `git log` prints it."""
 
     sha: str
@@ -32,18 +34,18 @@ class Raw(NamedTuple):
     touches: list[tuple[str, str, str]]
 
 
-def parse(tokens: Iterator[str]) -> Iterator[Raw]:
-    """What `git log -z` prints as commits.
+def parse(tokens: Iterator[str]) -> Iterator[RawCommit]:
+    """The commits in the fields of `git log -z`.
 
-    Fields are told by their place, never by what is in them: a message or a path may hold anything
-    but the NUL that ends it.
+    Fields are recognised by their position alone: a message or a path may contain anything but NUL.
     """
     token = next(tokens, "")
     while token:
         fields = list(islice(tokens, 5))
         if len(fields) < 5:
-            return  # cut short
-        sha, (parents, author, email, seconds, message) = token[1:], fields
+            return  # incomplete
+        sha = token[1:]
+        parents, author, email, seconds, message = fields
         touches: list[tuple[str, str, str]] = []
         token = ""
         for token in tokens:
@@ -59,11 +61,11 @@ def parse(tokens: Iterator[str]) -> Iterator[Raw]:
                 touches.append((status, path, ""))
         else:
             token = ""
-        yield Raw(sha, parents, author, email, seconds, message, touches)
+        yield RawCommit(sha, parents, author, email, seconds, message, touches)
 
 
 def split(blocks: Iterable[bytes]) -> Iterator[list[str]]:
-    """The texts between NULs; bytes that are no UTF-8 are spelled out."""
+    """The texts between NULs; bytes that are not UTF-8 become backslash escapes."""
     rest = b""
     for block in blocks:
         whole, mark, end = block.rpartition(b"\0")
@@ -76,15 +78,15 @@ def split(blocks: Iterable[bytes]) -> Iterator[list[str]]:
         yield [rest.decode("utf-8", "backslashreplace")]
 
 
-def plainly(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What a process prints; for a few commits, a thread costs more than it saves."""
+def read_blocks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """The output of a process."""
     assert process.stdout is not None
     while block := process.stdout.read(BLOCK):
         yield block
 
 
-def ahead(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What a process prints, read ahead by a thread: git goes on while what it found is written."""
+def read_ahead(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """The output of a process, read by a thread, so that git works while the caller does."""
     blocks: queue.Queue[bytes] = queue.Queue(AHEAD)
     stream = process.stdout
     assert stream is not None
@@ -102,7 +104,7 @@ def ahead(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
         while block := blocks.get():
             yield block
     finally:
-        if block:  # nobody wants the rest
+        if block:  # the caller stopped early
             process.kill()
         while reader.is_alive():
             with contextlib.suppress(queue.Empty):
@@ -110,14 +112,14 @@ def ahead(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def started(
+def running(
     git: Git,
     *arguments: str,
     folder: str,
     stdin: IO[bytes] | None,
     stderr: IO[bytes],
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A git that does not outlive its reader."""
+    """Run git, and stop it when the context ends."""
     process = gitcommand.start(git, *arguments, folder=folder, stdin=stdin, stderr=stderr)
     try:
         yield process

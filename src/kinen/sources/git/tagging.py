@@ -1,4 +1,4 @@
-"""What a repository says about its own history: which tags its paths give, what is left out."""
+"""How the history of a repository is tagged: tags from paths, and the paths left out."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ if TYPE_CHECKING:
 
     Words = tuple[str, ...]
 
-KISTE, VARP = ".kiste.yaml", "varp.yaml"
-MOST_TAGS, MOST_NOTES = 8, 10
-DEEPEST = 200  # folders that are asked about in turn, each by the next
+KISTE = ".kiste.yaml"
+VARP = "varp.yaml"
+MOST_TAGS = 8
+MOST_NOTES = 10
+DEEPEST = 200
+"""Folders of a path whose parents are checked too: the check is recursive."""
 _FOLDER = re.compile(r"/?([^!#*?\[\\/][^*?\[\\]*/)\*\*")
 
 
 class Rules(NamedTuple):
-    """How paths become tags and which are left out, with what could not be read."""
+    """How paths become tags, which paths are left out, and notes on what could not be read."""
 
     strip_prefixes: Words
     stop_tags: Words
@@ -42,45 +45,47 @@ class Rules(NamedTuple):
 
 
 def read_rules(root: str, section: GitSection, sources: Mapping[str, str]) -> Rules:
-    """The configuration where it sets a key, else what the repository's own files say."""
+    """The rules of the configuration; for keys it does not set, those of the repository's files."""
     notes: list[str] = []
+    values: dict[str, Any] = section._asdict()
     settings = _settings(_read(root, KISTE, notes), notes)
-    told = {key: value for key, value in settings if f"git.{key}" not in sources}
+    values.update((key, value) for key, value in settings if f"git.{key}" not in sources)
     if "git.components" not in sources:
-        told["components"] = tuple(_components(_read(root, VARP, notes), notes))
-    return Rules(**{**section._asdict(), **told, "notes": tuple(notes[:MOST_NOTES])})
+        values["components"] = tuple(_components(_read(root, VARP, notes), notes))
+    return Rules(**values, notes=tuple(notes[:MOST_NOTES]))
 
 
 def _read(root: str, name: str, notes: list[str]) -> dict[str, Any]:
-    """What a file sets, with the lines; it came with the repository, so it is never an error."""
+    """The keys of a file with their lines; what is wrong in a repository's file is only noted."""
     file = os.path.join(root, name)
     try:
         text = configfile.source_text(file, root)
-        return configfile.parse(text, name) if text else {}  # YAML takes long to load
+        return configfile.parse(text, name) if text else {}  # importing YAML is slow
     except ConfigError as error:
-        notes.append(f"{error.message}; it is ignored")
+        notes.append(f"{error.message}; ignored")
     return {}
 
 
-def _settings(found: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
-    for dotted, (raw, line) in found.items():
+def _settings(values: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
+    for dotted, (raw, line) in values.items():
         try:
             if dotted.partition(".")[0] in Rules._fields[:4] and raw is not None:
                 yield dotted, config.value_of(f"git.{dotted}", raw, f"{KISTE}:{line}")
         except ConfigError as error:
-            notes.append(f"{error.message}; it is ignored")
+            notes.append(f"{error.message}; ignored")
 
 
-def _components(found: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Words]]:
+def _components(values: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Words]]:
     parts: dict[str, tuple[dict[str, Any], int]] = {}
-    for dotted, (raw, line) in found.items():
+    for dotted, (raw, line) in values.items():
         name, _, key = dotted.rpartition(".")
         if dotted.startswith("components.") and isinstance(raw, dict):  # the older form
             parts[dotted.removeprefix("components.")] = (raw, line)
-        elif "varp" not in (name, dotted):  # which is a version
+        elif "varp" not in (name, dotted):  # the version of the file
             parts.setdefault(name or key, ({}, line))[0][key] = raw
-    for name, (told, line) in parts.items():
-        paths, tags = _texts(told.get("path") or told.get("paths")), _texts(told.get("tags", []))
+    for name, (component, line) in parts.items():
+        paths = _texts(component.get("path") or component.get("paths"))
+        tags = _texts(component.get("tags", []))
         globs = [_below(path) for path in paths or [""]]
         if tags is None or not all(globs):
             notes.append(f"{VARP}:{line}: {name} needs paths in the repository and a list of tags")
@@ -89,27 +94,29 @@ def _components(found: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, 
 
 def _texts(raw: Any) -> list[str] | None:
     """A text or a list of texts as a list, None for anything else."""
-    return [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else None
+    if isinstance(raw, str):
+        return [raw]
+    return raw if isinstance(raw, list) else None
 
 
 def _below(path: str) -> str:
-    """The glob for everything below a path, none if it leads out of the root."""
+    """The glob for everything below a path; empty if the path leads out of the root."""
     clean = posixpath.normpath(path.replace("\\", "/"))
     if not path or "\n" in path or re.match(r"[/~]|.:|\.\.(/|$)", clean):
         return ""
-    # A folder may be called `[slug]`; none is called `*`, so whoever writes that means a glob.
+    # A folder may be called `[slug]`, but `*` always means a glob.
     return "**" if clean == "." else re.sub(r"^[!#]|\[", r"\\\g<0>", clean) + "/**"
 
 
 def folder_tags(path: str, rules: Rules) -> Words:
-    """The folders of a path that say what it is about: `src/auth/session/a.ts` → auth, session."""
+    """The folders of a path as tags: `src/auth/session/a.ts` → auth, session."""
     dropped = set(map(str.lower, rules.strip_prefixes + rules.stop_tags))
     folders = (folder for folder in path.lower().split("/")[:-1] if folder not in dropped)
     return unique("-".join(folder.replace(",", " ").split()) for folder in folders)
 
 
 class Tagger:
-    """What the rules say of each path of a history."""
+    """Applies the rules to the paths of a history."""
 
     def __init__(self, rules: Rules) -> None:
         stop = set(map(str.lower, rules.stop_tags))
@@ -122,24 +129,24 @@ class Tagger:
 
     def derived(self, path: str) -> Words:
         """The tags of a path by its folders and components, sorted."""
-        found = self._folder(path.rpartition("/")[0])
-        named = self._named(path) if self._components else None
-        return tuple(sorted(named.union(found))) if named else found
+        by_folder = self._folder(path.rpartition("/")[0])
+        by_component = self._tags_of_components(path) if self._components else None
+        return tuple(sorted(by_component.union(by_folder))) if by_component else by_folder
 
     def component_tags(self, paths: Iterable[str]) -> Words:
-        """What the line of tags of a commit to these paths should name, the most frequent first."""
+        """Tags to suggest for a commit to these paths, the most frequent first."""
         paths = tuple(paths)
-        count = Counter(tag for path in paths for tag in self._named(path))
+        count = Counter(tag for path in paths for tag in self._tags_of_components(path))
         if not count:
             count = Counter(tag for path in paths for tag in self._folder(posixpath.dirname(path)))
         return tuple(sorted(count, key=lambda tag: (-count[tag], tag))[:MOST_TAGS])
 
-    def _named(self, path: str) -> set[str]:
+    def _tags_of_components(self, path: str) -> set[str]:
         return {tag for covers, tags in self._components if covers(path) for tag in tags}
 
 
 def _matcher(globs: Words) -> Callable[[str], bool]:
-    """Whether globs as in .gitignore name a path, or a folder that holds it."""
+    """A function: do globs as in .gitignore match a path, or a folder above it?"""
     if len(globs) == 1 and (whole := _FOLDER.fullmatch(globs[0])):
         return methodcaller("startswith", whole[1])
     patterns = Patterns("\n".join(globs).encode("utf-8", "surrogateescape"))

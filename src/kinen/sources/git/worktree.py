@@ -1,9 +1,9 @@
 """Which files of a working tree are changed, found without git reading any of them.
 
-`git status` compares files through the filters that the repository names, and would run them. Here
-git only tells what its index has; the files are compared by their times and, where these differ,
-by their content, with line ends as they are or as LF. A file that only a filter or another encoding
-would make equal counts as changed.
+`git status` compares files through the filters that the repository configures, and would run them.
+Here git only lists its index; files are compared by their times and, where these differ, by their
+content, with line ends as they are or as LF. A file that only a filter or another encoding would
+make equal counts as changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _PRINTED = (
 _ASSUME_UNCHANGED = 1 << 15
 _INTENT_TO_ADD = 1 << 29
 _SKIP_WORKTREE = 1 << 30
-_LINK, _SUBMODULE = 0o120000, 0o160000
+_LINK = 0o120000
+_SUBMODULE = 0o160000
 
 
 class Entry(NamedTuple):
@@ -88,7 +89,7 @@ def changed_files(git: Git, folder: str, until: float) -> set[bytes]:
 
 
 def changed_paths(root: str, seconds: float = 10.0) -> set[str] | None:
-    """The paths of `changed_files` as the index spells them; None if git cannot tell in time."""
+    """The paths of `changed_files` as text; None if git fails or takes too long."""
     git = git_above(os.path.realpath(root))
     if git is None:
         return None
@@ -159,10 +160,9 @@ class _Comparison:
             self._written = 0
 
     def is_as_printed(self, match: re.Match[bytes]) -> bool:
-        """Whether a plain file has exactly the times that git prints.
+        """Does a plain file have exactly the times that git prints?
 
-        This settles nearly all files of a large repository in a third of the time that `differs`
-        takes, which knows the same and more.
+        True for nearly all files of a large repository, in a third of the time of `differs`.
         """
         try:
             status = os.lstat(os.path.join(self._root, match["path"]))

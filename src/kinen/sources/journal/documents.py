@@ -1,4 +1,4 @@
-"""The journal as a source: what is new in it since the index last looked, as documents."""
+"""The journal as a source: its new and changed entries as documents."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ from kinen.text import iso
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 
 MARK = ""
-"""The key under which an index remembers how far it has followed."""
+"""The key of the state that records how far the index has read the journal."""
 _CALL_IDS = ("toolUseId", "tool_use_id", "callId", "call_id")
 
 
 class Entries:
-    """The journal's entries as records: observations in the segments of their capsule."""
+    """The entries of the journal as documents: observations grouped into segments."""
 
     name = "journal"
 
     def __init__(self, path: str, *, size: int = 512, overlap: int = 50) -> None:
         self._path = path
-        self._size, self._overlap = size, overlap
+        self._size = size
+        self._overlap = overlap
         self._db: sqlite3.Connection
         self._hidden: set[str] = set()
 
     def delta(self, known: Mapping[str, State]) -> Delta:
-        """What was written or changed since the mark; everything, if it is of another journal."""
-        # One snapshot for all that is read here: others write meanwhile.
+        """What was written or changed since the mark; everything if that is of another journal."""
+        # One snapshot for all reads: other processes write meanwhile.
         self._db = snapshot(self._path)
         until = Mark(*mark(self._db))
         since = _mark(known.get(MARK), self._rules)
         anew = since.journal != until.journal or since[1:] > until[1:]
         if anew:
-            since, known = Mark(until.journal, 0, 0), {}
+            since = Mark(until.journal, 0, 0)
+            known = {}
         if since == until:
             self._db.close()
             return Delta(0, iter(()))
@@ -60,138 +62,184 @@ class Entries:
     def _changes(
         self, known: Mapping[str, State], since: Mark, until: Mark, changed: list[str]
     ) -> Iterator[Change]:
-        torn: dict[str, None] = {}
+        rebuilt: dict[str, None] = {}
+        """Capsules whose segments are cut again from the start."""
         for ref in changed:
             kind, _, id_ = ref.partition(":")
             if kind not in queries.KINDS:
                 continue
-            found = queries.entry(self._db, kind, id_)
-            if kind == "observation" and found is not None and found.capsule:
-                torn[found.capsule] = None
-                if found.forgotten_at:
+            entry = queries.entry(self._db, kind, id_)
+            if kind == "observation" and entry is not None and entry.capsule:
+                rebuilt[entry.capsule] = None
+                if entry.forgotten_at:
                     yield Change(ref, None, removed=True)
             else:
-                yield self._change(ref, found)
-        yield from self._added(known, since, until, torn)
-        for capsule in torn:
-            yield from self._stretch(capsule, None)
+                yield self._change(ref, entry)
+        yield from self._added(known, since, until, rebuilt)
+        for capsule in rebuilt:
+            yield from self._segments(capsule, None)
         yield Change(MARK, State("|".join(map(str, until)), self._rules))
         self._db.close()
 
     def _added(
-        self, known: Mapping[str, State], since: Mark, until: Mark, torn: dict[str, None]
+        self, known: Mapping[str, State], since: Mark, until: Mark, rebuilt: dict[str, None]
     ) -> Iterator[Change]:
-        """New observations; those of a capsule go on where its last segment began."""
-        for one in queries.added(self._db, since, until):
-            yield Change(one.ref, None, self._observation(one, ""))
+        """New observations; those of a capsule continue its last segment.
+
+        A capsule that got an observation before its last one is added to `rebuilt`.
+        """
+        for observation in queries.added(self._db, since, until):
+            yield Change(observation.ref, None, self._observation(observation, ""))
         for capsule, first in queries.grown(self._db, since, until).items():
-            if capsule in torn:
+            if capsule in rebuilt:
                 continue
             state = known.get(f"capsule:{capsule}")
             if state and state.digest and first <= _place(state.stamp):
-                torn[capsule] = None
+                rebuilt[capsule] = None
             else:
-                yield from self._stretch(capsule, state)
+                yield from self._segments(capsule, state)
 
-    def _stretch(self, capsule: str, state: State | None) -> Iterator[Change]:
-        """A capsule's observations from where its last segment began, and where the last begins.
+    def _segments(self, capsule: str, state: State | None) -> Iterator[Change]:
+        """The observations of a capsule from its last segment on, and its new state.
 
-        The state has the place of the last observation, and of the last segment with its number.
+        The stamp of a state is the place of the last observation; the digest is the number of the
+        last segment and the place where it begins.
         """
-        start, number, last = (0, ""), 0, (0, "")
+        start = last = (0, "")
+        number = 0
         if state and state.digest:
-            n, _, place = state.digest.partition("|")
-            start, number, last = _place(place), int(n), _place(state.stamp)
-        cuts = cut(_event(*one) for one in queries.outline(self._db, capsule, start))
-        end, opening, before = "", "", -1
-        for one, segment in zip(queries.stream(self._db, capsule, start), cuts, strict=True):
-            end = f"{one.ts}|{one.id}"
-            if segment != before:
-                opening, before = f"{number + segment}|{end}", segment
-            if (one.ts, one.id) > last:
-                yield Change(one.ref, None, self._observation(one, f"{capsule}/{number + segment}"))
+            digits, _, place = state.digest.partition("|")
+            start = _place(place)
+            number = int(digits)
+            last = _place(state.stamp)
+        outline = queries.outline(self._db, capsule, start)
+        segments = cut(_event(*row) for row in outline)
+        observations = queries.stream(self._db, capsule, start)
+        end = opening = ""
+        current = -1
+        for observation, segment in zip(observations, segments, strict=True):
+            end = f"{observation.ts}|{observation.id}"
+            if segment != current:
+                current = segment
+                opening = f"{number + segment}|{end}"
+            if (observation.ts, observation.id) > last:
+                document = self._observation(observation, f"{capsule}/{number + segment}")
+                yield Change(observation.ref, None, document)
         yield Change(f"capsule:{capsule}", State(end, opening))
 
-    def _change(self, ref: str, found: Any) -> Change:
-        if found is None or getattr(found, "forgotten_at", False) or ref in self._hidden:
+    def _change(self, ref: str, entry: Any) -> Change:
+        if entry is None or getattr(entry, "forgotten_at", False) or ref in self._hidden:
             return Change(ref, None, removed=True)
         kind = ref.partition(":")[0]
+        if kind == "observation":
+            return Change(ref, None, self._observation(entry, ""))
         make: Any = {
-            "observation": lambda one: self._observation(one, ""),
             "capsule": self._capsule,
             "summary": self._summary,
             "pin": self._pin,
             "memory": self._memory,
         }[kind]
-        return Change(ref, None, make(found))
+        return Change(ref, None, make(entry))
 
-    # One document for each kind of entry
-
-    def _observation(self, one: Observation, segment: str) -> Document:
-        about: dict[str, Any] = {**one.provenance, **_scoped(one.scope), "event": one.kind}
-        about.update(branch=one.branch, head=one.head, files=list(one.files))
-        about["parent"] = f"capsule:{one.capsule}" if one.capsule else ""
-        record = _record(one.ref, "", one.ts, one.scope.session, about)
-        chunks = self._chunks(one.ref, "" if one.redacted else one.content)
+    def _observation(self, observation: Observation, segment: str) -> Document:
+        metadata = {
+            **observation.provenance,
+            **_scope(observation.scope),
+            "event": observation.kind,
+            "branch": observation.branch,
+            "head": observation.head,
+            "files": list(observation.files),
+            "parent": f"capsule:{observation.capsule}" if observation.capsule else "",
+        }
+        session = observation.scope.session
+        record = _record(observation.ref, "", observation.ts, session, metadata)
+        text = "" if observation.redacted else observation.content
+        chunks = self._chunks(observation.ref, text)
         return Document(record, chunks, segment=segment if len(chunks) == 1 else "")
 
-    def _capsule(self, one: Capsule) -> Document:
-        about: dict[str, Any] = {**_scoped(one.scope), "status": one.status, "reason": one.reason}
-        about.update(type=one.type, closed_at=iso(one.closed_at / 1000) if one.closed_at else "")
-        record = _record(one.ref, one.intent, one.opened_at, one.scope.session, about)
-        return Document(record, self._chunks(one.ref, one.intent))
+    def _capsule(self, capsule: Capsule) -> Document:
+        metadata = {
+            **_scope(capsule.scope),
+            "status": capsule.status,
+            "reason": capsule.reason,
+            "type": capsule.type,
+            "closed_at": iso(capsule.closed_at / 1000) if capsule.closed_at else "",
+        }
+        session = capsule.scope.session
+        record = _record(capsule.ref, capsule.intent, capsule.opened_at, session, metadata)
+        return Document(record, self._chunks(capsule.ref, capsule.intent))
 
-    def _summary(self, one: Summary) -> Document:
-        capsule: Capsule | None = queries.entry(self._db, "capsule", one.capsule)
-        scope = _scoped(capsule.scope) if capsule else {}
-        about = {**scope, "parent": f"capsule:{one.capsule}", "confidence": one.confidence}
+    def _summary(self, summary: Summary) -> Document:
+        capsule: Capsule | None = queries.entry(self._db, "capsule", summary.capsule)
+        metadata = {
+            **(_scope(capsule.scope) if capsule else {}),
+            "parent": f"capsule:{summary.capsule}",
+            "confidence": summary.confidence,
+        }
         session = capsule.scope.session if capsule else ""
         title = capsule.intent if capsule and capsule.intent != REDACTED else ""
-        record = _record(one.ref, title, one.created_at, session, about)
-        return Document(record, self._chunks(one.ref, "" if one.redacted else one.content))
+        record = _record(summary.ref, title, summary.created_at, session, metadata)
+        text = "" if summary.redacted else summary.content
+        return Document(record, self._chunks(summary.ref, text))
 
-    def _pin(self, one: Pin) -> Document:
-        ends = iso(one.expires_at / 1000) if one.expires_at else ""
-        about = {**_scoped(one.scope), "parent": one.target, "expires_at": ends}
-        record = _record(one.ref, "", one.created_at, one.scope.session, about)
-        return Document(record, self._chunks(one.ref, "" if one.note == REDACTED else one.note))
+    def _pin(self, pin: Pin) -> Document:
+        metadata = {
+            **_scope(pin.scope),
+            "parent": pin.target,
+            "expires_at": iso(pin.expires_at / 1000) if pin.expires_at else "",
+        }
+        record = _record(pin.ref, "", pin.created_at, pin.scope.session, metadata)
+        return Document(record, self._chunks(pin.ref, "" if pin.note == REDACTED else pin.note))
 
-    def _memory(self, one: Learned) -> Document:
-        about: dict[str, Any] = {**_scoped(one.scope), "type": one.type}
-        about.update(confidence=one.confidence, derived_from=list(one.derived_from))
-        about["superseded_by"] = one.superseded_by
-        about_what = origin(self._db, one)
-        about.update(files=list(about_what.files), symbols=list(about_what.symbols))
-        about["event"] = one.type
-        record = _record(one.ref, "", one.created_at, one.scope.session, about)
-        return Document(record, self._chunks(one.ref, "" if one.redacted else one.content))
+    def _memory(self, memory: Learned) -> Document:
+        evidence = origin(self._db, memory)
+        metadata = {
+            **_scope(memory.scope),
+            "type": memory.type,
+            "confidence": memory.confidence,
+            "derived_from": list(memory.derived_from),
+            "superseded_by": memory.superseded_by,
+            "files": list(evidence.files),
+            "symbols": list(evidence.symbols),
+            "event": memory.type,
+        }
+        record = _record(memory.ref, "", memory.created_at, memory.scope.session, metadata)
+        text = "" if memory.redacted else memory.content
+        return Document(record, self._chunks(memory.ref, text))
 
     def _chunks(self, ref: str, text: str) -> tuple[Chunk, ...]:
         if len(text) <= self._size and text.strip():
-            return (Chunk(ref, 0, text),)  # as many tokens as characters it never has
+            return (Chunk(ref, 0, text),)  # a text never has more tokens than characters
         return chunk_parts([Part(text)], ref, size=self._size, overlap=self._overlap)
 
 
-def _event(id_: str, kind: str, length: int, said: Any) -> Event:
-    key = next((str(said[name]) for name in _CALL_IDS if said.get(name)), "")
-    user = kind == "message" and said.get("role", "user") == "user"
+def _event(id_: str, kind: str, length: int, provenance: Any) -> Event:
+    key = next((str(provenance[name]) for name in _CALL_IDS if provenance.get(name)), "")
+    user = kind == "message" and provenance.get("role", "user") == "user"
     return Event(id_, kind, length // 4 + 1, key, user)
 
 
-def _record(ref: str, title: str, ms: int, session: str, about: dict[str, Any]) -> Record:
-    kept = {name: value for name, value in about.items() if value not in ("", [], None)}
-    return Record(ref, ref.partition(":")[0], title, "", iso(ms / 1000), session, (), kept)
+def _record(ref: str, title: str, ms: int, session: str, metadata: dict[str, Any]) -> Record:
+    return Record(
+        ref=ref,
+        kind=ref.partition(":")[0],
+        title=title,
+        path="",
+        at=iso(ms / 1000),
+        session=session,
+        tags=(),
+        metadata={key: value for key, value in metadata.items() if value not in ("", [], None)},
+    )
 
 
-def _scoped(scope: Scope) -> dict[str, str]:
+def _scope(scope: Scope) -> dict[str, str]:
     return {name: value for name, value in scope._asdict().items() if name != "session"}
 
 
 def _mark(state: State | None, rules: str) -> Mark:
-    """What an index remembers; one that cuts chunks otherwise begins anew."""
-    parts: Iterable[str] = state.stamp.split("|") if state and state.digest == rules else ()
-    found = list(parts)
-    return Mark(found[0], int(found[1]), int(found[2])) if len(found) == 3 else Mark("", 0, 0)
+    """How far an index has read; an index with other chunking rules starts again."""
+    parts = state.stamp.split("|") if state and state.digest == rules else []
+    return Mark(parts[0], int(parts[1]), int(parts[2])) if len(parts) == 3 else Mark("", 0, 0)
 
 
 def _place(text: str) -> tuple[int, str]:

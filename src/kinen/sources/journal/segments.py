@@ -1,6 +1,6 @@
-"""Cuts what happened in a capsule into segments while it grows, so that each is worth a chunk.
+"""Cuts the observations of a capsule into segments that are each worth a chunk.
 
-A left fold that knows only the segment it is in: what follows can change the last segment alone.
+A left fold over the observations: new ones can only change the last segment.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 THRESHOLD = 30
-"""Tokens of the user's own words after which the next of them open a segment."""
+"""Tokens of user messages after which the next user message opens a segment."""
 MOST = 80
 """Tokens of all kinds that a segment holds, unless a call and its result need more.
 
@@ -23,15 +23,15 @@ _NODE_RESULTS = ("node_end", "node_output", "node_error")
 
 
 class Event(NamedTuple):
-    """What a cut depends on of an observation."""
+    """The properties of an observation that decide where segments are cut."""
 
     id: str
     kind: str
     tokens: int
     key: str = ""
-    """What ties a call to its result, such as a tool-use id."""
+    """Links a call to its result, such as a tool-use id."""
     user: bool = False
-    """Whether it is a message by the user."""
+    """Is it a message by the user?"""
 
 
 def cut(events: Iterable[Event], *, threshold: int = THRESHOLD, most: int = MOST) -> list[int]:
@@ -40,48 +40,51 @@ def cut(events: Iterable[Event], *, threshold: int = THRESHOLD, most: int = MOST
     An exchange stays together, and so do a call and its result.
     """
     numbers: list[int] = []
-    number, segment = 0, _Segment()
+    number = 0
+    segment = _Segment()
     for event in events:
         if segment.ends(event, threshold, most):
-            number, segment = number + 1, _Segment()
-        segment.take(event)
+            number += 1
+            segment = _Segment()
+        segment.add(event)
         numbers.append(number)
     return numbers
 
 
 class _Segment:
-    """What is known of the segment that grows."""
+    """The state of the current segment."""
 
-    __slots__ = ("keys", "last", "node", "said", "total")
+    __slots__ = ("keys", "last", "node", "total", "user_tokens")
 
     def __init__(self) -> None:
         self.last: Event | None = None
-        self.said = self.total = 0
+        self.total = 0
+        self.user_tokens = 0
         self.keys: set[str] = set()
         self.node = False
-        """Whether a node without a key was started."""
+        """Was a node without a key started?"""
 
-    def take(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         self.last = event
         self.total += event.tokens
-        self.said += event.tokens if event.user else 0
+        self.user_tokens += event.tokens if event.user else 0
         if event.key:
             self.keys.add(event.key)
         elif event.kind == "node_start":
             self.node = True
 
     def ends(self, event: Event, threshold: int, most: int) -> bool:
-        """Does the next event begin a segment of its own?"""
+        """Does the next event open a new segment?"""
         if self.last is None or (event.user and _unanswered(self.last)):
             return False
-        if event.user and self.said >= threshold:
+        if event.user and self.user_tokens >= threshold:
             return True
-        return self.total + event.tokens > most and not self._called(event)
+        return self.total + event.tokens > most and not self._is_result(event)
 
-    def _called(self, event: Event) -> bool:
+    def _is_result(self, event: Event) -> bool:
         """Is the event the result of a call in this segment?
 
-        Calls run side by side, so that a result with a key need not follow directly.
+        Calls run in parallel, so a result with a key need not follow directly.
         """
         if event.key:
             return event.key in self.keys
@@ -91,7 +94,7 @@ class _Segment:
 
 
 def _unanswered(event: Event) -> bool:
-    """Is it a call whose result may yet follow, though the user speaks first?"""
+    """Is it a call whose result may still come after a user message?"""
     return event.kind in ("tool_call", "node_start")
 
 
