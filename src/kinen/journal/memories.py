@@ -82,3 +82,13 @@ def clock(db: sqlite3.Connection) -> Clock:
 def keep_clock(db: sqlite3.Connection, clock: Clock) -> None:
     with writing(db):
         db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (json.dumps(clock),))
+
+
+def drawn_from_any(db: sqlite3.Connection, refs: Sequence[str]) -> list[str]:
+    """Refs of the memories that any of these entries is a source of."""
+    sources = set(refs)
+    return [
+        memory.ref
+        for memory in memories(db, everything=True)
+        if not (memory.redacted or memory.forgotten_at) and sources & set(memory.derived_from)
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
-from kinen.memory.core import Part
 from kinen.model.records import Query
 from kinen.query import storable_query
 from kinen.recall.clip import compact
@@ -14,6 +13,8 @@ from kinen.text import excerpt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kinen.memory.core import Core
+    from kinen.memory.recall import Recaller
     from kinen.model.journal import Digest
     from kinen.model.records import Record
     from kinen.recall.answer import Answer
@@ -29,8 +30,16 @@ HITS = 40
 TITLE = 100
 
 
-class Answers(Part):
+class Answers:
     """Questions answered from memory."""
+
+    def __init__(
+        self,
+        core: Core,
+        recaller: Recaller,
+    ) -> None:
+        self._core = core
+        self._recaller = recaller
 
     def ask(
         self,
@@ -61,9 +70,9 @@ class Answers(Part):
             raise QueryError(f"a budget of {budget} tokens holds nothing", "use 1 or more")
         query = storable_query(Query(question))
         room = budget or self._core.config.distill.budget
-        recalled = self._memory.recaller.collect(query, room, HITS)
+        recalled = self._recaller.collect(query, room, HITS)
         notes = (*recalled.notes, *recalled.hits.notes)
-        candidates = self._memory.recaller.candidates(query, recalled.hits)
+        candidates = self._recaller.candidates(query, recalled.hits)
         near = [one for one in candidates if supports(one.hit, one.text, query.text)]
         far = [one.hit.record.ref for one in candidates if one not in near]
         dropped = [Omission(ref, TOO_FAR) for ref in far]
@@ -112,7 +121,7 @@ class Answers(Part):
             )
             for one in candidates[:READ]
         ]
-        return self._memory.recaller.digest(
+        return self._recaller.digest(
             question,
             passages,
             room,

@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError, NotFound, QueryError, UnsafeFile
-from kinen.memory.core import Part
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.storage import inside
 from kinen.text import iso, now
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
 
     from kinen.consolidation.model import Drawer
     from kinen.journal.origin import Origin
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.journal import Journal
+    from kinen.memory.records import Records
     from kinen.model.journal import Clock, Finding, Learned
     from kinen.worklog.sessions import Session
 
@@ -39,8 +42,20 @@ class Consolidated(NamedTuple):
     """Models that were asked and gave nothing, and why."""
 
 
-class Consolidation(Part):
+class Consolidation:
     """Consolidation, and the memories that come of it."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+        journal: Journal,
+    ) -> None:
+        self._core = core
+        self._index = index
+        self._records = records
+        self._journal = journal
 
     def consolidate(
         self,
@@ -59,13 +74,15 @@ class Consolidation(Part):
         """
         if sum(map(bool, (session, capsule, since))) > 1:
             raise QueryError("a session, a capsule or a time", "give one of them")
+        from kinen.worklog import sessions as folders
+
         began = iso(now())
         drawer = self._drawer(distiller)
         found: Iterable[Finding]
         if session:
-            found = self._findings_of(self._memory.worklog.session(session))
+            found = self._findings_of(folders.session(self._core.space.root, session))
         elif capsule:
-            found = drawer.draw(*self._memory.journal.capsule(capsule)[1:])
+            found = drawer.draw(*self._journal.capsule(capsule)[1:])
         else:
             found = self._findings_since(since or self._consolidated_at(), drawer)
         done = self._fold(found, dry_run=dry_run)._replace(notes=tuple(dict.fromkeys(drawer.notes)))
@@ -140,8 +157,9 @@ class Consolidation(Part):
         from kinen.consolidation.failures import from_events
         from kinen.consolidation.findings import from_checkpoint
         from kinen.consolidation.rounds import from_round
+        from kinen.worklog.folder import Memories
 
-        self._memory.index.prepare()
+        self._index.prepare()
         for record in self._core.reader.records(("round", "artifact")):
             with contextlib.suppress(OSError, UnsafeFile):
                 full = os.path.join(self._core.space.root, record.path)
@@ -149,15 +167,15 @@ class Consolidation(Part):
                 if max(record.at, iso(os.stat(full).st_mtime)) >= since:
                     yield from from_round(record.ref, self._text(record.path), record.at)
         yield from self._findings_in_documents(since)
-        for one in self._memory.worklog.checkpoints(since):
+        for one in Memories(self._core.space.root).checkpoints(since):
             yield from from_checkpoint(one, one.ref)
         yield from self._findings_in_commits(since)
         if self._core.store.exists:
             after = _milliseconds(since)
-            for capsule in self._memory.journal.entries("capsules")[0]:
+            for capsule in self._journal.entries("capsules")[0]:
                 if capsule.status == "open" or max(capsule.opened_at, capsule.closed_at) >= after:
-                    yield from drawer.draw(*self._memory.journal.capsule(capsule.id)[1:])
-            latest = self._memory.journal.entries("observations", limit=EVENTS)[0]
+                    yield from drawer.draw(*self._journal.capsule(capsule.id)[1:])
+            latest = self._journal.entries("observations", limit=EVENTS)[0]
             yield from from_events(latest[::-1])
 
     def _findings_in_documents(self, since: str) -> Iterator[Finding]:
@@ -182,9 +200,7 @@ class Consolidation(Part):
         for record in self._core.reader.records(("commit",)):
             about = record.metadata or {}
             if record.at >= since and (about.get("type") or about.get("breaking")):
-                yield from from_commit(
-                    record.ref, self._memory.records.whole_text(record.ref), record.at
-                )
+                yield from from_commit(record.ref, self._records.whole_text(record.ref), record.at)
 
     def clock(self) -> Clock:
         """How much was met that is not known yet, and how often memories were drawn for it."""
@@ -254,16 +270,6 @@ class Consolidation(Part):
         if found.forgotten_at:
             raise NotFound(f"{found.ref} was forgotten for good", hint)
         return found
-
-    def drawn_from_any(self, refs: Sequence[str]) -> list[str]:
-        """Refs of the memories that any of these entries is a source of."""
-        from kinen.journal import memories as learn
-
-        return [
-            memory.ref
-            for memory in learn.memories(self._core.store.db, everything=True)
-            if not (memory.redacted or memory.forgotten_at) and set(refs) & set(memory.derived_from)
-        ]
 
     def drawn_from(self, session: str) -> list[Learned]:
         """The memories that a session's files, or its capsule, are a source of."""

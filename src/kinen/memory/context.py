@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
-from kinen.memory.core import Part
 from kinen.model.records import Query
 from kinen.paths import inside
 from kinen.recall.clip import compact, cut
@@ -17,6 +16,14 @@ from kinen.text import iso, spelled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kinen.memory.core import Core
+    from kinen.memory.git import Git
+    from kinen.memory.index import Index
+    from kinen.memory.journal import Journal
+    from kinen.memory.recall import Recaller
+    from kinen.memory.records import Records
+    from kinen.memory.search import Searcher
+    from kinen.memory.worklog import Worklog
     from kinen.model.journal import Capsule, Item, Recall
     from kinen.model.records import Record
     from kinen.recall.prompts import Related
@@ -31,8 +38,28 @@ CHANGED = 10
 """Changed files that the current work is known by."""
 
 
-class Context(Part):
+class Context:
     """What belongs to a file, a session, a prompt or the current work."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        searcher: Searcher,
+        records: Records,
+        journal: Journal,
+        git: Git,
+        worklog: Worklog,
+        recaller: Recaller,
+    ) -> None:
+        self._core = core
+        self._index = index
+        self._searcher = searcher
+        self._records = records
+        self._journal = journal
+        self._git = git
+        self._worklog = worklog
+        self._recaller = recaller
 
     def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
         """What full text finds for a prompt in other sessions and in files, as an agent is told.
@@ -41,7 +68,7 @@ class Context(Part):
         """
         from kinen.memory.prompts import related
 
-        return related(self._memory.search, self._core.reader, prompt, session, budget, known)
+        return related(self._searcher.search, self._core.reader, prompt, session, budget, known)
 
     def around(
         self, *, session: str = "", file: str = "", depth: int = 1, budget: int = 0
@@ -56,7 +83,7 @@ class Context(Part):
             raise QueryError("a session or a file", "give one of them")
         if depth < 1:
             raise QueryError(f"a depth of {depth} sees nothing", "use 1 or more")
-        self._memory.index.prepare()
+        self._index.prepare()
         if session:
             title, files, refs, own = self._session_surroundings(session)
         elif file:
@@ -70,7 +97,7 @@ class Context(Part):
                 break
             near = self._neighbours(refs, files)
             found += [*self._about((), refs), near]
-        plan, nudge = self._memory.recaller.current_plan(PLAN)
+        plan, nudge = self._recaller.current_plan(PLAN)
         ranked = [one for row in zip_longest(*found) for one in row if one is not None]
         size = budget or self._core.config.recall.budget
         return tiers.tiers(title, size, plan, ranked, [nudge] if nudge else [])
@@ -78,9 +105,9 @@ class Context(Part):
     def _one_file(self, file: str) -> str:
         """The current name of a file that is known by its path, or by the end of it."""
         if self._has(file):
-            return self._memory.git.current_name(file)
-        if self._core.reader.at_path(self._memory.git.relative(file)):
-            return self._memory.git.relative(file)
+            return self._git.current_name(file)
+        if self._core.reader.at_path(self._git.relative(file)):
+            return self._git.relative(file)
         paths = [
             one.path for one in self._core.reader.records(("file",)) if one.path.endswith(file)
         ]
@@ -96,11 +123,9 @@ class Context(Part):
     def _session_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """A session's files, refs and what it came to: of a capsule, or of a folder."""
         try:
-            capsule, observations, summaries = self._memory.journal.capsule(
-                self._capsule_named(name)
-            )
+            capsule, observations, summaries = self._journal.capsule(self._capsule_named(name))
         except NotFound:
-            its = self._memory.worklog.session(name)
+            its = self._worklog.session(name)
             refs = {f"round:{path}" for path in its.rounds}
             refs |= {f"artifact:{path}" for path in its.artifacts}
             said = [self._record_item(self._core.reader.record(ref)) for ref in sorted(refs)]
@@ -117,7 +142,7 @@ class Context(Part):
 
     def _capsule_named(self, name: str) -> str:
         """A capsule by its id, or the newest one of a session, known by how it begins."""
-        found = self._memory.journal.entries("capsules", session=name)[0]
+        found = self._journal.entries("capsules", session=name)[0]
         exact = [one for one in found if one.scope.session == name]
         return next((one.id for one in (*exact, *found)), name)
 
@@ -125,9 +150,9 @@ class Context(Part):
         """What is changed and not committed, and the session that goes on."""
         from kinen.worklog.folder import git_state
 
-        branch, _, changed = git_state(self._memory.git.worktree or self._core.space.root)
+        branch, _, changed = git_state(self._git.worktree or self._core.space.root)
         own = []
-        capsules = self._memory.journal.entries("capsules", limit=20)[0]
+        capsules = self._journal.entries("capsules", limit=20)[0]
         going = [one for one in capsules if one.status == "open"]
         own += [self._capsule_item(one) for one in (going or capsules)[:2]]
         return branch or self._core.space.name, changed[:CHANGED], set(), own
@@ -158,10 +183,10 @@ class Context(Part):
 
     def _has(self, path: str) -> bool:
         """Whether there is a repository, and a commit in it knows the path."""
-        return bool(self._core.git_folders[0] and self._memory.git.tracked_or_new(path))
+        return bool(self._core.git_folders[0] and self._git.tracked_or_new(path))
 
     def _recent(self, query: Query) -> list[Record]:
-        hits = self._memory.recaller.latest(query._replace(limit=4 * query.limit))
+        hits = self._recaller.latest(query._replace(limit=4 * query.limit))
         return list({hit.record.ref: hit.record for hit in hits}.values())[: query.limit]
 
     def _commits_of(self, files: Sequence[str]) -> list[Record]:
@@ -169,7 +194,7 @@ class Context(Part):
         found: dict[str, str] = {}
         for path in files:
             if self._has(path):
-                found.update((one.ref, one.at) for one in self._memory.git.history(path)[-EACH:])
+                found.update((one.ref, one.at) for one in self._git.history(path)[-EACH:])
         newest = sorted(found, key=lambda ref: (found[ref], ref), reverse=True)[:EACH]
         return [record for ref in newest if (record := self._core.reader.record(ref))]
 
@@ -181,7 +206,7 @@ class Context(Part):
             about = record.metadata or {}
             if about.get("superseded_by"):
                 continue
-            text = self._memory.records.whole_text(record.ref) if names else ""
+            text = self._records.whole_text(record.ref) if names else ""
             if refs & set(about.get("derived_from", ())) or any(name in text for name in names):
                 found.append(record)
         return sorted(found, key=lambda one: (one.at, one.ref), reverse=True)
@@ -190,7 +215,7 @@ class Context(Part):
         """What is one link away from what was found."""
         found: dict[str, None] = {}
         for ref in sorted(refs):
-            for edge in self._memory.records.links(ref):
+            for edge in self._records.links(ref):
                 found.update(dict.fromkeys((edge.source, edge.target)))
         known = refs | {f"file:{path}" for path in files} | {""}
         records = (self._core.reader.record(ref) for ref in found if ref not in known)
@@ -202,11 +227,11 @@ class Context(Part):
 
         return [
             item("files", f"file:{one.path}", f"{one.support} commits together")
-            for one in self._memory.git.cochanged(files, limit=5)
+            for one in self._git.cochanged(files, limit=5)
         ]
 
     def _capsules(self, refs: Iterable[str]) -> list[Item]:
-        capsules = self._memory.journal.entries("capsules")[0] if self._core.store.exists else []
+        capsules = self._journal.entries("capsules")[0] if self._core.store.exists else []
         known = {one.ref: one for one in capsules}
         return [self._capsule_item(known[ref]) for ref in refs if ref in known]
 
@@ -228,9 +253,7 @@ class Context(Part):
     def _item(self, tier: str, record: Record) -> Item:
         from kinen.recall.tiers import item
 
-        text = (
-            record.title if record.kind == "commit" else self._memory.records.whole_text(record.ref)
-        )
+        text = record.title if record.kind == "commit" else self._records.whole_text(record.ref)
         if record.title and not text.startswith(("#", record.title)):
             text = f"{record.title}\n{text}"
         return item(tier, record.ref, compact(text, record.title, TOKENS), at=record.at)

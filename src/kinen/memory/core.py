@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
     from kinen.journal.store import Journal as Store
-    from kinen.memory import Memory
     from kinen.ports import Embedder
     from kinen.space.registry import Space
 
@@ -50,6 +49,8 @@ class Core:
         self.config = config
         self.on_repair = on_repair
         self.repairs: list[str] = []
+        self.closers: list[Callable[[], None]] = []
+        """What parts have to close besides the files here."""
         self.loaded_vectors: tuple[str, Scan | None] = ("", None)
         self._models = models
         self._model: Embedder | None = None
@@ -60,6 +61,8 @@ class Core:
         self._git_folders: tuple[str, str] | None = None
 
     def close(self) -> None:
+        for close in self.closers:
+            close()
         for part in (self._reader, self._cache, self._store):
             if part is not None:
                 part.close()
@@ -193,14 +196,6 @@ class Core:
         if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return spelled(relative)
-
-
-class Part:
-    """One subject of a memory: it uses the open files, and the other parts."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._core = memory.core
 
 
 def refuse_other_than_file(path: str, hint: str) -> None:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
-from kinen.memory.core import Part
 from kinen.model.records import Query
 from kinen.text import iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from kinen.memory.core import Core
+    from kinen.memory.git import Git
+    from kinen.memory.index import Index
     from kinen.model.journal import Observation
     from kinen.recall.errors import Fix, Outcome
     from kinen.recall.invocations import Invocation
@@ -31,8 +33,18 @@ LIMIT = 5
 LIMIT_INVOCATIONS = 20
 
 
-class Experience(Part):
+class Experience:
     """Errors and their fixes, commands and how they are called."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        git: Git,
+    ) -> None:
+        self._core = core
+        self._index = index
+        self._git = git
 
     def fix(self, error: str, limit: int = LIMIT) -> list[Fix]:
         """The same error before: first what was fixed and did not come back, then the likest.
@@ -46,7 +58,7 @@ class Experience(Part):
             raise QueryError("there is no error in this text", "give the lines that name the error")
         if not self._core.store.exists:
             return []
-        self._memory.index.prepare()
+        self._index.prepare()
         alike = [
             (score, event)
             for event in self._failures(asked)
@@ -148,7 +160,7 @@ class Experience(Part):
             if step.kind != "edit" or not self._core.git_folders[0]:
                 continue
             with contextlib.suppress(KinenError):
-                for revision in self._memory.git.history(step.text):
+                for revision in self._git.history(step.text):
                     if revision.at >= moment:
                         return f"{revision.subject} ({revision.ref.partition(':')[2][:7]})"
         return ""
@@ -167,7 +179,7 @@ class Experience(Part):
             raise QueryError("no command is named", "name one, such as pytest or docker compose")
         if not self._core.store.exists:
             return []
-        self._memory.index.prepare()
+        self._index.prepare()
         invocations = fold(self._recorded_events(self._uses(words)), words)
         chosen = [one for one in invocations if bool(one.succeeded) != failed]
         return chosen[:limit] if limit else chosen

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kinen import config as configuration
 from kinen import paths
 from kinen.errors import KinenError
-from kinen.memory import Memory
+from kinen.memory.memory import Memory
 from kinen.model.records import Hits, Query
 from kinen.space import find as spaces
 

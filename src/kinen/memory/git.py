@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from kinen import paths
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
-from kinen.memory.core import Part
 from kinen.model.records import Companion
 from kinen.storage import regular
 from kinen.text import now, spelled
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinen.index.git.commits import Settings
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
     from kinen.model.records import Record, Revision
     from kinen.sources.git.contents import Contents
     from kinen.sources.git.log import Log
@@ -27,10 +29,21 @@ EVIDENCE = 3
 """Commits shown as the reason why files belong together."""
 
 
-class Git(Part):
+class Git:
     """Everything that is asked of git's history."""
 
     _contents: Contents | None = None
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+    ) -> None:
+        self._core = core
+        self._index = index
+        self._records = records
+        core.closers.append(self.close)
 
     def close(self) -> None:
         if self._contents is not None:
@@ -38,7 +51,7 @@ class Git(Part):
             self._contents = None
 
     def _log_and_settings(self) -> tuple[Log, Settings]:
-        past = self._memory.index.repository_log()
+        past = self._index.repository_log()
         if past is None:
             raise GitError(
                 f"no git repository around {self._core.space.root}", "`git init` makes one"
@@ -48,7 +61,7 @@ class Git(Part):
     def _up_to_date(self) -> tuple[Log, Settings]:
         """The repository and its rules, with the index up to date."""
         past = self._log_and_settings()
-        self._memory.index.prepare()
+        self._index.prepare()
         return past
 
     def files(
@@ -143,7 +156,7 @@ class Git(Part):
         """The line of tags for a commit that changes these paths; empty if nothing is known."""
         from kinen.sources.git.tagging import Tagger
 
-        tags = Tagger(self._memory.index.rules).component_tags(paths)
+        tags = Tagger(self._index.rules).component_tags(paths)
         return f"tags: {', '.join(tags)}" if tags else ""
 
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
@@ -151,7 +164,7 @@ class Git(Part):
         from kinen.sources.git.messages import with_tags
         from kinen.storage import atomic
 
-        past = self._memory.index.repository_log()
+        past = self._index.repository_log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
         told = with_tags(text, line, past[0].comment_character() if past else "#")
@@ -168,8 +181,8 @@ class Git(Part):
             raise QueryError("nothing to tag with", "give +tag or -tag")
         name = past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
         self._core.store.tag(name, said, log.head(), round(now() * 1000))
-        self._memory.index.follow_history(wait=600)
-        return self._memory.records.get(f"file:{name}").tags
+        self._index.follow_history(wait=600)
+        return self._records.get(f"file:{name}").tags
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
         """The text that a file had at a commit, branch or tag; read from git, never stored."""

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
-from kinen.memory.core import FILES, Part
+from kinen.memory.core import FILES
 from kinen.model.records import Status
 from kinen.text import now
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from kinen.index.git.commits import Settings
     from kinen.index.snapshots import Snapshot
+    from kinen.memory.core import Core
+    from kinen.model.journal import Clock
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
     from kinen.sources.files.watch import WatchList
@@ -42,11 +44,15 @@ EMBED_SECONDS = 2.0
 """How long it does so."""
 
 
-class Index(Part):
+class Index:
     """Everything that brings the index up to date."""
 
     _steps: Steps | None = None
     _followed = False
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        core.closers.append(self.close)
 
     def close(self) -> None:
         if self._steps is not None:
@@ -325,7 +331,7 @@ class Index(Part):
         try:
             return call()
         except (sqlite3.DatabaseError, StoreError):
-            self._memory.git.close()
+            self._core.close()
             damaged = discard_damaged(self._core.file("index.db"), self._core.file("cache.db"))
             if not damaged:
                 raise
@@ -374,7 +380,7 @@ class Index(Part):
                 dimensions = embedder.dimensions
                 model = embedder.name
         counts = core.reader.counts(vectors)
-        clock = self._memory.consolidation.clock()
+        clock = self._clock()
         return Status(
             name=core.space.name,
             root=core.space.root,
@@ -393,6 +399,12 @@ class Index(Part):
             epoch=clock.epoch,
             surprise=clock.accumulated,
         )
+
+    def _clock(self) -> Clock:
+        from kinen.journal.memories import clock
+        from kinen.model.journal import Clock
+
+        return clock(self._core.store.db) if self._core.store.exists else Clock()
 
     def skipped(self) -> list[tuple[str, str]]:
         """Files that could not be indexed, or only in part, each with its reason."""

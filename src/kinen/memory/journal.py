@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
-from kinen.memory.core import Part
 from kinen.privacy import entrance
 from kinen.text import now
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kinen.journal.erase import Erased
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
     from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 
     Path = str | os.PathLike[str]
@@ -25,8 +27,21 @@ MEMORIES = 40
 """How many of them are tried for the room that there is in a brief."""
 
 
-class Journal(Part):
+class Journal:
     """Everything that writes to the journal."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+        on_close: Callable[[str], object],
+    ) -> None:
+        """`on_close` is called with the id of a capsule when it was closed."""
+        self._core = core
+        self._index = index
+        self._records = records
+        self._on_close = on_close
 
     def observe(
         self,
@@ -122,7 +137,7 @@ class Journal(Part):
             raise QueryError(f"confidence {confidence} is not from 0 to 1")
         closed = self._core.store.close_capsule(capsule, summary, _milliseconds(), confidence)
         if self._core.config.consolidation.on_session_close:
-            self._memory.consolidation.consolidate(capsule=closed[0].id)
+            self._on_close(closed[0].id)
         return closed
 
     def close_idle(self) -> None:
@@ -178,7 +193,7 @@ class Journal(Part):
         entries, count = queries.entries(self._core.store.db, plural, wanted)
         if not hides:
             return entries, count
-        hidden = self._memory.index.suppressed()
+        hidden = self._index.suppressed()
         visible = [entry for entry in entries if entry.ref not in hidden]
         return visible[: limit or None], len(visible)
 
@@ -306,20 +321,22 @@ class Journal(Part):
     def _erase(self, ref: str, *, forget: bool) -> Erased:
         """Take out an entry, the memories drawn from it, and what agents were shown of it."""
         from kinen.journal import erase
+        from kinen.journal.memories import drawn_from_any
+        from kinen.memory.ledger import open_ledger
 
         target, recorded = self._resolve(ref)
         if not recorded:
             erase.suppress(self._core.store, target, _milliseconds())
-            self._memory.sync(embed=False)
+            self._index.sync(embed=False)
             return erase.Erased((target,), suppressed=True)
         text = self._text_of(ref)
         erased = self._erase_entry(target, forget=forget)
-        drawn = self._memory.consolidation.drawn_from_any(erased.refs)
+        drawn = drawn_from_any(self._core.store.db, erased.refs)
         for memory_ref in drawn:
             self._erase_entry(memory_ref, forget=forget)
         also = tuple(other for other in erased.also if other not in drawn)
         erased = erased._replace(refs=(*erased.refs, *drawn), also=also)
-        self._memory.ledger.erase(erased.refs, [text] if text else [])
+        open_ledger(self._core).erase(erased.refs, [text] if text else [])
         return erased
 
     def _erase_entry(self, target: str, *, forget: bool) -> Erased:
@@ -355,7 +372,7 @@ class Journal(Part):
         if not os.path.exists(self._core.file("index.db")):
             return
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
-            writer.follow(self._memory.index.journal_source)
+            writer.follow(self._index.journal_source)
             self._core.cache.prune(set(self._core.reader.digests()))
             self._core.cache.forget(())
             self._core.loaded_vectors = ("", None)
@@ -368,7 +385,7 @@ class Journal(Part):
         from kinen.journal import erase
 
         found = erase.unsuppress(self._core.store, ref)
-        self._memory.sync(embed=False)
+        self._index.sync(embed=False)
         return found
 
     def _resolve(self, ref: str) -> tuple[str, bool]:
@@ -378,7 +395,7 @@ class Journal(Part):
         if self._core.store.exists:
             with contextlib.suppress(NotFound):
                 return ":".join(queries.resolve(self._core.store.db, ref)), True
-        return self._memory.records.get(ref).ref, False
+        return self._records.get(ref).ref, False
 
     def _text_of(self, ref: str) -> str:
         """The text of an entry of the journal, before it goes."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.journal.store import Journal
+    from kinen.memory.core import Core
     from kinen.recall.remedies import Remedy
     from kinen.recall.usefulness import Estimate
 
@@ -133,6 +134,12 @@ class Ledger:
             text = _content(db, ref)
             if text:
                 yield Trial(text, is_told, before, after)
+
+
+def open_ledger(core: Core) -> Ledger:
+    """The ledger of a space."""
+    core.file("ledger.db")
+    return Ledger(core.space.data, core.store)
 
 
 def _remedy_text(remedy: Remedy) -> str:

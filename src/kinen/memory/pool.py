@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import SpaceError
-from kinen.memory import Memory
+from kinen.memory.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,11 +6,10 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen import paths
 from kinen.errors import Busy
 from kinen.journal.brief import for_the_next, outcome_only
-from kinen.memory.core import Part
 from kinen.model.records import Hits, Query
+from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
@@ -19,6 +18,10 @@ from kinen.text import iso, now, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
+    from kinen.memory.search import Searcher
     from kinen.model.journal import Digest, Item, Passage, Recall
     from kinen.model.records import Hit
     from kinen.recall.candidates import Candidate
@@ -58,8 +61,20 @@ class Found(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Recaller(Part):
+class Recaller:
     """Recall, and the digests that it may end in."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        searcher: Searcher,
+        records: Records,
+    ) -> None:
+        self._core = core
+        self._index = index
+        self._searcher = searcher
+        self._records = records
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
         """What answers a question, inside a token budget, below the plan and the pins.
@@ -99,8 +114,7 @@ class Recaller(Part):
         if full:
             size = whole_size(room)
             texts = {
-                hit.record.ref: cut(self._memory.records.whole_text(hit.record.ref), size)
-                for hit in hits
+                hit.record.ref: cut(self._records.whole_text(hit.record.ref), size) for hit in hits
             }
             once = {hit.record.ref: hit for hit in reversed(list(hits))}
             some = [hit for hit in hits if once[hit.record.ref] is hit][: asked.limit]
@@ -134,13 +148,13 @@ class Recaller(Part):
     def _readable(self, hit: Hit) -> str:
         """What may be shown of a hit: the whole of an entry, of a file what stands around it."""
         if hit.record.kind == "summary":
-            return outcome_only(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
+            return outcome_only(self._records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
             from kinen.sources.git.messages import without_trailers
 
-            return without_trailers(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
+            return without_trailers(self._records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
-            return self._memory.records.whole_text(hit.record.ref)[:LONGEST]
+            return self._records.whole_text(hit.record.ref)[:LONGEST]
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.shown, *hit.after))
         text = said_once(around)
         title = hit.chunk.heading or hit.record.title
@@ -152,7 +166,7 @@ class Recaller(Part):
         from kinen.recall.fuse import RECENCY_WEIGHT
 
         root = self._core.space.root
-        paths = (paths.inside(one, root) if os.path.isabs(one) else one for one in asked.files)
+        paths = (inside(one, root) if os.path.isabs(one) else one for one in asked.files)
         wider = asked._replace(
             files=tuple(paths),
             recency=asked.recency or RECENCY_WEIGHT,
@@ -163,7 +177,7 @@ class Recaller(Part):
         if asked.text.strip():
             hits = self._found(wider)
         else:
-            notes.extend(self._memory.index.prepare())
+            notes.extend(self._index.prepare())
             hits = self._lately(wider._replace(limit=2 * asked.limit))
         drawn = self._core.config.recall.memories or "memory" in asked.kinds or asked.events
         wanted = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
@@ -177,11 +191,11 @@ class Recaller(Part):
         """What a search finds, with the summaries that it left out where an outcome is asked."""
         from kinen.recall.candidates import asks_outcome
 
-        hits = self._above_floor(self._memory.search(query))
+        hits = self._above_floor(self._searcher.search(query))
         if query.kinds or not hits or not asks_outcome(query.text):
             return hits
         known = {hit.record.ref for hit in hits}
-        summaries = self._memory.search(query._replace(kinds=("summary",), limit=SUMMARIES))
+        summaries = self._searcher.search(query._replace(kinds=("summary",), limit=SUMMARIES))
         more = tuple(hit for hit in summaries if hit.record.ref not in known)
         return Hits((*hits, *more), query, hits.mode, hits.notes)
 
@@ -225,9 +239,9 @@ class Recaller(Part):
         from kinen.recall.search import recent
 
         hits = recent(self._core.reader, query)
-        if self._memory.searcher.stale(hits):
+        if self._searcher.stale(hits):
             with contextlib.suppress(Busy):
-                self._memory.sync(embed=False, wait=0.2)
+                self._index.sync(embed=False, wait=0.2)
                 hits = recent(self._core.reader, query)
         return hits
 

@@ -7,22 +7,31 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import hidden_again
 from kinen.errors import NotFound
-from kinen.memory.core import Part
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
     from kinen.model.records import Chunk, Edge, Record
 
 
-class Records(Part):
+class Records:
     """Records by ref or path, and the links between them."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+    ) -> None:
+        self._core = core
+        self._index = index
 
     def get(self, name: str) -> Record:
         """The record that a ref or a path in the space names."""
-        self._memory.index.prepare()
+        self._index.prepare()
         found = self._find(name)
         if found is None and "\\" in name:  # copied from output that spells a character out
             found = self._find(hidden_again(name))
@@ -76,7 +85,7 @@ class Records(Part):
         return record, chunks
 
     def select(self, kinds: Sequence[str] = ()) -> list[Record]:
-        self._memory.index.prepare()
+        self._index.prepare()
         return self._core.reader.records(kinds)
 
     def links(self, ref: str, depth: int = 1) -> list[Edge]:
@@ -89,14 +98,14 @@ class Records(Part):
         """Links that lead nowhere."""
         from kinen.index import graph
 
-        self._memory.index.prepare()
+        self._index.prepare()
         return graph.broken(self._core.reader.db)
 
     def graph(self) -> list[Edge]:
         """Every link that leads somewhere."""
         from kinen.index import graph
 
-        self._memory.index.prepare()
+        self._index.prepare()
         return graph.edges(self._core.reader.db)
 
     def whole_text(self, ref: str) -> str:

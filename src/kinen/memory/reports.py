@@ -6,7 +6,6 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from kinen.memory.core import Part
 from kinen.memory.report import (
     Commits,
     Point,
@@ -25,6 +24,12 @@ from kinen.text import iso, terms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kinen.memory.consolidation import Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.git import Git
+    from kinen.memory.journal import Journal
+    from kinen.memory.sessions import Sessions
+    from kinen.memory.worklog import Worklog
     from kinen.model.journal import Capsule, Checkpoint
     from kinen.sources.git.recent import Subject
 
@@ -42,8 +47,24 @@ ALIKE = 0.8
 """The share of words in common from which on two points say the same."""
 
 
-class Reports(Part):
+class Reports:
     """Standup and handoff."""
+
+    def __init__(
+        self,
+        core: Core,
+        journal: Journal,
+        git: Git,
+        worklog: Worklog,
+        consolidation: Consolidation,
+        sessions: Sessions,
+    ) -> None:
+        self._core = core
+        self._journal = journal
+        self._git = git
+        self._worklog = worklog
+        self._consolidation = consolidation
+        self._sessions = sessions
 
     def standup(self, since: str) -> str:
         """What was done since then, what comes next and what is open, as markdown."""
@@ -56,11 +77,11 @@ class Reports(Part):
     def standup_report(self, since: str) -> Report:
         """What was done since then: sessions, checkpoints, commits, decisions, open points."""
         capsules = self._reported(since, STANDUP_SESSIONS)
-        return self._report(list(self._memory.worklog.checkpoints(since)), capsules, since)
+        return self._report(list(self._worklog.checkpoints(since)), capsules, since)
 
     def handoff_report(self) -> Report:
         """Where the work stands: the latest sessions, checkpoints and commits."""
-        checkpoints = list(islice(self._memory.worklog.checkpoints(), CHECKPOINTS))
+        checkpoints = list(islice(self._worklog.checkpoints(), CHECKPOINTS))
         return self._report(checkpoints, self._reported("", SESSIONS), "")
 
     def session_reports(self, since: str = "", limit: int = SESSIONS) -> list[SessionReport]:
@@ -71,9 +92,7 @@ class Reports(Part):
         after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
         capsules = [
             capsule
-            for capsule in (
-                self._memory.journal.entries("capsules")[0] if self._core.store.exists else []
-            )
+            for capsule in (self._journal.entries("capsules")[0] if self._core.store.exists else [])
             if max(capsule.opened_at, capsule.closed_at) >= after
         ]
         capsules.sort(key=lambda one: (one.closed_at or one.opened_at, one.id), reverse=True)
@@ -83,7 +102,7 @@ class Reports(Part):
     def _session_report(self, capsule: Capsule) -> SessionReport:
         from kinen.journal import queries
 
-        parts = self._memory.sessions.summary_parts(capsule)
+        parts = self._sessions.summary_parts(capsule)
         return SessionReport(
             ref=capsule.ref,
             id=short_id(capsule.ref),
@@ -107,9 +126,9 @@ class Reports(Part):
     ) -> Report:
         from kinen.worklog.folder import git_state
 
-        branch, commit, changed = git_state(self._memory.git.worktree or self._core.space.root)
+        branch, commit, changed = git_state(self._git.worktree or self._core.space.root)
         sessions = [report for _, report in reported]
-        plan = None if since else self._memory.worklog.plan()
+        plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         decided = [
             *(Point(one.decision, one.ref, one.at) for one in checkpoints if one.decision),
@@ -137,9 +156,7 @@ class Reports(Part):
 
     def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:
         """What is remembered, newest first: decisions and patterns, or everything else."""
-        memories = [
-            memory for memory in self._memory.consolidation.memories() if not memory.superseded_by
-        ]
+        memories = [memory for memory in self._consolidation.memories() if not memory.superseded_by]
         for memory in sorted(memories, key=lambda one: one.created_at, reverse=True):
             at = iso(memory.created_at / 1000)
             if at >= since and (memory.type in DECISIONS) == decisions:
@@ -151,7 +168,7 @@ class Reports(Part):
         """What the latest checkpoints and session leave to do; else what the plan has."""
         points = [one.next for one in checkpoints[:CHECKPOINTS] if one.next]
         points += [point for session in sessions[:1] for point in session.next]
-        plan = None if points else self._memory.worklog.plan()
+        plan = None if points else self._worklog.plan()
         return tuple(points) or ((plan_text(plan, PLAN // 3),) if plan else ())
 
     def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
@@ -179,13 +196,13 @@ class Reports(Part):
         from kinen.sources.git.recent import latest_commits, unpushed_commits
         from kinen.space.repository import git_above
 
-        tree = self._memory.git.worktree or self._core.space.root
+        tree = self._git.worktree or self._core.space.root
         git = git_above(tree)
         if git is None or not git.folder:
             return (), ()
         hidden = queries.suppressed(self._core.store.db) if self._core.store.exists else set()
         after = datetime.fromisoformat(since).timestamp() if since else 0.0
-        latest = latest_commits(git, "" if self._memory.git.worktree else tree, after)
+        latest = latest_commits(git, "" if self._git.worktree else tree, after)
         return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)
 
 

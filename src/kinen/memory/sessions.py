@@ -15,7 +15,6 @@ from kinen.journal.timeline import (
     headline,
     steps,
 )
-from kinen.memory.core import Part
 from kinen.model.journal import Capsule
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
@@ -23,6 +22,10 @@ from kinen.text import excerpt, iso, spelled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from kinen.memory.consolidation import Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.journal import Journal
+    from kinen.memory.worklog import Worklog
     from kinen.model.journal import Observation
     from kinen.worklog.sessions import Session
 
@@ -36,8 +39,20 @@ FIRST_PROMPTS = 12
 """Messages that are looked through for one that somebody typed."""
 
 
-class Sessions(Part):
+class Sessions:
     """Lists and timelines of sessions."""
+
+    def __init__(
+        self,
+        core: Core,
+        journal: Journal,
+        worklog: Worklog,
+        consolidation: Consolidation,
+    ) -> None:
+        self._core = core
+        self._journal = journal
+        self._worklog = worklog
+        self._consolidation = consolidation
 
     def overviews(
         self, limit: int = 0, *, agent: str = "", since: str = ""
@@ -54,7 +69,7 @@ class Sessions(Part):
             if at >= since and capsule.scope.agent.startswith(agent):
                 found.append((iso(capsule.opened_at / 1000), capsule))
         if not agent:
-            folders = ((folder.started, folder) for folder in self._memory.worklog.sessions())
+            folders = ((folder.started, folder) for folder in self._worklog.sessions())
             found += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
         found.sort(key=_newest_last, reverse=True)
         overviews: list[SessionOverview] = []
@@ -80,9 +95,7 @@ class Sessions(Part):
         observations = list(queries.stream(self._core.store.db, entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
         drawn = [
-            memory
-            for memory in self._memory.consolidation.memories()
-            if refs & set(memory.derived_from)
+            memory for memory in self._consolidation.memories() if refs & set(memory.derived_from)
         ]
         parts = self.summary_parts(entry)
         return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
@@ -90,7 +103,7 @@ class Sessions(Part):
     def _session_capsules(self) -> list[Capsule]:
         if not self._core.store.exists:
             return []
-        capsules: list[Capsule] = self._memory.journal.entries("capsules")[0]
+        capsules: list[Capsule] = self._journal.entries("capsules")[0]
         return [capsule for capsule in capsules if capsule.type == "session"]
 
     def _session_named(self, name: str) -> Capsule | Session:
@@ -98,7 +111,7 @@ class Sessions(Part):
         if wanted in ("", LAST):
             return self._last_session()
         capsules: list[Capsule] = (
-            self._memory.journal.entries("capsules")[0] if self._core.store.exists else []
+            self._journal.entries("capsules")[0] if self._core.store.exists else []
         )
         near = [
             capsule
@@ -122,7 +135,7 @@ class Sessions(Part):
         candidates: list[tuple[str, Capsule | Session]] = [
             (iso(capsule.opened_at / 1000), capsule) for capsule in self._session_capsules()
         ]
-        candidates += [(folder.started, folder) for folder in self._memory.worklog.sessions()]
+        candidates += [(folder.started, folder) for folder in self._worklog.sessions()]
         candidates.sort(key=_newest_last, reverse=True)
         for _, entry in candidates:
             if self._overview(entry) is not None:
@@ -215,7 +228,7 @@ class Sessions(Part):
             overview,
             tuple(self._rounds(folder)),
             parts,
-            tuple(self._memory.consolidation.drawn_from(folder.name)),
+            tuple(self._consolidation.drawn_from(folder.name)),
             folder.rounds,
             folder.artifacts,
             folder.summary,

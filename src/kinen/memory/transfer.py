@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen import paths
 from kinen.errors import NotFound
-from kinen.memory.core import Part
 from kinen.privacy import entrance
 from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces
@@ -26,6 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from kinen.agents.session import Event, Past
+    from kinen.memory.consolidation import Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.journal import Journal
+    from kinen.memory.worklog import Worklog
     from kinen.model.journal import Capsule, Scope
     from kinen.transfer.intake import Conflict, Loaded
 
@@ -44,8 +47,20 @@ TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
 
 
-class Transfer(Part):
+class Transfer:
     """Export and import."""
+
+    def __init__(
+        self,
+        core: Core,
+        journal: Journal,
+        worklog: Worklog,
+        consolidation: Consolidation,
+    ) -> None:
+        self._core = core
+        self._journal = journal
+        self._worklog = worklog
+        self._consolidation = consolidation
 
     def export(
         self,
@@ -109,7 +124,7 @@ class Transfer(Part):
         """
         loaded = self._load(file, on_conflict, dry_run=dry_run, progress=progress)
         if not dry_run:
-            self._memory.consolidation.start_over()
+            self._consolidation.start_over()
         return loaded
 
     def _load(
@@ -145,7 +160,7 @@ class Transfer(Part):
         from kinen.transfer.bundle import Loaded
         from kinen.transfer.goldfish import older
 
-        memories = self._memory.worklog.folder
+        memories = self._worklog.folder
         new = 0
         known = 0
         warnings: list[str] = []
@@ -155,7 +170,7 @@ class Transfer(Part):
             known, new = known + there, new + (not there)
             ids.add(one.id)
         if new and not dry_run:
-            self._memory.worklog.refresh()
+            self._worklog.refresh()
         noun = "checkpoints"
         return Loaded({noun: new}, {noun: known}, {}, 0, 0, {}, tuple(warnings))
 
@@ -190,7 +205,7 @@ class Transfer(Part):
         nowhere = [] if looked else ["no client whose sessions kinen reads has left any here"]
         loaded = count.loaded(tally.unknown, [*nowhere, *tally.notes()])
         if not dry_run and any(loaded.added.values()):
-            self._memory.consolidation.start_over()
+            self._consolidation.start_over()
         return loaded
 
     def _is_here(self, cwd: str, project: str, origin: str) -> bool:
@@ -227,7 +242,7 @@ class Transfer(Part):
         first = next(events, None)
         if first is None:
             return
-        scope = self._memory.journal.scope({"session": past.id, "agent": past.agent})
+        scope = self._journal.scope({"session": past.id, "agent": past.agent})
         id_ = known.id if known else past.capsule
         there = {one[0] for one in queries.outline(db, id_, (0, ""))}
         items = self._observations(past, chain([first], events), there, count)

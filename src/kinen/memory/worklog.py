@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import NotFound, QueryError, StoreError
 from kinen.memory.consolidation import Consolidated
-from kinen.memory.core import Part
 from kinen.memory.index import FIRST_SEARCH_SECONDS
 from kinen.privacy.injected import without_injected
 from kinen.text import now
@@ -15,14 +14,33 @@ from kinen.text import now
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kinen.memory.consolidation import Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.git import Git
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
     from kinen.model.journal import Checkpoint, Plan
     from kinen.model.records import Record
     from kinen.worklog.folder import Memories
     from kinen.worklog.sessions import Session
 
 
-class Worklog(Part):
+class Worklog:
     """Checkpoints, plans and sessions."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+        git: Git,
+        consolidation: Consolidation,
+    ) -> None:
+        self._core = core
+        self._index = index
+        self._records = records
+        self._git = git
+        self._consolidation = consolidation
 
     def add_resource(
         self, file: str, *, to: str = "", tags: Sequence[str] = (), note: str = ""
@@ -31,18 +49,18 @@ class Worklog(Part):
         from kinen.sources.files.manifest import add
 
         path = add(self._core.space.root, file, to, tuple(tags), note)
-        self._memory.sync(seconds=FIRST_SEARCH_SECONDS)
-        partly = self._memory.index.partly_read()
-        for skipped, reason in self._memory.index.skipped():
+        self._index.sync(seconds=FIRST_SEARCH_SECONDS)
+        partly = self._index.partly_read()
+        for skipped, reason in self._index.skipped():
             if skipped == path and path not in partly:
                 raise NotFound(f"{path} is there, but not searchable: {reason}")
-        return self._memory.records.get(path)
+        return self._records.get(path)
 
     @property
     def folder(self) -> Memories:
         from kinen.worklog.folder import Memories
 
-        return Memories(self._core.space.root, self._memory.git.worktree)
+        return Memories(self._core.space.root, self._git.worktree)
 
     def checkpoint(
         self,
@@ -87,7 +105,7 @@ class Worklog(Part):
         self.refresh()
         with contextlib.suppress(StoreError):  # the file is written, whatever the journal is like
             findings = from_checkpoint(checkpoint, checkpoint.ref)
-            self._memory.consolidation.count_new(findings)
+            self._consolidation.count_new(findings)
         return checkpoint
 
     def checkpoints(self, since: str = "", until: str = "") -> Iterable[Checkpoint]:
@@ -100,7 +118,7 @@ class Worklog(Part):
         The file is there whatever happens here, so that nobody should write it once more.
         """
         with contextlib.suppress(StoreError):
-            self._memory.sync(embed=False, wait=1.0)
+            self._index.sync(embed=False, wait=1.0)
 
     def plans(self) -> list[Plan]:
         """Plans, the latest changed first; one of them may be the current one."""
@@ -180,10 +198,10 @@ class Worklog(Part):
         if its.ended:
             raise QueryError(f"{its.name} is {its.status} already", "`kinen session show` has it")
         on = self._core.config.consolidation.on_session_close
-        done = self._memory.consolidation.consolidate(session=its.name) if on else Consolidated(())
+        done = self._consolidation.consolidate(session=its.name) if on else Consolidated(())
         lines = [
             f"- {one.content}"
-            for one in self._memory.consolidation.drawn_from(its.name)
+            for one in self._consolidation.drawn_from(its.name)
             if one.type == "decision"
         ]
         said = "\n".join(["## Decided", "", *lines]) if lines else ""
