@@ -9,8 +9,8 @@ from typing import IO, Annotated, Any, Literal
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from kinen.api import requests
 from kinen.errors import Busy, QueryError, StoreError
-from kinen.http import requests
 from kinen.http import responses as forms
 from kinen.http.guard import Refused
 from kinen.http.space import Asking, Routes, answer, cursor, key_of, known, milliseconds

@@ -7,8 +7,8 @@ from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from kinen import __version__, render
+from kinen.api import requests
 from kinen.errors import QueryError
-from kinen.http import requests
 from kinen.http import responses as forms
 from kinen.http.guard import Refused
 from kinen.http.space import Asking, Routes, answer, cursor, key_of, known, moment, text

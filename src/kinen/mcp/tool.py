@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from kinen import query
-from kinen.mcp.models import Value
+from kinen.api.responses import Value
 from kinen.memory import Memory
 from kinen.memory.pool import ASK
 from kinen.model.records import KINDS

@@ -2,7 +2,7 @@
 
 from pydantic import AliasChoices, Field
 
-from kinen.mcp import models
+from kinen.api import responses as models
 from kinen.mcp.tool import Answer, Limit, Tool
 from kinen.memory import Memory
 from kinen.render.experience import (

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import AliasChoices, Field, model_validator
 
 from kinen.errors import KinenError, QueryError
-from kinen.mcp import models
+from kinen.api import responses as models
 from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool, page, place
 from kinen.memory import Memory
 from kinen.memory.recall import cut

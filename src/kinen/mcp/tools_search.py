@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 
 from kinen import render
 from kinen.ipc import client
-from kinen.mcp import models
+from kinen.api import responses as models
 from kinen.mcp.tool import (
     Answer,
     Budget,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import AliasChoices, Field
 
 from kinen.errors import NotFound, QueryError
-from kinen.mcp import models
+from kinen.api import responses as models
 from kinen.mcp.tool import Answer, Names, Texts, Tool, place
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
