@@ -452,7 +452,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def test_no_tool_of_mcp_gives_a_control_character(hostile: Hostile) -> None:
-    assert set(CALLS) == {tool.called for tool in TOOLS}
+    assert set(CALLS) == {tool.tool_name for tool in TOOLS}
     home, settings = hostile.env["KINEN_HOME"], {"index.embedding_provider": "none"}
 
     async def ask() -> None:

@@ -194,7 +194,7 @@ def test_no_field_of_a_tool_leaks_a_secret(space: Path, home: Path) -> None:
                 given = {**told, **{key: less[key] for key in less if key in told}}
                 try:
                     tool.model_validate(given).answer(memory)
-                    wrote.add(tool.called)
+                    wrote.add(tool.tool_name)
                 except (KinenError, ValueError):
                     continue
     assert {"kinen_observe", "kinen_checkpoint", "kinen_pin"} <= wrote

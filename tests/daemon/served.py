@@ -22,7 +22,7 @@ from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.http.guard import failure
 from kinen.memory import Memory
-from kinen.memory.pool import Spaces
+from kinen.memory.pool import MemoryPool
 from kinen.space import find
 
 if TYPE_CHECKING:
@@ -71,13 +71,13 @@ def opened(folder: str) -> Memory:
 
 def application(**more: Any) -> Guard:
     given: dict[str, Any] = {"hub": Hub(), "state": lambda: {"pid": 1}, **more}
-    return create_app(Spaces(opened), **given)
+    return create_app(MemoryPool(opened), **given)
 
 
 @contextmanager
 def serving(
     app: Any, *doors: socket.socket, limits: httpserver.Limits | None = None
-) -> Iterator[httpserver.Quiet]:
+) -> Iterator[httpserver.IdleServer]:
     """A server in a thread of its own, stopped at the end."""
     server = httpserver.make(app, failure, limits)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=list(doors))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -18,7 +19,7 @@ from kinen.errors import Busy, StoreError
 from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.memory import Memory
-from kinen.memory.pool import Spaces
+from kinen.memory.pool import MemoryPool
 from kinen.model.records import Query
 from kinen.render.journal import recall_json, recall_text
 
@@ -569,7 +570,7 @@ def test_what_the_machine_lacks_has_its_own_code(
         raise error
 
     door, path = unix_door()
-    app = create_app(Spaces(fail), hub=Hub(), state=dict, default=str(project.root))
+    app = create_app(MemoryPool(fail), hub=Hub(), state=dict, default=str(project.root))
     with serving(app, door), client(path) as over:
         got = over.get("/v1/tags")
         assert got.status_code == code
@@ -580,8 +581,8 @@ def test_what_the_machine_lacks_has_its_own_code(
 
 
 def test_a_space_with_much_to_do_holds_up_no_other(tmp_path: Path) -> None:
-    spaces = Spaces(opened)
-    app = create_app(spaces, hub=Hub(), state=dict)
+    pool = MemoryPool(opened)
+    app = create_app(pool, hub=Hub(), state=dict)
     for name in ("slow", "quick"):
         (tmp_path / name / ".kinen").mkdir(parents=True)
     door, path = unix_door()
@@ -591,10 +592,10 @@ def test_a_space_with_much_to_do_holds_up_no_other(tmp_path: Path) -> None:
         held.set()
         hold.wait(20)
 
-    with serving(app, door), client(path) as over:
+    with serving(app, door) as server, client(path) as over:
         slow, quick = ({"X-Kinen-Space": str(tmp_path / name)} for name in ("slow", "quick"))
-        holding = threading.Thread(target=spaces.ask, args=([str(tmp_path / "slow")], busy))
-        holding.start()
+        call = pool.call([str(tmp_path / "slow")], busy)
+        holding = asyncio.run_coroutine_threadsafe(call, server.loop)
         held.wait(10)
         codes: list[int] = []
 
@@ -607,6 +608,7 @@ def test_a_space_with_much_to_do_holds_up_no_other(tmp_path: Path) -> None:
         assert over.post("/v1/observations/list", json={}, headers=quick).status_code == 200
         assert codes == []
         hold.set()
-        for one in (holding, *waiting):
+        holding.result(20)
+        for one in waiting:
             one.join(20)
     assert codes == [200] * 40

@@ -37,7 +37,7 @@ def events(lines: Iterator[str], count: int) -> list[tuple[int, str, dict[str, o
 
 @pytest.fixture
 def hub() -> Hub:
-    return Hub(kept=5)
+    return Hub(recent=5)
 
 
 @pytest.fixture

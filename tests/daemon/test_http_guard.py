@@ -9,10 +9,12 @@ import os
 import select
 import signal
 import socket
+import sqlite3
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -23,13 +25,12 @@ from kinen.http import guard
 from kinen.http import server as httpserver
 from kinen.http.app import create_app
 from kinen.http.events import Hub
-from kinen.memory.pool import Spaces
+from kinen.memory import Memory
+from kinen.memory.pool import MemoryPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from kinen.memory import Memory
 
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: kinen\r\n"
@@ -46,13 +47,12 @@ class Served:
         (folder / ".kinen").mkdir(parents=True)
         self.door, self.path = unix_door()
         self.tcp, self.port = tcp_door()
-        self.spaces, self.folder = Spaces(opened), str(folder)
+        self.pool, self.folder = MemoryPool(opened), str(folder)
         self.app = create_app(
-            self.spaces,
+            self.pool,
             hub=Hub(),
             state=dict,
-            token=TOKEN,
-            port=self.port,
+            access=guard.Access(TOKEN, self.port),
             default=str(folder),
             used=self.use,
         )
@@ -155,7 +155,7 @@ def test_no_page_is_ever_told_that_it_may_read(served: Served) -> None:
 @pytest.mark.parametrize(("token", "port"), [("", 80), ("", 0), (TOKEN, 0)])
 def test_without_a_token_or_a_port_nobody_is_answered_over_tcp(token: str, port: int) -> None:
     door, at = tcp_door()
-    with serving(application(token=token, port=port), door):
+    with serving(application(access=guard.Access(token, port)), door):
         host = f"127.0.0.1:{port}" if port else f"127.0.0.1:{at}"
         for shown in (f"Bearer {token}".strip(), "Bearer x", ""):
             headers = {"Authorization": shown, "Host": host}
@@ -174,7 +174,7 @@ def test_a_client_that_has_hung_up_already_is_not_taken_for_the_socket() -> None
         said.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/v1/health", "headers": []}
-    app = application(token=TOKEN, port=80)
+    app = application(access=guard.Access(TOKEN, 80))
     for server in (("127.0.0.1", 80), None):
         ends = {"client": None, "server": server}
         asyncio.run(app({**scope, **ends}, receive, send))
@@ -194,7 +194,7 @@ def test_a_websocket_is_refused(served: Served) -> None:
 
 
 def test_a_body_that_says_it_is_too_large_is_not_read(served: Served) -> None:
-    for path, size in (("/search", guard.LARGEST), ("/import", guard.IMPORTED)):
+    for path, size in (("/search", guard.REQUEST_BYTES), ("/import", guard.IMPORT_BYTES)):
         head = f"POST /v1{path} HTTP/1.1\r\nHost: kinen\r\nContent-Length: {size + 1}\r\n\r\n"
         with Raw(served.path) as raw:
             assert fault(raw.say(head.encode()).hear()) == (413, "too_large")
@@ -216,7 +216,7 @@ def test_a_body_of_unknown_length_ends_at_the_same_limit(served: Served) -> None
 def test_a_bundle_of_unknown_length_ends_at_its_own_limit(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "IMPORTED", 100_000)
+    monkeypatch.setattr(guard, "IMPORT_BYTES", 100_000)
     head = b"POST /v1/import HTTP/1.1\r\nHost: kinen\r\nTransfer-Encoding: chunked\r\n\r\n"
     with Raw(served.path) as raw, contextlib.suppress(BrokenPipeError, ConnectionResetError):
         raw.say(head, *([b"10000\r\n" + b"a" * 65_536 + b"\r\n"] * 2))
@@ -227,13 +227,13 @@ def test_a_bundle_may_be_larger_than_other_bodies(served: Served) -> None:
     one = {"kind": "message", "content": "a" * 1000, "ts": 1, "provenance": {}, "scopeIds": {}}
     said = [{**one, "id": f"o{n}", "redacted": False} for n in range(2000)]
     bundle = json.dumps({"version": "1.0", "exported_at": 1, "observations": said}).encode()
-    assert len(bundle) > guard.LARGEST
+    assert len(bundle) > guard.REQUEST_BYTES
     with client(served.path) as over:
         got = over.post("/v1/import", content=bundle)
         assert got.json()["added"]["observations"] == 2000
         exported = over.get("/v1/export").content
         assert over.get("/v1/export").content.count(b'"id": "o') == 2000
-    assert len(exported) > guard.LARGEST
+    assert len(exported) > guard.REQUEST_BYTES
 
 
 def test_an_answer_that_is_too_large_is_an_error_but_an_export_is_not(
@@ -242,7 +242,7 @@ def test_an_answer_that_is_too_large_is_an_error_but_an_export_is_not(
     with client(served.path) as over:
         for n in range(20):
             over.post("/v1/observations", json={"content": f"{n} " + "a" * 1000})
-        monkeypatch.setattr(guard, "ANSWERED", 10_000)
+        monkeypatch.setattr(guard, "RESPONSE_BYTES", 10_000)
         got = over.post("/v1/observations/list", json={})
         assert (got.status_code, got.json()["error"]["code"]) == (413, "too_large")
         assert over.post("/v1/observations/list", json={"limit": 5}).status_code == 200
@@ -337,7 +337,7 @@ def test_a_client_that_asks_again_is_not_cut_off(served: Served) -> None:
 def test_a_body_that_dribbles_is_refused_and_keeps_nobody_waiting(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "ARRIVAL", 0.5)
+    monkeypatch.setattr(guard, "REQUEST_SECONDS", 0.5)
     head = b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nContent-Length: 1000\r\n\r\n"
     with Raw(served.path) as slow:
         slow.say(head)
@@ -348,33 +348,29 @@ def test_a_body_that_dribbles_is_refused_and_keeps_nobody_waiting(
 
 
 def late_observations(served: Served, monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[str]:
-    """What is kept of `late` and `dropped`, which got no answer in time: the lane was taken."""
-    hold, held = threading.Event(), threading.Event()
+    """Which of `late` and `dropped` is stored; both got no answer in time.
 
-    def busy(_memory: Memory) -> None:
-        held.set()
-        hold.wait(HANGING)
-
-    holding = threading.Thread(
-        target=served.spaces.ask, args=([served.folder], busy), kwargs={"lane": "journal"}
-    )
-    holding.start()
-    held.wait(HANGING)
-    monkeypatch.setattr(guard, "ANSWER", seconds)
+    The journal is locked: `late` waits for it, and `dropped` for its turn.
+    """
     with client(served.path) as over:
+        assert over.post("/v1/observations", json={"content": "first"}).status_code == 200
+        with Memory.open(served.folder) as memory:
+            journal = Path(memory.space.data) / "journal.db"
+        db = sqlite3.connect(journal, isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(guard, "RESPONSE_SECONDS", seconds)
         for name in ("late", "dropped"):
             got = over.post("/v1/observations", json={"content": f"{name} {seconds}"})
             assert (got.status_code, got.json()["error"]["code"]) == (504, "too_long")
-        hold.set()
-        holding.join(HANGING)
-        monkeypatch.setattr(guard, "ANSWER", HANGING)
+        db.close()
+        monkeypatch.setattr(guard, "RESPONSE_SECONDS", HANGING)
         assert over.post("/v1/observations", json={"content": "in time"}).status_code == 200
-        kept: list[str] = []
+        stored: list[str] = []
         deadline = time.monotonic() + 10 * seconds
-        while f"late {seconds}" not in kept and time.monotonic() < deadline:
+        while f"late {seconds}" not in stored and time.monotonic() < deadline:
             found = over.post("/v1/observations/list", json={}).json()["observations"]
-            kept = [observation["content"] for observation in found]
-    return [content.split()[0] for content in kept if content.endswith(f" {seconds}")]
+            stored = [observation["content"] for observation in found]
+    return [content.split()[0] for content in stored if content.endswith(f" {seconds}")]
 
 
 def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(

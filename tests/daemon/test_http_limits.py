@@ -16,6 +16,7 @@ import pytest
 from served import TOKEN, Raw, application, client, serving, tcp_door, unix_door
 
 from kinen.http.events import LISTENERS, Hub
+from kinen.http.guard import Access
 from kinen.http.server import Limits
 from kinen.ipc import client as wire
 
@@ -205,7 +206,7 @@ def test_a_doubled_header_is_refused(doubled: bytes, transport: str) -> None:
         doubled = doubled * 2  # over the socket no other is shown
     where = ("127.0.0.1", port) if transport == "tcp" else path
     shown = b"" if transport == "unix" and b"uthorization" not in doubled else b"yes"
-    with serving(application(token=TOKEN, port=port), tcp, unix), Raw(where, HANGING) as raw:
+    with serving(application(access=Access(TOKEN, port)), tcp, unix), Raw(where, HANGING) as raw:
         raw.say(HEALTH % port, SHOWN % TOKEN.encode() if shown else b"", doubled % told, END)
         heard = raw.hear()
     assert heard.startswith(b"HTTP/1.1 400 ")

@@ -69,11 +69,11 @@ def test_it_starts_listens_to_its_owner_only_and_stops(home: Path, kinen: Any) -
     told = json.loads(kinen("daemon", "status", "--json").out)["daemon"]
     assert f"pid {told['pid']}" in started.out
     second = kinen("daemon", "run")
-    assert second.code == 2 and "a daemon runs already" in second.err
+    assert second.code == 2 and "a daemon is already running" in second.err
     assert "pid" in kinen("daemon", "logs").out
     assert kinen("daemon", "stop").out == f"stopped: pid {told['pid']}\n"
     assert left_over(data) == []
-    assert "it was told to" in kinen("daemon", "status").out
+    assert "on request" in kinen("daemon", "status").out
     assert kinen("daemon", "stop").out == "no daemon runs\n"
 
 
@@ -102,7 +102,7 @@ def test_the_doctor_puts_a_dead_one_away_and_ends_one_that_hangs(
     assert "did not end by itself" in kinen("daemon", "status").out
     found = json.loads(kinen("doctor", "--json").out)["findings"]
     said = [one for one in found if one["what"] == "daemon"]
-    assert said[0]["fine"] and f"it was dead (pid {pid}) and was put away" in said[0]["said"]
+    assert said[0]["fine"] and f"it was dead (pid {pid}); its files were removed" in said[0]["said"]
     assert left_over(daemon.home) == []
     hung = daemon.start()
     os.kill(hung, signal.SIGSTOP)
@@ -123,10 +123,10 @@ def test_a_search_starts_it_and_idleness_ends_it(space: Path, home: Path, kinen:
     assert control.stop(data)
     (home / "kinen" / client.STARTED).unlink(missing_ok=True)  # or the next start has to wait
     assert kinen("search", "kettle", **on, KINEN_DAEMON_IDLE_SHUTDOWN_MINUTES="0.05").code == 0
-    until(lambda: "nobody asked" in str(diary.read(data).get("why")))
+    until(lambda: "idle for" in str(diary.read(data).get("why")))
     until(lambda: not control.look(data).held)
     assert left_over(home / "kinen") == []
-    assert "nobody asked for 0.05 minutes" in kinen("daemon", "status").out
+    assert "idle for 0.05 minutes" in kinen("daemon", "status").out
 
 
 def test_who_does_not_want_one_gets_none(space: Path, home: Path, kinen: Any) -> None:
@@ -210,7 +210,7 @@ def test_it_says_why_it_cannot_start(home: Path, kinen: Any) -> None:
     config = home / "broken.yml"
     config.write_text("daemon: [")
     ran = kinen("daemon", "start", KINEN_CONFIG=str(config))
-    assert ran.code == 2 and "no daemon came up" in ran.err and "broken.yml" in ran.err
+    assert ran.code == 2 and "the daemon did not start" in ran.err and "broken.yml" in ran.err
 
 
 def test_the_clock_may_jump(tmp_path: Path) -> None:
@@ -218,12 +218,12 @@ def test_the_clock_may_jump(tmp_path: Path) -> None:
     told = diary.Diary(str(tmp_path), clock=lambda: wall[0], steady=lambda: steady[0])
     wall[0] += 100
     steady[0] += 100
-    told.look_at_the_clock()
+    told.check_clock()
     assert told.happened == []
     wall[0] -= 7200
-    told.look_at_the_clock()
+    told.check_clock()
     wall[0] += 86_400
-    told.look_at_the_clock()
+    told.check_clock()
     said = [one["what"] for one in told.happened]
     assert said[0] == "the clock went back by 7,200 s"
     assert "forward" in said[1] and "86,400 s" in said[1]
@@ -270,7 +270,7 @@ def test_its_log_is_kept_small_and_followed(daemon: Running, tmp_path: Path) -> 
     try:
         assert following.stdout.readline()
         daemon.end()
-        while "ends: it was told to" not in (line_read := following.stdout.readline()):
+        while "stopped: on request" not in (line_read := following.stdout.readline()):
             assert line_read
         following.send_signal(signal.SIGINT)
         following.communicate(timeout=HANGING)

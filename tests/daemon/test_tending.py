@@ -171,7 +171,7 @@ def test_a_space_that_vanishes_keeps_its_index_and_is_known_again(
     away.rename(tended)
     daemon.settled(tended)
     said = [one["what"] for one in daemon.state()["happened"]]
-    assert "is gone" in said[-2] and said[-1].endswith("all is well again")
+    assert "is gone" in said[-2] and said[-1].endswith("works again")
     assert syncs(daemon, tended)[-1] == "nothing changed"
     (tended / "more.md").write_text("# More\n\nafterwards\n")
     daemon.until(lambda _: known(tended, "afterwards"))
@@ -283,7 +283,7 @@ def test_killed_in_the_middle_of_a_sync_it_comes_back_to_the_same_index(
     daemon.start()
     daemon.settled(space)
     happened = [one["what"] for one in daemon.state()["happened"]]
-    assert any("did not end by itself" in what for what in happened)
+    assert any("was killed" in what for what in happened)
     daemon.end()
     with Memory.open(space) as memory:
         ours = contents(memory)

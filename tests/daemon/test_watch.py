@@ -99,7 +99,7 @@ class Lead:
 def lead(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Lead]]:
-    monkeypatch.setattr(watch, "SHARE", 0.5)
+    monkeypatch.setattr(watch, "POLL_SHARE", 0.5)
     yield from leads(request.param)
 
 
@@ -461,7 +461,7 @@ def test_beyond_the_limit_a_space_is_polled_until_there_is_room(
         mode, why = one.watch.mode(str(big))
         said = f"{most} watches are allowed (fs.inotify.max_user_watches), {needed} needed"
         assert (mode, why.startswith(said)) == ("polling", True)
-        assert why.endswith("all are taken") == (most > needed)
+        assert why.endswith("all are in use") == (most > needed)
         for folder in (first, big):
             write(folder, "a.md", f"coffee {most}\n")
             assert not one.hear()

@@ -302,9 +302,9 @@ async def test_what_is_remembered_is_marked_as_data(client: Client, project: Pro
 
 
 BAD = (
-    ("kinen_search", {}, "query is missing · it takes query, mode, type"),
+    ("kinen_search", {}, "query is required · it takes query, mode, type"),
     ("kinen_search", {"query": ""}, "query: "),
-    ("kinen_search", {"query": "x", "limt": 5}, "there is no 'limt' · it takes query"),
+    ("kinen_search", {"query": "x", "limt": 5}, "unknown field 'limt' · it takes query"),
     ("kinen_search", {"query": "x", "limit": "many"}, "limit: "),
     ("kinen_search", {"query": "x", "limit": 0}, "limit: "),
     ("kinen_search", {"query": "x", "mode": "magic"}, "no mode 'magic' · use one of hybrid"),
@@ -313,10 +313,10 @@ BAD = (
     ("kinen_recall", {"query": "x", "type": "decision rounds"}, "ask for them one by one"),
     ("kinen_context", {"file": NOTE, "session": "s"}, "a session or a file · give one"),
     ("kinen_links", {"path": "note:none.md"}, "kinen_search shows refs and paths"),
-    ("kinen_get_artifact", {"ref": "HEAD"}, "path is missing"),
+    ("kinen_get_artifact", {"ref": "HEAD"}, "path is required"),
     ("kinen_get_artifact", {"path": NOTE, "ref": "v99"}, "v99"),
     ("kinen_get_provenance", {"path": "nope.py"}, "kinen_list_artifacts lists those"),
-    ("kinen_get_cochange", {}, "no file is named · give path, or paths"),
+    ("kinen_get_cochange", {}, "path is required · give path, or paths"),
     ("kinen_checkpoint", {"description": " "}, "description: "),
     ("kinen_checkpoint", {"text": "x", "type": "poem"}, "unknown type 'poem' · use one of"),
     ("kinen_checkpoint", {"text": "x", "confidence": 9}, "confidence: "),
@@ -360,7 +360,7 @@ async def test_what_a_link_leads_to_outside_is_not_read(client: Client) -> None:
 
 async def test_schemas_are_what_every_client_takes(client: Client) -> None:
     tools = (await client.list_tools()).tools
-    assert [one.name for one in tools] == [one.called for one in TOOLS]
+    assert [one.name for one in tools] == [one.tool_name for one in TOOLS]
     for one in tools:
         assert one.annotations
         assert one.annotations.open_world_hint is False

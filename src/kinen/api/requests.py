@@ -1,4 +1,8 @@
-"""What requests say: kinen's words, or Kindling's (`scopeIds`, `capsuleId`, `ttlMs`)."""
+"""Requests: fields in kinen's names, or in those of other tools.
+
+Other names that agents and the seed projects use (`scopeIds`, `capsuleId`, `ttlMs`, `question`) are
+translated before validation, the same for HTTP and MCP.
+"""
 
 import json
 import re
@@ -18,15 +22,53 @@ from kinen.model.kinds import CAPSULE_TYPES, EVENTS
 from kinen.model.records import MODES
 from kinen.privacy.entrance import plain_values
 
-DEEP = 32
-"""Levels of provenance."""
+PROVENANCE_LEVELS = 32
 SCOPE = ("session", "repo", "agent", "user", "task")
-_ALSO = """scope_ids scope, ts at, reason note, summary_content summary, type kind types,
-    kind type kinds, text content query, q query, question query, tag tags, path paths, file files,
-    symbol symbols, ref target, token_budget budget, max_tokens budget, max_candidates limit"""
-ALSO = {word: fields for word, *fields in (one.split() for one in _ALSO.split(","))}
-ALSO.update({f"{name}_id": [name] for name in (*SCOPE, "capsule")})
-"""Other words for a field: the first of those named that there is."""
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "artifact": ("path",),
+    "at": ("ref",),
+    "brief_id": ("id",),
+    "capsule_id": ("capsule",),
+    "commit": ("ref",),
+    "content": ("description",),
+    "context": ("context_chunks",),
+    "deleted": ("include_deleted",),
+    "description": ("content",),
+    "file": ("files", "path"),
+    "files": ("paths",),
+    "id": ("path", "ref"),
+    "ignored": ("include_ignored",),
+    "kind": ("type", "kinds"),
+    "kinds": ("type",),
+    "max_candidates": ("limit",),
+    "max_tokens": ("budget",),
+    "message": ("content", "description"),
+    "name": ("path",),
+    "path": ("paths", "file", "ref"),
+    "plan": ("content",),
+    "plan_id": ("id",),
+    "q": ("query",),
+    "query": ("error", "command"),
+    "question": ("query",),
+    "reason": ("note",),
+    "ref": ("target", "path"),
+    "revision": ("ref",),
+    "scope_ids": ("scope",),
+    "summary": ("description",),
+    "summary_content": ("summary",),
+    "symbol": ("symbols",),
+    "tag": ("tags",),
+    "target": ("ref",),
+    "target_id": ("ref",),
+    "text": ("content", "description", "error", "query"),
+    "token_budget": ("budget",),
+    "tool": ("command",),
+    "ts": ("at",),
+    "type": ("kind", "types"),
+    "types": ("type",),
+    **{f"{name}_id": (name,) for name in SCOPE},
+}
+"""Other names for fields, in snake case: the first field that the request has is meant."""
 
 Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=20_000)]
@@ -40,62 +82,68 @@ Budget = Annotated[int, Field(ge=0, le=1_000_000, description="most tokens; 0: a
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-def _several(given: Any) -> Any:
-    return [given] if isinstance(given, str) else given
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[list[Name], BeforeValidator(_several), Field(max_length=100)]
+Names = Annotated[list[Name], BeforeValidator(_as_list), Field(max_length=100)]
 Since = Annotated[
     Moment, Field(description="not before: ISO, `2h`, `3d`, `today`, or epoch milliseconds")
 ]
 Until = Annotated[Moment, Field(description="not after, in the same words")]
+Before = Annotated[Moment, Field(description="before, in the same words")]
 
 
-class Asked(BaseModel):
-    """A request; a field that there is not is refused."""
+class Request(BaseModel):
+    """A request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
+    @property
+    def slow(self) -> bool:
+        """Whether it takes so long that others should not wait for it."""
+        return False
+
     @model_validator(mode="before")
     @classmethod
-    def _in_our_words(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        given = plain_values(dict(given))
-        found: dict[str, Any] = {}
-        for name, value in given.items():
-            word = cls._word(name)
-            field = cls.model_fields.get(word)
-            if word in found:
-                raise ValueError(f"{word} is given twice")
+    def _translate(cls, values: Any) -> Any:
+        """Replace other names by fields, and put scopes where the request has them."""
+        if not isinstance(values, dict):
+            return values
+        fields: dict[str, Any] = {}
+        for name, value in plain_values(dict(values)).items():
+            field_name = cls._field_name(name)
+            field = cls.model_fields.get(field_name)
+            if field_name in fields:
+                raise ValueError(f"{field_name} is given twice")
             if isinstance(value, bool) and field is not None and field.annotation is not bool:
-                raise ValueError(f"{word} is neither true nor false")
-            found[word] = value
-        scope = found.get("scope", {})
+                raise ValueError(f"{field_name} cannot be true or false")
+            fields[field_name] = value
+        scope = fields.get("scope", {})
         if not isinstance(scope, dict):
-            return found
+            return fields
         if "scope" not in cls.model_fields:
-            found.pop("scope", None)
-            return {**{cls._word(name): value for name, value in scope.items()}, **found}
-        flat = {name: found.pop(name) for name in SCOPE if name in found}
-        return {**found, "scope": {**scope, **flat}}
+            fields.pop("scope", None)
+            return {**{cls._field_name(name): value for name, value in scope.items()}, **fields}
+        flat = {name: fields.pop(name) for name in SCOPE if name in fields}
+        return {**fields, "scope": {**scope, **flat}}
 
     @classmethod
-    def _word(cls, name: str) -> str:
+    def _field_name(cls, name: str) -> str:
+        """The field that a name means; the name itself if there is none."""
         if name in cls.model_fields:
             return name
         snake = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()
-        known = (one for one in (snake, *ALSO.get(snake, ())) if one in cls.model_fields)
-        return next(known, ALSO.get(snake, [name])[0] if snake in _SCOPED else name)
+        for candidate in (snake, *SYNONYMS.get(snake, ())):
+            if candidate in cls.model_fields:
+                return candidate
+        return SYNONYMS[snake][0] if snake in _SCOPE_NAMES else name
 
 
-_SCOPED = {"scope_ids", *(f"{name}_id" for name in SCOPE)}
+_SCOPE_NAMES = {"scope_ids", *(f"{name}_id" for name in SCOPE)}
 
 
-# Requests
-
-
-class Flat(Asked):
+class ScopeFields(Request):
     """Whose memory it is; an empty field matches anything."""
 
     session: Name = Field("", examples=["s1"])
@@ -105,12 +153,12 @@ class Flat(Asked):
     task: Name = ""
 
 
-class Scoped(Asked):
-    scope: Flat = Field(default_factory=Flat.model_construct)
+class ScopedRequest(Request):
+    scope: ScopeFields = Field(default_factory=ScopeFields.model_construct)
 
 
-class Search(Asked):
-    """A question, by word and by meaning."""
+class Search(Request):
+    """A search by words and by meaning."""
 
     query: Text = Field(min_length=1, examples=["why did we drop redis"])
     mode: Literal["", *MODES] = ""  # type: ignore[valid-type]
@@ -127,15 +175,15 @@ class Search(Asked):
     limit: int = Field(0, ge=0, le=1000, description="most hits; 0: as configured")
     context: int = Field(-1, ge=-1, le=100, description="chunks around each; -1: as configured")
     min_score: Share = 0.0
-    exact: bool = Field(False, description="only what has the query's words as one phrase")
+    exact: bool = Field(False, description="only hits with the query as one phrase")
     near: Annotated[Names, Field(max_length=20)] = []
     files: bool = Field(False, description="as text: only the paths")
     explain: bool = Field(False, description="as text: with the votes behind each hit")
     colour: bool = Field(False, description="as text: for a terminal")
 
 
-class Recall(Asked):
-    """What an agent should know, in a token budget; without a question, what happened last."""
+class Recall(Request):
+    """What an agent should know, in a token budget; without a query, the latest work."""
 
     query: Text = Field("", examples=["why did we drop redis"])
     types: Names = Field([], description="decisions, learnings, ... or rounds, checkpoints, ...")
@@ -148,18 +196,17 @@ class Recall(Asked):
     limit: int = Field(20, ge=1, le=1000)
     budget: Budget = 0
     min_similarity: Share = 0.0
-    full: bool = Field(False, description="whole records, not the lines that matter")
-    distill: bool = Field(False, description="what the hits come to, in their place")
+    full: bool = Field(False, description="whole records instead of the relevant lines")
+    distill: bool = Field(False, description="a digest in place of the hits")
     distiller: Literal["", "auto", "claude", "gemini", "ollama", "openai", "extract", "none"] = ""
 
     @property
-    def long(self) -> bool:
-        """Whether others should not have to wait for it."""
+    def slow(self) -> bool:
         return self.distill or self.distiller not in ("", "none")
 
 
-class Retrieve(Scoped):
-    """What the journal has on a question: pins, the summary, and what was found."""
+class Retrieve(ScopedRequest):
+    """A recall from the journal: pins, the summary and hits."""
 
     query: Text = Field("", examples=["flaky test"])
     since: Since = ""
@@ -168,86 +215,88 @@ class Retrieve(Scoped):
     budget: Budget = 0
 
 
-class Beginning(Flat):
-    """Who begins, and how much it may be told."""
+class SessionStart(ScopeFields):
+    """The session that begins, and its token budget."""
 
     budget: Budget = 0
 
 
-class Prompt(Beginning):
+class Prompt(SessionStart):
     prompt: str = Field(examples=["make the retry test pass"])
     known: Annotated[list[Name], Field(max_length=10_000)] = []
-    """Refs that the agent has in its context already."""
+    """Refs that are in the agent's context already."""
 
 
-class Observe(Scoped):
-    """Something that happened; the same id is stored once."""
+class Observe(ScopedRequest):
+    """An event to store; the same id is stored once."""
 
     content: str = Field(min_length=1, examples=["the test raced with the cache"])
     kind: Literal[*EVENTS] = "message"  # type: ignore[valid-type]
     id: NewId = ""
-    at: Moment = Field("", description="when; now if not given")
+    at: Moment = Field("", description="now if empty")
     capsule: Name = ""
-    files: Annotated[list[Place], Field(max_length=1000), BeforeValidator(_several)] = []
+    files: Annotated[list[Place], Field(max_length=1000), BeforeValidator(_as_list)] = []
     provenance: dict[str, JsonValue] = {}
 
     @model_validator(mode="after")
     def _storable(self) -> "Observe":
         level: list[Any] = [self.provenance]
-        for _ in range(DEEP):
-            inner = [one.values() if isinstance(one, dict) else one for one in level]
-            level = [one for part in inner for one in part if isinstance(one, (dict, list))]
+        for _ in range(PROVENANCE_LEVELS):
+            children = [node.values() if isinstance(node, dict) else node for node in level]
+            level = [node for nodes in children for node in nodes if isinstance(node, dict | list)]
         if level:
-            raise ValueError(f"provenance has more than {DEEP} levels")
+            raise ValueError(f"provenance has more than {PROVENANCE_LEVELS} levels")
         json.dumps(self.provenance, ensure_ascii=False, allow_nan=False).encode()
         return self
 
 
-class Observations(Scoped):
-    """Which observations, newest first."""
+class ListObservations(ScopedRequest):
+    """Filters for observations, newest first."""
 
-    kinds: Annotated[list[Literal[*EVENTS]], BeforeValidator(_several)] = []  # type: ignore[valid-type]
+    kinds: Annotated[list[Literal[*EVENTS]], BeforeValidator(_as_list)] = []  # type: ignore[valid-type]
     capsule: Name = ""
     since: Since = ""
-    until: Annotated[Moment, Field(description="before, in the same words")] = ""
+    until: Before = ""
     limit: Limit = 100
     cursor: Cursor = ""
     include_redacted: bool = False
 
 
-class Page(Asked):
+class Page(Request):
     limit: Limit = 100
     cursor: Cursor = ""
 
 
-class Pins(Flat, Page):
-    """Which pins, newest first."""
+class ListPins(ScopeFields, Page):
+    """Filters for pins or open capsules, newest first."""
 
 
-class Capsules(Flat, Page):
+class ListCapsules(ScopeFields, Page):
     type: Name = ""
     status: Literal["", "open", "closed"] = ""
 
 
-class Open(Scoped):
-    """A piece of work that begins. One left open for the same session is closed as abandoned."""
+class OpenCapsule(ScopedRequest):
+    """A capsule to open; one left open for the same session is closed as abandoned."""
 
     intent: Text = Field(examples=["find the flaky test"])
     type: Literal[*CAPSULE_TYPES] = "session"  # type: ignore[valid-type]
-    resume: bool = Field(False, description="go on with one that is open for that session")
-    id: NewId = Field("", description="the same is begun once")
+    resume: bool = Field(False, description="return the open capsule of that session")
+    id: NewId = Field("", description="the same id is opened once")
 
 
-class Close(Asked):
-    """What it came to; made of what happened in it if not given."""
+class CloseCapsule(Request):
+    """The summary of a capsule; kinen writes one if it is empty."""
 
     summary: Text = Field("", examples=["the test raced with the cache; now it waits"])
     confidence: Share = 1.0
-    generate_summary: bool = Field(True, description="kinen sums up whatever has no summary")
+    generate_summary: bool = Field(
+        True, description="accepted for Kindling; a missing summary is always written"
+    )
 
 
-class MakePin(Scoped):
-    """What every recall in a scope is to begin with, for a time or for good."""
+class Pin(ScopedRequest):
+    """A record that every recall in a scope begins with, for a time or permanently."""
 
     target: Annotated[str, Field(max_length=4096)] = Field(
         "", description="a ref or a path", examples=["docs/conventions.md"]
@@ -259,16 +308,16 @@ class MakePin(Scoped):
     ttl_ms: int = Field(0, ge=0, lt=LATEST)
 
 
-class Texts(Asked):
-    """Texts to be embedded by a model that is known by its fingerprint."""
+class Embed(Request):
+    """Texts to embed with the model of a fingerprint."""
 
     texts: list[Text] = Field(min_length=1, max_length=64, examples=[["why did we drop redis"]])
     model: Name = Field(description="its fingerprint", examples=["minilm-1f2e3d"])
 
 
-class Export(Asked):
+class Export(Request):
     form: Literal["json", "jsonl"] = "json"
     session: Name = ""
     repo: Name = ""
     since: Since = ""
-    until: Annotated[Moment, Field(description="before, in the same words")] = ""
+    until: Before = ""

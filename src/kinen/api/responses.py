@@ -1,41 +1,71 @@
-"""What tools answer with, as JSON: the same names as `--json`, empty instead of null.
+"""Responses of the HTTP endpoints and the MCP tools, in the names of `--json`.
 
-A field that is empty is left out; its default stands in the schema. There are no nullable unions,
-which some clients reject.
+A field with a default may be empty. Over HTTP it is there all the same; MCP leaves out what equals
+its default, which saves tokens, and drops `null` from its schemas, which some clients refuse.
 """
 
 from typing import Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+EXAMPLES: dict[str, Any] = {
+    "at": "2026-03-01T09:30:00.000Z",
+    "code": "not_found",
+    "content": "Redis lost sessions on restart.",
+    "hint": "`kinen space list`",
+    "id": "01JD8X9Z3M4N5P6Q7R8S9T0VWX",
+    "message": "no space called 'notes'",
+    "path": "docs/sessions.md",
+    "query": "why did we drop redis",
+    "ref": "note:docs/sessions.md",
+    "session": "s1",
+    "text": "Redis lost sessions on restart.",
+    "tokens": 214,
+}
+"""Examples of fields for OpenAPI, by name."""
 
 
-class Value(BaseModel):
+def _document(schema: dict[str, Any], _model: object) -> None:
+    """Say that there are no other fields, and give examples."""
+    schema["additionalProperties"] = False
+    for name, field in schema.get("properties", {}).items():
+        if name in EXAMPLES:
+            field["examples"] = [EXAMPLES[name]]
+
+
+class Response(BaseModel):
+    model_config = ConfigDict(
+        json_schema_extra=_document, json_schema_serialization_defaults_required=True
+    )
+
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            return {name: value for name, value in given.items() if value is not None}
-        return given
+    def _without_nulls(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            return {name: value for name, value in values.items() if value is not None}
+        return values
 
 
-class Page(Value):
+class Fault(Response):
+    code: str
+    message: str
+    hint: str
+
+
+class Failure(Response):
+    error: Fault
+
+
+class OffsetPage(Response):
     total: int
-    next_offset: int = Field(0, description="where the next page begins; 0 when this is the last")
+    next_offset: int = Field(0, description="of the next page; 0 on the last")
 
 
-# Asking
+class CursorPage(Response):
+    next: str | None
 
 
-class Chunk(Value):
-    content: str = Field(description="the passage around what matched")
-    start_line: int = 0
-    end_line: int = 0
-    line: int = Field(0, description="the line that says most of what was asked")
-    page: int = 0
-    heading: str = ""
-
-
-class Source(Value):
+class Record(Response):
     ref: str
     path: str = ""
     type: str
@@ -46,38 +76,80 @@ class Source(Value):
     metadata: dict[str, Any] = {}
 
 
-class Neighbours(Value):
+class Chunk(Response):
+    ref: str
+    n: int
+    text: str
+    heading: str
+    start_line: int
+    end_line: int
+    page: int
+
+
+class Edge(Response):
+    source: str
+    target: str = Field("", description="empty if the link is broken")
+    type: str
+    written: str = ""
+    text: str = ""
+    line: int = 0
+
+
+class RecordDetails(Record):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    chunks: list[Chunk]
+    edges: list[Edge] | None = Field(None, description="of commits and files of the repository")
+
+
+class Passage(Response):
+    content: str = Field(description="the passage around what matched")
+    start_line: int | None = None
+    end_line: int | None = None
+    line: int | None = Field(None, description="the line that matches best")
+    page: int | None = None
+    heading: str = ""
+
+
+class Neighbours(Response):
     before: list[str] = []
     after: list[str] = []
 
 
-class Vote(Value):
+class Vote(Response):
     retriever: str
     rank: int
     score: float
     share: float
 
 
-class Hit(Value):
-    chunk: Chunk
-    source: Source
+class Hit(Response):
+    chunk: Passage
+    source: Record
     context: Neighbours = Neighbours()
     score: float
     match_type: str
     votes: list[Vote] = []
-    tokens: int = Field(description="of content and context, as given here")
-    more: int = Field(0, description="tokens left out to keep the budget")
 
 
-class Found(Value):
+class SearchResults(Response):
     query: str
     mode: str
     results: list[Hit]
     notes: list[str] = []
+
+
+class SizedHit(Hit):
+    tokens: int = Field(description="of content and context")
+    more: int = Field(0, description="tokens left out to keep the budget")
+
+
+class SizedResults(SearchResults):
+    results: list[SizedHit]  # type: ignore[assignment]
     tokens: int
 
 
-class Item(Value):
+class Item(Response):
     tier: str
     ref: str
     text: str
@@ -85,16 +157,18 @@ class Item(Value):
     score: float = 0.0
     votes: list[Vote] = []
     at: str = ""
+    space: str = ""
 
 
-class Dropped(Value):
+class Dropped(Response):
     tier: str
     ref: str
     tokens: int
     reason: str
+    space: str = ""
 
 
-class Digest(Value):
+class Digest(Response):
     text: str = ""
     by: str = ""
     sources: list[str] = []
@@ -104,37 +178,147 @@ class Digest(Value):
     notes: list[str] = []
 
 
-class Recalled(Value):
+class Recall(Response):
     query: str
     budget: int
     tokens: int
     over_budget: bool = False
     items: list[Item]
     dropped: list[Dropped] = []
-    digest: Digest = Digest()
+    digest: Digest | None = None
     notes: list[str] = []
 
 
-class Edge(Value):
-    source: str
-    target: str = Field("", description="empty where the link leads nowhere")
-    type: str
-    written: str = ""
-    text: str = ""
-    line: int = 0
+class TieredRecall(Response):
+    query: str
+    budget: int
+    tokens: int
+    dropped: list[Dropped]
+    notes: list[str]
+    plan: Item | None
+    pins: list[Item]
+    summary: Item | None
+    hits: list[Item]
 
 
-class Links(Page):
+class Brief(Response):
+    text: str
+    tokens: int
+
+
+class Unrelated(Response):
+    ref: str
+    reason: str
+
+
+class PromptContext(Brief):
+    entries: list[str]
+    dropped: list[Unrelated]
+
+
+class Links(Response):
     ref: str
     edges: list[Edge]
 
 
-class Skipped(Value):
+class LinkPage(OffsetPage, Links):
+    pass
+
+
+class Revision(Response):
+    ref: str
+    at: str
+    author: str
+    subject: str
+    status: str
+    path: str
+    before: str | None = None
+    tags: list[str] = []
+
+
+class CommitRevision(Revision):
+    commit: str
+
+
+class History(Response):
+    path: str
+    revisions: list[CommitRevision]
+    by_hand: list[str]
+
+
+class RevisionPage(OffsetPage):
+    path: str
+    revisions: list[Revision]
+    by_hand: list[str] = []
+
+
+class Commit(Response):
+    ref: str
+    subject: str
+
+
+class Companion(Response):
+    ref: str
+    path: str
+    count: int
+    jaccard: float
+    weight: float
+    score: float
+    commits: list[Commit] = []
+
+
+class Companions(Response):
+    paths: list[str]
+    files: list[Companion]
+
+
+class Tag(Response):
+    tag: str
+    count: int
+
+
+class Tags(OffsetPage):
+    tags: list[Tag]
+
+
+class TagPage(CursorPage):
+    tags: list[Tag]
+
+
+class File(Response):
+    ref: str
+    path: str
+    tags: list[str] = []
+    last_modified: str = ""
+    alive: bool = True
+    commits: int = 0
+
+
+class Files(OffsetPage):
+    files: list[File]
+    offset: int = 0
+
+
+class Artifact(Response):
+    ref: str
+    path: str = ""
+    type: str
+    title: str = ""
+    at: str = ""
+    tags: list[str] = []
+    content: str
+    tokens: int = Field(description="of content")
+    lines: int = Field(description="of the whole text")
+    next_offset: int = Field(0, description="the line to continue from; 0 at the end")
+    commits: list[Revision] = Field([], description="the latest that touched it, oldest first")
+
+
+class Skipped(Response):
     path: str
     reason: str
 
 
-class IndexStatus(Value):
+class IndexStatus(Response):
     space: str
     synced: str = ""
     counts: dict[str, int]
@@ -143,7 +327,7 @@ class IndexStatus(Value):
     skipped: list[Skipped] = []
 
 
-class Rebuilt(Value):
+class IndexReport(Response):
     added: int
     changed: int = 0
     removed: int = 0
@@ -157,109 +341,32 @@ class Rebuilt(Value):
     counts: dict[str, int]
 
 
-# Git
-
-
-class File(Value):
-    ref: str
-    path: str
-    tags: list[str] = []
-    last_modified: str = ""
-    alive: bool = True
-    commits: int = 0
-
-
-class Files(Page):
-    files: list[File]
-    offset: int = 0
-
-
-class Revision(Value):
-    ref: str
-    at: str
-    author: str
-    subject: str
-    status: str
-    path: str
-    before: str = ""
-    tags: list[str] = []
-
-
-class Artifact(Value):
-    ref: str
-    path: str = ""
-    type: str
-    title: str = ""
-    at: str = ""
-    tags: list[str] = []
-    content: str
-    tokens: int = Field(description="of content, as given here")
-    lines: int = Field(description="of the whole text")
-    next_offset: int = Field(0, description="the line to go on from; 0 when nothing is left")
-    commits: list[Revision] = Field([], description="the latest that touched it, oldest first")
-
-
-class Provenance(Page):
-    path: str
-    revisions: list[Revision]
-    by_hand: list[str] = []
-
-
-class Tag(Value):
-    tag: str
-    count: int
-
-
-class Tags(Page):
-    tags: list[Tag]
-
-
-class Commit(Value):
-    ref: str
-    subject: str
-
-
-class Companion(Value):
-    ref: str
-    path: str
-    count: int
-    jaccard: float
-    weight: float
-    score: float
-    commits: list[Commit] = []
-
-
-class Companions(Value):
-    paths: list[str]
-    files: list[Companion]
-
-
-class Step(Value):
+class Step(Response):
     kind: str = Field(description="edit or run")
     text: str
     ref: str
 
 
-class Fix(Value):
+class Fix(Response):
     error: str
     ref: str
     at: str
     session: str = ""
     command: str = Field("", description="what failed")
     likeness: float
-    fixed_at: str = Field("", description="when the same command succeeded; empty if it did not")
+    fixed_at: str = Field("", description="when the same command succeeded")
     steps: list[Step] = []
     more_steps: int = 0
     success: str = ""
     commit: str = ""
-    came_back: str = Field("", description="when the same error was next seen after that")
+    came_back: str = Field("", description="when the same error was seen again")
 
 
-class Fixes(Value):
+class Fixes(Response):
     fixes: list[Fix]
 
 
-class Invocation(Value):
+class Invocation(Response):
     invocation: str
     succeeded: int
     failed: int
@@ -268,62 +375,16 @@ class Invocation(Value):
     ref: str
 
 
-class Invocations(Value):
+class Invocations(Response):
     invocations: list[Invocation]
 
 
-# Telling: what is there now, without the text that was just sent
+class Status(Response):
+    space: dict[str, Any] | None
+    daemon: dict[str, Any]
 
 
-class Checkpoint(Value):
-    ref: str
-    id: str
-    at: str
-    tags: list[str] = []
-    branch: str = ""
-    commit: str = ""
-    files: list[str] = []
-    summary: str = ""
-    plan: str = ""
-    type: str = ""
-
-
-class Plan(Value):
-    ref: str
-    id: str
-    title: str
-    text: str = ""
-    tokens: int = Field(0, description="of the whole text")
+class Health(Response):
     status: str
-    created: str = ""
-    updated: str = ""
-    tags: list[str] = []
-    current: bool = False
-
-
-class Plans(Value):
-    plans: list[Plan]
-
-
-class Observation(Value):
-    ref: str
-    kind: str
-    at: str
-    session: str = ""
-    agent: str = ""
-    capsule: str = ""
-    files: list[str] = []
-    branch: str = ""
-    masked: dict[str, Any] = Field({}, description="what looked like a secret and was masked")
-
-
-class Pin(Value):
-    ref: str
-    target: str
-    note: str = ""
-    expires_at: str = ""
-
-
-class Pins(Value):
-    pins: list[Pin] = []
-    unpinned: list[str] = []
+    version: str
+    daemon: dict[str, Any]

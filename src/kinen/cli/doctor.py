@@ -107,7 +107,7 @@ def _daemon(home: str) -> Finding:
     """One that died or hangs is put away here: the next search starts another."""
     from kinen.daemon import control
 
-    mended = control.mend(home)
+    mended = control.clean_up(home)
     if mended:
         return Finding("daemon", True, f"{mended}; the next search starts another")
     seen = control.look(home)

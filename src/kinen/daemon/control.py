@@ -1,4 +1,4 @@
-"""Dealing with the daemon from outside: whether there is one, starting, stopping, mending."""
+"""The daemon from outside: whether there is one, starting, stopping, cleaning up after it."""
 
 from __future__ import annotations
 
@@ -15,29 +15,33 @@ from kinen.errors import KinenError
 from kinen.ipc import client
 from kinen.storage import private
 
-STARTING, STOPPING, DYING = 60.0, 30.0, 3.0
-"""Seconds that it may take to listen, to end, and to end if it does not listen."""
-HUNG = 2.0
-"""Seconds without a sign after which one that holds the lock is taken for dead."""
+START_SECONDS = 60.0
+"""How long a daemon may take to listen."""
+STOP_SECONDS = 30.0
+"""How long it may take to end."""
+KILL_SECONDS = 3.0
+"""How long it may take to end on a signal, before it is killed."""
+HUNG_SECONDS = 2.0
+"""After how long without an answer a daemon that holds the lock hangs."""
 STEP = 0.02
 
 
-class Seen(NamedTuple):
-    """What there is of a daemon."""
+class Presence(NamedTuple):
+    """What can be seen of a daemon."""
 
     state: dict[str, Any]
-    """What it says of itself; empty if it says nothing."""
+    """Its state; empty if it does not answer."""
     held: bool
-    """Whether some process holds its lock."""
+    """Whether a process holds its lock."""
     last: dict[str, Any]
-    """What the last one wrote."""
+    """The record of the last daemon."""
     refusal: str = ""
-    """Why it does not serve this kinen, such as that it is of another version."""
+    """Why it does not serve this kinen, such as another version."""
 
 
-def look(home: str, sign: float = HUNG) -> Seen:
-    """Ask the daemon how it is, and look at what lies around if it does not say."""
-    answer = client.ask(home, "GET /v1/status", sign=sign)
+def look(home: str, seconds: float = HUNG_SECONDS) -> Presence:
+    """The state of the daemon, and what is left of it if it does not answer."""
+    answer = client.ask(home, "GET /v1/status", sign=seconds)
     state: dict[str, Any] = {}
     refusal = ""
     if answer is not None and answer.code == 200:
@@ -46,36 +50,38 @@ def look(home: str, sign: float = HUNG) -> Seen:
     elif answer is not None and answer.code == 409:
         refusal = answer.body.decode("utf-8", "replace").strip()
     held = bool(state) or (os.path.isdir(home) and client.running(home))
-    return Seen(state, held, diary.read(home), refusal)
+    return Presence(state=state, held=held, last=diary.read(home), refusal=refusal)
 
 
 def start(home: str) -> tuple[dict[str, Any], bool]:
-    """A daemon that answers, and whether it was started for that.
+    """The state of a daemon that answers, and whether it was started here.
 
-    One of an older kinen ends by itself when a newer one asks; then another is started.
+    One of an older kinen ends on a request of a newer one; then another is started.
     """
     private.folder(home)
     pid = 0
-    sign = HUNG
-    end = time.monotonic() + STARTING
+    patience = HUNG_SECONDS
+    end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
-        seen = look(home, sign)
-        sign = STEP
-        if seen.state:
-            return seen.state, bool(pid)
-        if seen.refusal and not outdated(seen.last.get("version", "")):
-            raise KinenError(seen.refusal, "`kinen daemon restart` replaces it")
-        if pid and _ended(pid):
+        daemon = look(home, patience)
+        patience = STEP
+        if daemon.state:
+            return daemon.state, bool(pid)
+        if daemon.refusal and not outdated(daemon.last.get("version", "")):
+            raise KinenError(daemon.refusal, "`kinen daemon restart` replaces it")
+        if pid and _has_ended(pid):
             break
-        if not pid and not seen.held:
+        if not pid and not daemon.held:
             pid = client.spawn(home)
         time.sleep(STEP)
-    said = last_words(home)
-    raise KinenError(f"no daemon came up{f': {said}' if said else ''}", "see `kinen daemon logs`")
+    fact = "the daemon did not start"
+    if lines := tail(home, 1):
+        fact += f": {lines[0].strip()}"
+    raise KinenError(fact, "see `kinen daemon logs`")
 
 
 def outdated(version: str, current: str = __version__) -> bool:
-    """Whether a version is older than another, by the numbers in it."""
+    """Whether a version is older than the current one, by the numbers in it."""
     return _numbers(version) < _numbers(current)
 
 
@@ -84,36 +90,36 @@ def _numbers(version: str) -> list[int]:
 
 
 def stop(home: str) -> int:
-    """End the daemon, by force if it does not listen; its pid, 0 if there is none."""
+    """End the daemon, by a signal if it does not answer; its pid, 0 if there is none."""
     if not os.path.isdir(home) or not client.running(home):
         return 0
     pid = holder(home)
-    answer = client.ask(home, "POST /v1/stop", {}, sign=HUNG)
+    answer = client.ask(home, "POST /v1/stop", {}, sign=HUNG_SECONDS)
     if answer is None:
         _kill(pid, signal.SIGTERM)
-    if not _free(home, STOPPING if answer else DYING):
+    if not _wait_for_lock(home, STOP_SECONDS if answer else KILL_SECONDS):
         _kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-        if not _free(home, STOPPING):
-            raise KinenError(f"the daemon (pid {pid}) does not end", "end it by hand")
-        _put_away(home, "it did not listen, and was ended by force")
+        if not _wait_for_lock(home, STOP_SECONDS):
+            raise KinenError(f"the daemon (pid {pid}) does not end", "kill it")
+        _remove_files(home, "killed: it did not answer")
     return pid
 
 
-def mend(home: str) -> str:
-    """Put away what is left of a daemon that died or hangs; what was done, or nothing."""
-    seen = look(home)
-    if seen.state or seen.refusal:
+def clean_up(home: str) -> str:
+    """End a daemon that hangs, and remove the files of a dead one; what was done, if anything."""
+    daemon = look(home)
+    if daemon.state or daemon.refusal:
         return ""
-    if seen.held:
+    if daemon.held:
         pid = stop(home)
         return f"it did not answer (pid {pid}) and was ended"
-    if _put_away(home, "it was dead, and put away by `kinen doctor`"):
-        return f"it was dead (pid {seen.last.get('pid', 'unknown')}) and was put away"
+    if _remove_files(home, "killed; cleaned up by `kinen doctor`"):
+        return f"it was dead (pid {daemon.last.get('pid', 'unknown')}); its files were removed"
     return ""
 
 
-def _put_away(home: str, why: str) -> bool:
-    """Remove what a daemon left that did not end by itself; whether there was something."""
+def _remove_files(home: str, reason: str) -> bool:
+    """Remove the socket of a daemon that was killed, and complete its record."""
     paths = [os.path.join(home, name) for name in (client.SOCKET, client.PORT)]
     left = [path for path in paths if os.path.lexists(path)]
     for path in left:
@@ -121,26 +127,20 @@ def _put_away(home: str, why: str) -> bool:
             os.unlink(path)
     dead = diary.killed(diary.read(home))
     if dead:
-        diary.Diary(home).end(why)
+        diary.Diary(home).end(reason)
     return dead or bool(left)
 
 
 def holder(home: str) -> int:
-    """The pid of the one that holds the lock, 0 if it does not say."""
+    """The pid of the process that holds the lock, 0 if it is unknown."""
     path = os.path.join(home, client.LOCK)
     with contextlib.suppress(OSError, ValueError):
         return int(private.read(path))
     return int(diary.read(home).get("pid") or 0)
 
 
-def last_words(home: str) -> str:
-    """The last line of the log."""
-    lines = tail(home, 1)
-    return lines[0].strip() if lines else ""
-
-
 def tail(home: str, count: int) -> list[str]:
-    """The last lines of the log, from the file before it too if there are too few."""
+    """The last lines of the log and of the file before it; all lines for 0."""
     lines: list[str] = []
     for name in (f"{client.LOG}.1", client.LOG):
         with contextlib.suppress(OSError):
@@ -155,14 +155,14 @@ def _kill(pid: int, number: int) -> None:
             os.kill(pid, number)
 
 
-def _ended(pid: int) -> bool:
-    """Whether a child of ours has ended; it is not left behind as one that nobody asked for."""
+def _has_ended(pid: int) -> bool:
+    """Whether a child process has ended; it is reaped."""
     with contextlib.suppress(OSError, AttributeError):
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     return False
 
 
-def _free(home: str, seconds: float) -> bool:
+def _wait_for_lock(home: str, seconds: float) -> bool:
     end = time.monotonic() + seconds
     while client.running(home):
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""What the daemon went through, in a file for people, for `status`, and for the next daemon."""
+"""The daemon's own record: a file with its last incidents, for `status` and the next daemon."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE = "daemon.json"
-KEPT = 20
-"""Happenings that are remembered."""
-JUMP = 5.0
-"""Seconds by which the clock may be adjusted without a word."""
+INCIDENTS = 20
+"""Incidents that the file holds."""
+CLOCK_JUMP = 5.0
+"""Seconds by which the clock may be adjusted without an incident."""
 log = logging.getLogger("kinen.daemon")
 
 
 def read(home: str) -> dict[str, Any]:
-    """What the last daemon wrote; empty if there was none, or it cannot be read."""
+    """The record of the last daemon; empty if there was none, or it cannot be read."""
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(private.read(os.path.join(home, FILE)))
-        if isinstance(found, dict):
-            return found
+        record = json.loads(private.read(os.path.join(home, FILE)))
+        if isinstance(record, dict):
+            return record
     return {}
 
 
 def killed(last: dict[str, Any]) -> bool:
-    """Whether the daemon that wrote this did not come to its end by itself."""
+    """Whether the daemon that wrote this was killed."""
     return bool(last.get("pid")) and not last.get("ended")
 
 
 class Diary:
-    """The life of one daemon."""
+    """The record of one daemon."""
 
     def __init__(
         self,
@@ -49,11 +49,15 @@ class Diary:
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._home, self._clock, self._steady = home, clock, steady
-        self._apart = clock() - steady()
+        self._home = home
+        self._clock = clock
+        self._steady = steady
+        self._offset = clock() - steady()
         last = read(home)
-        told = last.get("happened")
-        self.happened: list[dict[str, str]] = told[-KEPT:] if isinstance(told, list) else []
+        incidents = last.get("happened")
+        self.happened: list[dict[str, str]] = []
+        if isinstance(incidents, list):
+            self.happened = incidents[-INCIDENTS:]
         self.about: dict[str, Any] = {
             "pid": os.getpid(),
             "version": __version__,
@@ -61,33 +65,35 @@ class Diary:
             "ended": None,
         }
         if killed(last):
-            since = last.get("started", "some time")
-            self.note(f"the daemon before (pid {last['pid']}, since {since}) did not end by itself")
+            since = last.get("started", "an unknown time")
+            self.note(f"the last daemon (pid {last['pid']}, since {since}) was killed")
         else:
             self._write()
 
     def note(self, what: str) -> None:
-        """Remember something that people should know of."""
+        """Add an incident that users should know of."""
         what = entrance.name(what)
         log.warning(what)
-        self.happened = [*self.happened, {"at": iso(self._clock()), "what": what}][-KEPT:]
+        self.happened.append({"at": iso(self._clock()), "what": what})
+        self.happened = self.happened[-INCIDENTS:]
         self._write()
 
-    def end(self, why: str) -> None:
-        log.info("ends: %s", why)
-        self.about.update(ended=iso(self._clock()), why=why)
+    def end(self, reason: str) -> None:
+        log.info("stopped: %s", reason)
+        self.about.update(ended=iso(self._clock()), why=reason)
         self._write()
 
-    def look_at_the_clock(self) -> None:
-        """Notice that somebody set the clock, or that the machine slept."""
-        apart = self._clock() - self._steady()
-        jump, self._apart = apart - self._apart, apart
-        if abs(jump) > JUMP:
-            way = "forward, or the machine slept," if jump > 0 else "back"
-            self.note(f"the clock went {way} by {abs(jump):,.0f} s")
+    def check_clock(self) -> None:
+        """Note that the clock was set, or that the machine slept."""
+        offset = self._clock() - self._steady()
+        jump = offset - self._offset
+        self._offset = offset
+        if abs(jump) > CLOCK_JUMP:
+            direction = "forward, or the machine slept," if jump > 0 else "back"
+            self.note(f"the clock went {direction} by {abs(jump):,.0f} s")
 
     def _write(self) -> None:
-        told = json.dumps({**self.about, "happened": self.happened}, ensure_ascii=False, indent=1)
-        with contextlib.suppress(OSError):  # a full disk must not end us
-            os.stat(self._home)  # what is gone stays gone
-            private.write(os.path.join(self._home, FILE), told + "\n")
+        text = json.dumps({**self.about, "happened": self.happened}, ensure_ascii=False, indent=1)
+        with contextlib.suppress(OSError):  # a full disk must not end the daemon
+            os.stat(self._home)  # do not create a home that was deleted
+            private.write(os.path.join(self._home, FILE), text + "\n")

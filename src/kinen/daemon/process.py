@@ -1,10 +1,9 @@
-"""The process: one per home by a lock, a socket, the application behind it, and a clean end."""
+"""The daemon's process: its lock, its sockets, the application behind them, and its end."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import logging
 import os
 import signal
@@ -20,7 +19,7 @@ from kinen.characters import visible, visible_line
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
 from kinen.errors import Busy, KinenError, SpaceError
-from kinen.http.guard import by_socket, failure
+from kinen.http.guard import Access, failure
 from kinen.ipc import client, loopback
 from kinen.memory import Memory
 from kinen.privacy import entrance
@@ -30,40 +29,48 @@ from kinen.space.registry import Space
 from kinen.storage import private
 
 if TYPE_CHECKING:
-    from kinen.daemon.scheduler import Syncs
-    from kinen.http.server import Quiet
+    from kinen.daemon.scheduler import Scheduler
+    from kinen.http.server import IdleServer
     from kinen.ports import Embedder
 
 TOKEN_FILE = "http.token"  # noqa: S105
-GUARD = "KINEN_DISTILLING"
-"""The daemon starts no agent, whatever it was started by."""
-PATIENCE = 0.5
-"""Seconds that a lock has to get free: whoever only looks at it holds it for a moment."""
-ENDING = 5.0
-"""Seconds that a sync under way has to stop when the daemon ends."""
-LOG_BYTES, LOG_FILES = 1 << 20, 3
+NO_AGENTS = "KINEN_DISTILLING"
+"""Set so that the daemon starts no agent, even if an agent started it."""
+LOCK_SECONDS = 0.5
+"""How long to wait for the lock: a process that only tests it holds it for a moment."""
+END_SECONDS = 5.0
+"""How long a sync may take to stop when the daemon ends."""
+LOG_BYTES = 1 << 20
+LOG_FILES = 3
 log = logging.getLogger("kinen.daemon")
 
 
 class Options:
-    """How a daemon runs: with a port for others, for good, for the space of a folder."""
+    """How a daemon runs.
+
+    With a port it also serves HTTP; with `stay` it has no idle timeout; `folder` is in the space
+    that requests without a space mean.
+    """
 
     def __init__(
         self, home: str, *, port: int | None = None, stay: bool = False, folder: str = ""
     ) -> None:
-        self.home, self.port, self.stay, self.folder = home, port, stay, folder
+        self.home = home
+        self.port = port
+        self.stay = stay
+        self.folder = folder
 
 
 def run(options: Options) -> None:
-    """Serve until told to stop, or until nobody has asked for long enough."""
+    """Serve until a request or a signal ends it, or until it has been idle for long enough."""
     home = options.home
-    for name in client.own_settings(os.environ):  # those of whoever started it
+    for name in client.own_settings(os.environ):  # of the process that started it
         del os.environ[name]
     os.environ["KINEN_HOME"] = home
-    os.environ[GUARD] = "1"
+    os.environ[NO_AGENTS] = "1"
     os.umask(0o077)
     private.folder(home)
-    lock = _locked(home)
+    lock = _take_lock(home)
     try:
         os.chdir(os.path.abspath(os.sep))
         _log_to(os.path.join(home, client.LOG))
@@ -72,16 +79,17 @@ def run(options: Options) -> None:
         os.close(lock)
 
 
-def _locked(home: str) -> int:
-    end = time.monotonic() + PATIENCE
+def _take_lock(home: str) -> int:
+    end = time.monotonic() + LOCK_SECONDS
     while True:
         lock = client.hold(home)
         if lock is not None:
             os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()}\n".encode(), 0) if os.name != "nt" else None
+            if os.name != "nt":
+                os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
             return lock
         if time.monotonic() > end:
-            raise Busy("a daemon runs already", "`kinen daemon status` shows it")
+            raise Busy("a daemon is already running", "`kinen daemon status` shows it")
         time.sleep(0.02)
 
 
@@ -95,16 +103,17 @@ class PrivateLog(RotatingFileHandler):
 def _log_to(path: str) -> None:
     os.close(private.opener(path, os.O_WRONLY | os.O_CREAT))  # a link is refused
     handler = PrivateLog(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, delay=True)
-    form = _Lines("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
-    form.converter = time.gmtime
-    handler.setFormatter(form)
-    logging.raiseExceptions = False  # a full disk is told in other places
-    log.handlers, log.propagate = [handler], False
+    formatter = _Formatter("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    logging.raiseExceptions = False  # a full disk is reported elsewhere
+    log.handlers = [handler]
+    log.propagate = False
     log.setLevel(logging.INFO)
 
 
-class _Lines(logging.Formatter):
-    """Lines without the secrets and the control characters of what they quote.
+class _Formatter(logging.Formatter):
+    """Masks secrets and escapes control characters.
 
     A message is on one line; a traceback keeps its lines.
     """
@@ -117,145 +126,137 @@ class _Lines(logging.Formatter):
 
 
 class Daemon:
-    """Everything that runs in the process, from the first socket to the last file."""
+    """Everything that runs in the process."""
 
     def __init__(self, options: Options) -> None:
-        self.home, self._options = options.home, options
+        self.home = options.home
+        self._options = options
         settings = config.load(self.home, None).daemon
         self._idle = 0 if options.stay else 60 * settings.idle_shutdown_minutes
         self._debounce = settings.watch_debounce_ms / 1000
         self._diary = Diary(self.home)
         self._models: dict[tuple[object, ...], Embedder | None] = {}
-        self._used, self._answered = time.monotonic(), 0
+        self._last_use = time.monotonic()
+        self._answered = 0
         self._port = 0
         self._token = ""
-        self._why = ""
+        self._end_reason = ""
 
     def run(self) -> None:
         log.info("kinen %s, pid %d, in %s", __version__, os.getpid(), self.home)
         try:
-            asyncio.run(self._serve(self._doors()))
+            asyncio.run(self._serve(self._listeners()))
         except BaseException as error:
-            self._why = str(error) if isinstance(error, KinenError) else repr(error)
+            self._end_reason = str(error) if isinstance(error, KinenError) else repr(error)
             raise
         finally:
             for name in (client.SOCKET, client.PORT, client.STARTED):
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self.home, name))
-            self._diary.end(self._why)
+            self._diary.end(self._end_reason)
 
-    # Where it listens
-
-    def _doors(self) -> list[socket.socket]:
-        """A port if one was asked for, and the socket of this home."""
+    def _listeners(self) -> list[socket.socket]:
+        """The socket of this home, and a port if the options or the system need one."""
         path = client.socket_path(self.home)
-        made = []
+        listeners = []
         if self._options.port is not None or not path:
             self._token = loopback.token(os.path.join(self.home, TOKEN_FILE))
-            door = loopback.listening(self._options.port or 0)
-            made.append(door)
-            self._port = door.getsockname()[1]
+            listener = loopback.listening(self._options.port or 0)
+            listeners.append(listener)
+            self._port = listener.getsockname()[1]
         if not path:
-            told = f"{self._port} {self._token}\n"
-            private.write(os.path.join(self.home, client.PORT), told)
-            return made
+            address = f"{self._port} {self._token}\n"
+            private.write(os.path.join(self.home, client.PORT), address)
+            return listeners
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)  # of one that was killed: we hold the lock
-        made.append(socket.socket(socket.AF_UNIX))
-        made[-1].bind(path)
+            os.unlink(path)  # left by a killed daemon: we hold the lock
+        unix = socket.socket(socket.AF_UNIX)
+        unix.bind(path)
         os.chmod(path, 0o600)
-        return made
+        return [*listeners, unix]
 
-    async def _serve(self, doors: list[socket.socket]) -> None:
-        from kinen.daemon.scheduler import Syncs
+    async def _serve(self, listeners: list[socket.socket]) -> None:
+        from kinen.daemon.scheduler import Scheduler
         from kinen.daemon.watch import Watch
         from kinen.http import server
         from kinen.http.app import create_app
         from kinen.http.events import Hub
-        from kinen.memory.pool import Spaces
+        from kinen.memory.pool import MemoryPool
 
-        threading.Thread(target=self._warm, daemon=True).start()
+        threading.Thread(target=self._load_model, daemon=True).start()
         self._hub = Hub()
-        opened = Spaces(self._met)
+        pool = MemoryPool(self._open_scheduled)
+        access = Access(self._token, self._port)
         app = create_app(
-            opened,
+            pool,
             hub=self._hub,
             state=self.state,
-            token=self._token,
-            port=self._port,
+            access=access,
             default=self._options.folder,
-            used=self._touch,
+            used=self._count_use,
         )
-        self._server: Quiet = server.make(self._porch(app), failure)
-        self._syncs: Syncs = Syncs(
+        self._server: IdleServer = server.make(self._for_this_version(app, access), failure)
+        self._scheduler: Scheduler = Scheduler(
             self.open,
             debounce=self._debounce,
-            tell=self._diary.note,
+            note=self._diary.note,
             publish=self._publish,
-            watch=lambda changed: Watch(self._noticing(changed)),
+            watch=lambda changed: Watch(self._with_home(changed)),
         )
         loop = self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             with contextlib.suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, self.stop, signal.Signals(number).name)
         if self._idle:
-            loop.call_later(self._idle, self._look_if_idle, loop)
-        self._syncs.watch.watch((self.home, (self.home,), self._ours, self._ours))
-        self._syncs.start()
-        self._look_around()
+            loop.call_later(self._idle, self._end_if_idle, loop)
+        self._scheduler.watch.watch((self.home, (self.home,), self._of_home, self._of_home))
+        self._scheduler.start()
+        self._schedule_spaces()
         self._server.ready = self._announce
         try:
-            await self._server.serve(sockets=doors)
+            await self._server.serve(sockets=listeners)
         finally:
             self._hub.close()
-            await asyncio.to_thread(opened.close)
-            await asyncio.to_thread(self._syncs.stop, ENDING)
+            await pool.close()
+            await asyncio.to_thread(self._scheduler.stop, END_SECONDS)
 
     def _announce(self) -> None:
         if self._options.port is not None:
             print(f"http://{loopback.HOST}:{self._port}/v1", flush=True)
             print(f"kinen: the bearer token is in {self.home}/{TOKEN_FILE}", file=sys.stderr)
 
-    def stop(self, why: str) -> None:
-        self._why = self._why or why
+    def stop(self, reason: str) -> None:
+        self._end_reason = self._end_reason or reason
         self._hub.close()
         self._server.stop()
 
-    def _porch(self, app: Any) -> Any:
-        """What is said between a kinen and its daemon, before anything is asked."""
+    def _for_this_version(self, app: Any, access: Access) -> Any:
+        """The application, for requests of the same kinen with the same settings.
+
+        A client of another version gets 409; if it is newer, this daemon ends. Requests without
+        access go to the application, which refuses them.
+        """
         settings = client.quoted(paths.user_file())
 
         async def call(scope: Any, receive: Any, send: Any) -> None:
-            if scope["type"] != "http":
+            if scope["type"] != "http" or not access.allows(scope):
                 await app(scope, receive, send)
                 return
-            heads = {name: value.decode("latin-1") for name, value in scope["headers"]}
-            version = heads.get(b"x-kinen-version", __version__)
-            stops = (scope["method"], scope["path"]) == ("POST", "/v1/stop")
-            if not self._known(heads, scope):
-                await app(scope, receive, send)  # which refuses it
-            elif stops:
-                await _short(send, 202, "it ends")
-                self.stop("it was told to")
+            headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+            version = headers.get(b"x-kinen-version", __version__)
+            if (scope["method"], scope["path"]) == ("POST", "/v1/stop"):
+                await _send_text(send, 202, "stopping")
+                self.stop("on request")
             elif version != __version__:
-                await _short(send, 409, f"this daemon is of kinen {__version__}")
+                await _send_text(send, 409, f"this daemon is of kinen {__version__}")
                 if outdated(__version__, version):
-                    self.stop(f"kinen {version} is there now")
-            elif heads.get(b"x-kinen-config", settings) != settings:
-                await _short(send, 409, f"this daemon has its settings from {settings}")
+                    self.stop(f"replaced by kinen {version}")
+            elif headers.get(b"x-kinen-config", settings) != settings:
+                await _send_text(send, 409, f"this daemon has its settings from {settings}")
             else:
                 await app(scope, receive, send)
 
         return call
-
-    def _known(self, heads: dict[bytes, str], scope: Any) -> bool:
-        """Whether a request comes from the socket of this home, or shows the token."""
-        if by_socket(scope):
-            return True
-        shown = heads.get(b"authorization", "")
-        return hmac.compare_digest(shown.encode(), f"Bearer {self._token}".encode())
-
-    # Memories
 
     def open(self, folder: str) -> Memory:
         """The memory of the space around a folder, with the models that all of them share."""
@@ -263,16 +264,17 @@ class Daemon:
         settings = config.load(self.home, space.root)
         return Memory(space, settings, models=self._models, on_repair=self._diary.note)
 
-    def _met(self, folder: str) -> Memory:
+    def _open_scheduled(self, folder: str) -> Memory:
+        """The memory of a space that is synced from now on."""
         if not folder or not spaces.locate(folder, home=self.home):
             raise SpaceError(f"{folder or 'nowhere'} is in no space", "run `kinen init` there")
         memory = self.open(folder)
         if os.path.exists(os.path.join(memory.space.data, "index.db")):
-            self._syncs.meet(memory.space)
+            self._scheduler.add(memory.space)
         return memory
 
-    def _warm(self) -> None:
-        """Load the model before somebody waits for it."""
+    def _load_model(self) -> None:
+        """Load the model before a request waits for it."""
         try:
             settings = config.load(self.home, None)
             space = Space(self.home, "", "", "", "", self.home)
@@ -282,78 +284,76 @@ class Daemon:
         except Exception as error:
             log.warning("the model: %s", error)
 
-    # What it notices
-
-    def _noticing(self, changed: Any) -> Any:
-        """Changes of the home itself are ours: spaces that come and go, and its own end."""
+    def _with_home(self, changed: Any) -> Any:
+        """The callback of the watcher: changes of the home itself are about all spaces."""
 
         def call(root: str, folders: bool) -> None:
-            if root == self.home:
-                self._loop_call(self._look_around)
-            else:
+            if root != self.home:
                 changed(root, folders)
+                return
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._schedule_spaces)
 
         return call
 
-    def _ours(self, path: str, *_: object) -> bool:
-        """Files of the home that tell of its spaces, or of its end."""
+    def _of_home(self, path: str, *_: object) -> bool:
+        """Whether a path is a file of the home that says which spaces there are, or its lock."""
         return path == self.home or os.path.basename(path) in ("spaces.json", client.LOCK)
 
-    def _loop_call(self, call: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(call)
-
-    def _look_around(self) -> None:
-        """Tend every registered space that was indexed once."""
+    def _schedule_spaces(self) -> None:
+        """Sync every registered space that was indexed once; end if the home is gone."""
         if not os.path.exists(os.path.join(self.home, client.LOCK)):
             self.stop(f"{self.home} is gone")
             return
         try:
-            known = registry.registered(self.home)
+            registered = registry.registered(self.home)
         except KinenError as error:
             self._diary.note(str(error))
             return
-        indexed = (one for one in known if os.path.exists(os.path.join(one.data, "index.db")))
-        self._syncs.tend(indexed)
+        self._scheduler.replace(
+            space for space in registered if os.path.exists(os.path.join(space.data, "index.db"))
+        )
 
     def _publish(self, kind: str, data: dict[str, Any]) -> None:
-        self._diary.look_at_the_clock()
+        self._diary.check_clock()
         self._hub.publish(kind, data)
 
-    # Use and idleness
-
-    def _touch(self) -> None:
-        self._used = time.monotonic()
+    def _count_use(self) -> None:
+        self._last_use = time.monotonic()
         self._answered += 1
 
-    def _look_if_idle(self, loop: asyncio.AbstractEventLoop) -> None:
-        left = self._used + self._idle - time.monotonic()
+    def _end_if_idle(self, loop: asyncio.AbstractEventLoop) -> None:
+        left = self._last_use + self._idle - time.monotonic()
         if left > 0:
-            loop.call_later(left, self._look_if_idle, loop)
+            loop.call_later(left, self._end_if_idle, loop)
         else:
-            self.stop(f"nobody asked for {self._idle / 60:g} minutes")
+            self.stop(f"idle for {self._idle / 60:g} minutes")
 
     def state(self) -> dict[str, Any]:
         """What `status` shows."""
-        self._diary.look_at_the_clock()
-        tended = self._syncs.state()
-        ends = self._used + self._idle - time.monotonic() if self._idle else None
+        self._diary.check_clock()
+        states = self._scheduler.state()
+        idle_left = None
+        if self._idle:
+            idle_left = round(max(0.0, self._last_use + self._idle - time.monotonic()))
         return {
             **{name: self._diary.about[name] for name in ("pid", "version", "started")},
             "socket": client.socket_path(self.home) or None,
             "port": self._port or None,
             "memory_mb": round(resident() / 1e6, 1),
             "answered": self._answered,
-            "idle_seconds_left": None if ends is None else round(max(0.0, ends)),
+            "idle_seconds_left": idle_left,
             "debounce_ms": round(self._debounce * 1000),
-            "queue": [one["name"] for one in tended if one["state"] in ("waiting", "syncing")],
-            "spaces": tended,
+            "queue": [
+                space["name"] for space in states if space["state"] in ("waiting", "syncing")
+            ],
+            "spaces": states,
             "happened": self._diary.happened,
         }
 
 
 def resident() -> int:
-    """Bytes of memory that this process has, or had at most where that is not told."""
+    """Bytes of memory of this process; its peak where the system does not say."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -363,11 +363,11 @@ def resident() -> int:
         import resource
     except ImportError:  # Windows
         return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
-async def _short(send: Any, code: int, text: str) -> None:
+async def _send_text(send: Any, code: int, text: str) -> None:
     body = (text + "\n").encode()
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": code, "headers": headers})

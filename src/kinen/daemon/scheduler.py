@@ -1,4 +1,4 @@
-"""Which spaces are watched, and when each is brought up to date: once it is quiet again."""
+"""Which spaces are watched, and when each is synced: once its files have stopped changing."""
 
 from __future__ import annotations
 
@@ -19,60 +19,83 @@ if TYPE_CHECKING:
     from kinen.model.records import Report
     from kinen.space.registry import Space
 
-MOST = 30.0
-"""Seconds after which a space that never gets quiet is brought up to date all the same."""
-AGAIN, LATEST, SOON = 60.0, 3600.0, 3.0
-"""Seconds after which a sync that failed is tried again, doubled each time up to the latter; with a
-change, soon.
-"""
-GAP = 0.3
-"""How often folders are looked at while they come and go, in intervals of the debounce."""
+    Work = Callable[["SpaceState"], None]
+
+MAX_DEBOUNCE = 30.0
+"""Seconds after which a space that never stops changing is synced all the same."""
+RETRY_SECONDS = 60.0
+"""After how long a failed sync is tried again; doubled each time."""
+MAX_RETRY_SECONDS = 3600.0
+RETRY_AFTER_CHANGE = 3.0
+"""After how long a failed sync is tried again if something changes."""
+SCAN_INTERVAL = 0.3
+"""How often folders are listed while they come and go, in units of the debounce."""
 AT_ONCE = float("-inf")
-"""A time that has long come."""
-BUSY = 1.0
-"""Seconds until a space is looked at again that another process is indexing."""
+"""A time in the past, for work that is due."""
+BUSY_SECONDS = 1.0
+"""After how long a space is tried again that another process is indexing."""
+COUNTS = ("added", "changed", "removed", "skipped")
+"""Fields of a report that say what a sync changed."""
 log = logging.getLogger("kinen.daemon")
 
 
 class Halted(Exception):
-    """The daemon ends: a sync stops where it is, and the next one goes on."""
+    """The daemon ends: a sync stops where it is, and the next daemon continues."""
 
 
-class Tended:
-    """One space that is watched, and how far it is."""
+class SpaceState:
+    """One space that is watched, and the work that it needs."""
 
     def __init__(self, root: str, name: str, data: str) -> None:
-        self.root, self.name, self.data = root, name, data
-        self.first = self.last = 0.0
-        """When the first and the last change came that are not indexed yet; 0 if there is none."""
-        self.refold, self.embed = True, False
-        """Folders may have come or gone; chunks may want vectors."""
-        self.refolded = AT_ONCE
-        """When its folders were last looked at."""
-        self.state, self.error, self.synced = "waiting", "", ""
-        self.done = ""
-        self.tries, self.not_before = 0, 0.0
+        self.root = root
+        self.name = name
+        self.data = data
+        self.first_change = AT_ONCE
+        """When the first change came that is not indexed yet; 0 if there is none."""
+        self.last_change = AT_ONCE
+        self.scan_needed = True
+        """Whether folders may have come or gone, so that they have to be watched anew."""
+        self.last_scan = AT_ONCE
+        self.embedding_needed = False
+        self.status = "waiting"
+        self.error = ""
+        self.synced = ""
+        self.summary = ""
+        """What the last sync did."""
+        self.failures = 0
+        self.not_before = 0.0
 
     def due(self, debounce: float) -> float:
-        """When it is to be brought up to date, by the steady clock."""
-        quiet = min(self.last + debounce, self.first + max(MOST, debounce))
+        """When it is to be synced, by the steady clock."""
+        quiet = min(self.last_change + debounce, self.first_change + max(MAX_DEBOUNCE, debounce))
         return max(quiet, self.not_before)
 
+    def scan_due(self, debounce: float) -> float:
+        """When its folders are to be watched anew."""
+        return max(self.last_scan + SCAN_INTERVAL * debounce, self.not_before)
 
-class Syncs:
-    """One thread that brings spaces up to date, one after the other; idle, it sleeps for good."""
+    def mark_changed(self) -> None:
+        self.last_change = time.monotonic()
+        self.first_change = self.first_change or self.last_change
+
+
+class Scheduler:
+    """A thread that syncs spaces, one after the other; without work it sleeps."""
 
     def __init__(
         self,
         open_: Callable[[str], Memory],
         *,
         debounce: float,
-        tell: Callable[[str], None],
+        note: Callable[[str], None],
         publish: Callable[[str, dict[str, Any]], None],
         watch: Callable[[Callable[[str, bool], None]], Watch],
     ) -> None:
-        self._open, self._debounce, self._tell, self._publish = open_, debounce, tell, publish
-        self._tended: dict[str, Tended] = {}
+        self._open = open_
+        self._debounce = debounce
+        self._note = note
+        self._publish = publish
+        self._spaces: dict[str, SpaceState] = {}
         self._wake = threading.Condition()
         self._halted = False
         self.watch = watch(self.changed)
@@ -81,210 +104,227 @@ class Syncs:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, patience: float) -> None:
+    def stop(self, seconds: float) -> None:
         """End the thread: a sync under way stops at its next step."""
         with self._wake:
             self._halted = True
             self._wake.notify()
         self.watch.close()
         if self._thread.is_alive():
-            self._thread.join(patience)
+            self._thread.join(seconds)
 
-    # What is to be done
+    def replace(self, spaces: Iterable[Space]) -> None:
+        """Watch these spaces and no others; new ones are synced."""
+        by_data = {space.data: space for space in spaces}
+        roots = {space.data: space.root for space in [*self._spaces.values()]}
+        for data in roots.keys() - by_data.keys():
+            self._remove(roots[data])
+        for data in by_data.keys() - roots.keys():
+            self.add(by_data[data])
 
-    def tend(self, spaces: Iterable[Space]) -> None:
-        """Watch these spaces and no others; new ones are brought up to date."""
-        wanted = {space.data: space for space in spaces}
-        known = {one.data: one.root for one in [*self._tended.values()]}
-        for data in known.keys() - wanted.keys():
-            self._leave(known[data])
-        for data in wanted.keys() - known.keys():
-            self.meet(wanted[data])
+    def add(self, space: Space) -> None:
+        """Watch a space from now on, if it is not watched yet.
 
-    def meet(self, space: Space) -> None:
-        """Watch this space from now on, if it is not watched yet.
-
-        Of clones that share one index it is the one that was asked for last.
+        Of clones that share one index, only the one that was added last is watched.
         """
-        if space.root in self._tended:
+        if space.root in self._spaces:
             return
-        for other in [one.root for one in [*self._tended.values()] if one.data == space.data]:
-            self._leave(other)
+        for other in [*self._spaces.values()]:
+            if other.data == space.data:
+                self._remove(other.root)
         with self._wake:
-            one = self._tended[space.root] = Tended(space.root, space.name, space.data)
-            one.first = one.last = AT_ONCE
+            self._spaces[space.root] = SpaceState(space.root, space.name, space.data)
             self._wake.notify()
 
-    def _leave(self, root: str) -> None:
+    def _remove(self, root: str) -> None:
         self.watch.forget(root)
         with self._wake:
-            self._tended.pop(root, None)
+            self._spaces.pop(root, None)
 
     def changed(self, root: str, folders: bool) -> None:
-        """Something changed in a space; cheap, since it may be called at any rate."""
+        """Note a change in a space, and whether its folders may have changed; cheap."""
         with self._wake:
-            one = self._tended.get(root)
-            if one is None:
+            space = self._spaces.get(root)
+            if space is None:
                 return
-            one.last = time.monotonic()
-            one.first = one.first or one.last
-            one.refold = one.refold or folders
-            one.not_before = min(one.not_before, one.last + SOON)
+            space.mark_changed()
+            space.scan_needed = space.scan_needed or folders
+            space.not_before = min(space.not_before, space.last_change + RETRY_AFTER_CHANGE)
             self._wake.notify()
 
-    # The thread
-
     def _run(self) -> None:
-        _go_easy()
+        _lower_priority()
         while True:
             with self._wake:
-                one, work = self._next()
-                while one is None and not self._halted:
-                    self._wake.wait(self._until_next())
-                    one, work = self._next()
-                if self._halted or one is None:
+                space, work = self._next()
+                while space is None and not self._halted:
+                    self._wake.wait(self._seconds_left())
+                    space, work = self._next()
+                if self._halted or space is None:
                     return
-                if work == self._sync:  # what comes from now on counts for the next time
-                    one.first = one.last = 0.0
+                if work == self._sync:  # later changes are for the next sync
+                    space.first_change = space.last_change = 0.0
             try:
-                self._tried(one, work)
+                self._try(space, work)
             except Halted:
                 return
 
-    def _next(self) -> tuple[Tended | None, Callable[[Tended], None]]:
-        """A space whose time has come: its folders to be watched, to be read, to be embedded."""
+    def _next(self) -> tuple[SpaceState | None, Work]:
+        """The next space with due work: first folders to watch, then syncs, then embedding."""
         at = time.monotonic()
-        for one in self._dirty():
-            if one.refold and self._refolds(one) <= at:
-                return one, self._refold
-        dirty = sorted((one.due(self._debounce), one.root) for one in self._dirty())
-        if dirty and dirty[0][0] <= at:
-            return self._tended[dirty[0][1]], self._sync
-        wanting = [one for one in self._tended.values() if one.embed and one.not_before <= at]
-        return (wanting[0] if wanting else None), self._embed
+        changed = self._changed()
+        for space in changed:
+            if space.scan_needed and space.scan_due(self._debounce) <= at:
+                return space, self._scan
+        first = min(
+            changed, key=lambda space: (space.due(self._debounce), space.root), default=None
+        )
+        if first is not None and first.due(self._debounce) <= at:
+            return first, self._sync
+        for space in self._spaces.values():
+            if space.embedding_needed and space.not_before <= at:
+                return space, self._embed
+        return None, self._embed
 
-    def _refolds(self, one: Tended) -> float:
-        return max(one.refolded + GAP * self._debounce, one.not_before)
+    def _changed(self) -> list[SpaceState]:
+        return [space for space in [*self._spaces.values()] if space.last_change]
 
-    def _dirty(self) -> list[Tended]:
-        return [one for one in [*self._tended.values()] if one.last]
-
-    def _until_next(self) -> float | None:
-        """Seconds until there is something to do; None when nothing is."""
-        times = [one.due(self._debounce) for one in self._dirty()]
-        times += [self._refolds(one) for one in self._dirty() if one.refold]
-        times += [one.not_before for one in self._tended.values() if one.embed]
+    def _seconds_left(self) -> float | None:
+        """Seconds until there is work; None if there is none."""
+        changed = self._changed()
+        times = [space.due(self._debounce) for space in changed]
+        times += [space.scan_due(self._debounce) for space in changed if space.scan_needed]
+        times += [space.not_before for space in self._spaces.values() if space.embedding_needed]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
-    def _tried(self, one: Tended, work: Callable[[Tended], None]) -> None:
-        """Do it; what goes wrong is said and tried again later."""
+    def _try(self, space: SpaceState, work: Work) -> None:
+        """Do some work; errors are noted, and the work is tried again later."""
         try:
-            work(one)
+            work(space)
         except Halted:
             raise
         except Busy:
-            one.state = "waiting"
-            self._later(one, BUSY)
+            space.status = "waiting"
+            self._postpone(space, BUSY_SECONDS)
         except KinenError as error:
-            self._failed(one, str(error))
+            self._fail(space, str(error))
         except OSError as error:
-            self._failed(one, f"{error.filename or 'the system'}: {error.strerror or error}")
+            self._fail(space, f"{error.filename or 'the system'}: {error.strerror or error}")
         except Exception as error:
-            log.exception("%s", one.root)
-            self._failed(one, f"unexpected {type(error).__name__}: {error}")
+            log.exception("%s", space.root)
+            self._fail(space, f"unexpected {type(error).__name__}: {error}")
         else:
-            if work == self._refold:
+            if work == self._scan:
                 return
-            if one.error:
-                self._tell(f"{one.name}: all is well again")
-            one.error, one.tries, one.not_before = "", 0, 0.0
+            if space.error:
+                self._note(f"{space.name}: works again")
+            space.error = ""
+            space.failures = 0
+            space.not_before = 0.0
 
-    def _failed(self, one: Tended, error: str) -> None:
-        gone = not os.path.isdir(one.root)
-        error = f"{one.root} is gone" if gone else error
-        if error != one.error:
-            self._tell(f"{one.name}: {error}")
-            self._publish("trouble", {"space": one.name, "root": one.root, "error": error})
-        one.error, one.tries = error, one.tries + 1
-        one.state = "gone" if gone else "failed"
-        if gone:  # whoever watches tells when it is back
-            one.refold, one.embed = True, False
+    def _fail(self, space: SpaceState, error: str) -> None:
+        gone = not os.path.isdir(space.root)
+        if gone:
+            error = f"{space.root} is gone"
+        if error != space.error:
+            self._note(f"{space.name}: {error}")
+            self._publish("trouble", {"space": space.name, "root": space.root, "error": error})
+        space.error = error
+        space.failures += 1
+        space.status = "gone" if gone else "failed"
+        if gone:  # the watcher notices when it is back
+            space.scan_needed = True
+            space.embedding_needed = False
         else:
-            self._later(one, min(AGAIN * 2 ** (one.tries - 1), LATEST))
+            delay = RETRY_SECONDS * 2 ** (space.failures - 1)
+            self._postpone(space, min(delay, MAX_RETRY_SECONDS))
 
-    def _later(self, one: Tended, seconds: float) -> None:
+    def _postpone(self, space: SpaceState, seconds: float) -> None:
         with self._wake:
-            one.not_before = time.monotonic() + seconds
-            if not one.embed:
-                one.last = time.monotonic()
-                one.first = one.first or one.last
+            space.not_before = time.monotonic() + seconds
+            if not space.embedding_needed:
+                space.mark_changed()
 
-    def _refold(self, one: Tended) -> None:
-        """Watch folders as they come: what happens in them shows that a storm goes on."""
-        one.refolded = time.monotonic()
-        if os.path.isdir(one.root):
-            with self._open(one.root) as memory:
-                self._watch(one, memory)
+    def _scan(self, space: SpaceState) -> None:
+        """Watch new folders while others still come, so that their changes are noticed."""
+        space.last_scan = time.monotonic()
+        if os.path.isdir(space.root):
+            with self._open(space.root) as memory:
+                self._watch(space, memory)
 
-    def _watch(self, one: Tended, memory: Memory) -> None:
-        if one.refold:
-            one.refold = False
+    def _watch(self, space: SpaceState, memory: Memory) -> None:
+        if space.scan_needed:
+            space.scan_needed = False
             self.watch.watch(memory.index.watched())
 
-    def _sync(self, one: Tended) -> None:
-        one.state = "syncing"
-        with self._open(one.root) as memory:
-            self._watch(one, memory)  # before it is read: what changes in between is not missed
-            report = memory.sync(embed=False, progress=self._step, wait=BUSY)
-        one.synced, one.done, one.embed = iso(now()), _told(report), True
-        one.state = "embedding"
-        log.info("%s: %s (%.2f s)", one.name, one.done, report.seconds)
-        if any(report[:4]):
-            counts = dict(zip(report._fields[:4], report[:4], strict=True))
-            self._publish("synced", {"space": one.name, "root": one.root, **counts})
+    def _sync(self, space: SpaceState) -> None:
+        space.status = "syncing"
+        with self._open(space.root) as memory:
+            self._watch(space, memory)  # before reading, so that no change is missed
+            report = memory.sync(embed=False, progress=self._check_halted, wait=BUSY_SECONDS)
+        space.synced = iso(now())
+        space.summary = _summary(report)
+        space.embedding_needed = True
+        space.status = "embedding"
+        log.info("%s: %s (%.2f s)", space.name, space.summary, report.seconds)
+        counts = _counts(report)
+        if any(counts.values()):
+            self._publish("synced", {"space": space.name, "root": space.root, **counts})
 
-    def _embed(self, one: Tended) -> None:
-        one.state = "embedding"
-        with self._open(one.root) as memory:
-            done, left = memory.index.embed_new(self._called_away)
-        one.embed = left > 0
-        one.state = "embedding" if left else "idle"
+    def _embed(self, space: SpaceState) -> None:
+        space.status = "embedding"
+        with self._open(space.root) as memory:
+            done, left = memory.index.embed_new(self._interrupted)
+        space.embedding_needed = left > 0
+        space.status = "embedding" if left else "idle"
         if done:
-            log.info("%s: %d chunks embedded, %d left", one.name, done, left)
-            said = {"space": one.name, "root": one.root, "embedded": done, "pending": left}
-            self._publish("embedded", said)
+            log.info("%s: %d chunks embedded, %d left", space.name, done, left)
+            progress = {"embedded": done, "pending": left}
+            self._publish("embedded", {"space": space.name, "root": space.root, **progress})
 
-    def _called_away(self) -> bool:
+    def _interrupted(self) -> bool:
+        """Whether embedding has to stop: for a sync, or for the end."""
         at = time.monotonic()
-        return self._halted or any(one.due(self._debounce) <= at for one in self._dirty())
+        return self._halted or any(space.due(self._debounce) <= at for space in self._changed())
 
-    def _step(self, *_: object) -> None:
+    def _check_halted(self, *_: object) -> None:
         if self._halted:
             raise Halted
 
-    # For status
-
     def state(self) -> list[dict[str, Any]]:
-        """Each space: how it is watched, what it waits for, what was done last."""
-        found = []
-        for one in sorted([*self._tended.values()], key=lambda one: (one.name, one.root)):
-            mode, why = self.watch.mode(one.root)
-            dirty = one.last and one.state in ("idle", "embedding")
-            said = {"name": one.name, "root": one.root, "state": "waiting" if dirty else one.state}
-            said |= {"watch": mode, "why": why, "synced": one.synced, "done": one.done}
-            found.append({**said, "error": one.error})
-        return found
+        """What `status` shows of each space."""
+        states = []
+        for space in sorted([*self._spaces.values()], key=lambda space: (space.name, space.root)):
+            mode, why = self.watch.mode(space.root)
+            waiting = space.last_change and space.status in ("idle", "embedding")
+            states.append(
+                {
+                    "name": space.name,
+                    "root": space.root,
+                    "state": "waiting" if waiting else space.status,
+                    "watch": mode,
+                    "why": why,
+                    "synced": space.synced,
+                    "done": space.summary,
+                    "error": space.error,
+                }
+            )
+        return states
 
 
-def _told(report: Report) -> str:
-    done = zip(report._fields[:4], report[:4], strict=True)
-    return ", ".join(f"{count:,} {name}" for name, count in done if count) or "nothing changed"
+def _counts(report: Report) -> dict[str, int]:
+    return {name: getattr(report, name) for name in COUNTS}
 
 
-def _go_easy() -> None:
-    """Let whoever asks go first: where it can be, this thread alone is the nicer one."""
+def _summary(report: Report) -> str:
+    parts = [f"{count:,} {name}" for name, count in _counts(report).items() if count]
+    return ", ".join(parts) or "nothing changed"
+
+
+def _lower_priority() -> None:
+    """Let requests go first: on Linux the priority of this thread alone can be lowered."""
     if hasattr(os, "setpriority") and os.uname().sysname == "Linux":
         try:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
         except OSError:
-            log.info("the priority of syncs stays as it is")
+            log.info("the priority of syncs could not be lowered")

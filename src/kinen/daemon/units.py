@@ -1,11 +1,10 @@
-"""Files that have a system start the daemon at login: a systemd user unit, a launchd agent."""
+"""Files that start the daemon at login: a systemd user unit, or a launchd agent."""
 
 from __future__ import annotations
 
 import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
-from xml.sax.saxutils import escape
 
 from kinen.errors import KinenError
 from kinen.storage import atomic
@@ -17,7 +16,7 @@ LABEL = "dev.kinen.daemon"
 
 
 class Unit(NamedTuple):
-    """Where it is written, what it says, and the commands that make it hold and end it."""
+    """Its path and text, and the commands that enable and disable it."""
 
     path: str
     text: str
@@ -26,56 +25,63 @@ class Unit(NamedTuple):
 
 
 def unit(home: str, env: Mapping[str, str], system: str = sys.platform) -> Unit:
-    """The file for this system; `home` is kinen's own folder."""
-    line = [sys.executable, "-P", "-m", "kinen", "daemon", "run", "--stay"]
+    """The unit for this system; `home` is kinen's own folder."""
+    command = [sys.executable, "-P", "-m", "kinen", "daemon", "run", "--stay"]
     user = env.get("HOME") or os.path.expanduser("~")
-    kept = {"KINEN_HOME": home}
+    settings = {"KINEN_HOME": home}
     if env.get("KINEN_CONFIG"):
-        kept["KINEN_CONFIG"] = os.path.abspath(env["KINEN_CONFIG"])
+        settings["KINEN_CONFIG"] = os.path.abspath(env["KINEN_CONFIG"])
     if system == "darwin":
         path = os.path.join(user, "Library", "LaunchAgents", f"{LABEL}.plist")
         return Unit(
-            path, _plist(line, kept), f"launchctl load -w {path}", f"launchctl unload -w {path}"
+            path=path,
+            text=_plist(command, settings),
+            enable=f"launchctl load -w {path}",
+            disable=f"launchctl unload -w {path}",
         )
     if system.startswith("linux"):
         base = env.get("XDG_CONFIG_HOME") or os.path.join(user, ".config")
         path = os.path.join(base, "systemd", "user", "kinen.service")
-        enable = "systemctl --user daemon-reload && systemctl --user enable --now kinen"
-        return Unit(path, _service(line, kept), enable, "systemctl --user disable --now kinen")
-    raise KinenError(
-        f"no file for {system} is known", "have the system run `kinen daemon run --stay` at login"
-    )
+        return Unit(
+            path=path,
+            text=_service(command, settings),
+            enable="systemctl --user daemon-reload && systemctl --user enable --now kinen",
+            disable="systemctl --user disable --now kinen",
+        )
+    hint = "configure the system to run `kinen daemon run --stay` at login"
+    raise KinenError(f"kinen cannot install a service on {system}", hint)
 
 
-def install(one: Unit) -> bool:
-    """Write it; whether that changed anything."""
+def install(unit: Unit) -> bool:
+    """Write the file; whether that changed anything."""
     try:
-        with open(one.path, encoding="utf-8") as file:
-            if file.read() == one.text:
+        with open(unit.path, encoding="utf-8") as file:
+            if file.read() == unit.text:
                 return False
     except OSError:
         pass
-    atomic.write(one.path, one.text)
+    atomic.write(unit.path, unit.text)
     return True
 
 
-def uninstall(one: Unit) -> bool:
-    """Take it away; whether it was there."""
+def uninstall(unit: Unit) -> bool:
+    """Remove the file; whether it was there."""
     try:
-        os.unlink(one.path)
+        os.unlink(unit.path)
     except FileNotFoundError:
         return False
     return True
 
 
-def _service(line: list[str], env: dict[str, str]) -> str:
-    told = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in env.items())
+def _service(command: list[str], env: dict[str, str]) -> str:
+    settings = [_quoted(f"{name}={value}") for name, value in env.items()]
+    environment = "".join(f"Environment={setting}\n" for setting in settings)
     return f"""[Unit]
 Description=kinen: memory for coding agents
 
 [Service]
-ExecStart={" ".join(map(_quoted, line))}
-{told}Restart=on-failure
+ExecStart={" ".join(map(_quoted, command))}
+{environment}Restart=on-failure
 RestartSec=5
 Nice=5
 NoNewPrivileges=true
@@ -91,26 +97,15 @@ def _quoted(word: str) -> str:
     return f'"{word}"'
 
 
-def _plist(line: list[str], env: dict[str, str]) -> str:
-    words = "".join(f"    <string>{escape(word)}</string>\n" for word in line)
-    pairs = "".join(
-        f"    <key>{escape(name)}</key><string>{escape(value)}</string>\n"
-        for name, value in env.items()
-    )
-    return f"""<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<plist version="1.0">
-<dict>
-  <key>Label</key><string>{LABEL}</string>
-  <key>ProgramArguments</key>
-  <array>
-{words}  </array>
-  <key>EnvironmentVariables</key>
-  <dict>
-{pairs}  </dict>
-  <key>RunAtLoad</key><true/>
-  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
-  <key>ProcessType</key><string>Background</string>
-</dict>
-</plist>
-"""
+def _plist(command: list[str], env: dict[str, str]) -> str:
+    import plistlib
+
+    agent = {
+        "Label": LABEL,
+        "ProgramArguments": command,
+        "EnvironmentVariables": env,
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ProcessType": "Background",
+    }
+    return plistlib.dumps(agent, sort_keys=False).decode()

@@ -1,4 +1,4 @@
-"""Notices what changes in spaces: told by inotify, or by watchfiles, else by looking."""
+"""Notices changes in spaces: by inotify on Linux, by watchfiles elsewhere, else by polling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import islice
 from threading import Event as Flag
 from threading import RLock, Thread, current_thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.daemon.inotify import COMING, CREATE, EVERYTHING, FOLDER, ITSELF, Event, Inotify
 from kinen.space.repository import parents
@@ -18,324 +18,384 @@ from kinen.space.repository import parents
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
-    Tell = Callable[[str, bool], None]
-    Wanted = Callable[[str, bool], bool]
-    # As `kinen.sources.files.watch` gives it: a root, its folders, what is wanted, what are rules.
-    Watched = tuple[str, tuple[str, ...], Wanted, Callable[[str], bool]]
-    Seen = dict[str, tuple[int, int]]
+    Counts = Callable[[str, bool], bool]
+    Changes = dict[str, int]
+    Snapshot = dict[str, tuple[int, int]]
+    Description = tuple[str, tuple[str, ...], Counts, Callable[[str], bool]]
+    """What `kinen.sources.files.watch` returns; the fields of `Target`."""
 
-POLL, STEP, SHARE = 10.0, 0.5, 0.01
-"""Seconds between two looks of ours, and of watchfiles; how much of the time ours may take."""
-PAUSE = 0.2
-"""Seconds between two reads of inotify: what comes meanwhile is told as one."""
-FILES, FOLDERS, GROUND = 1, 2, 3
-"""What may have changed; the last: what was watched is no longer in its place."""
-_FULL = (errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+POLL_SECONDS = 10.0
+"""Seconds between two polls."""
+WATCHFILES_SECONDS = 0.5
+POLL_SHARE = 0.01
+"""How much of the time polling may take."""
+READ_PAUSE = 0.2
+"""Seconds between two reads of inotify: changes in between are reported together."""
+FILES = 1
+"""Files of a space may have changed."""
+FOLDERS = 2
+"""Folders may have come or gone, or other files count."""
+PLACE = 3
+"""A watched folder is no longer in its place."""
+_LIMITS = (errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+class Target(NamedTuple):
+    """A space to watch; all paths are absolute."""
+
+    root: str
+    folders: tuple[str, ...]
+    counts: Counts
+    """Whether a change of this path, a folder or not, may change the index."""
+    reframes: Callable[[str], bool]
+    """Whether a change of this file may change which folders are read."""
 
 
 class Watch:
-    """Tells which space changed, and whether its folders may have: then it is to be given anew."""
+    """Reports which space changed, and whether its folders may have: then watch it anew."""
 
     def __init__(
-        self, changed: Tell, *, backend: str = "", poll: float = POLL, most: int = 0
+        self,
+        changed: Callable[[str, bool], None],
+        *,
+        backend: str = "",
+        poll: float = POLL_SECONDS,
+        most: int = 0,
     ) -> None:
-        self.changed, self.poll, self.most = changed, poll, most
+        self.changed = changed
+        self.poll = poll
+        self.most = most
+        """The most inotify watches; 0 for the limit of the system."""
         self.backend = (backend or ("inotify" if sys.platform == "linux" else "watchfiles"), "")
-        self.lock, self.closing = RLock(), Flag()
+        self.lock = RLock()
+        self.closing = Flag()
         self.threads: dict[str, Thread] = {}
-        self._ways: dict[str, _Listening | _Following | _Looking] = {}
-        self._spaces: dict[str, tuple[Watched, str, str]] = {}
+        self._watchers: dict[str, _InotifyWatcher | _FilesWatcher | _Poller] = {}
+        self._spaces: dict[str, tuple[Target, str, str]] = {}
+        """The target of each root, how it is watched, and why not in a better way."""
 
-    def watch(self, what: Watched) -> None:
-        """Watch a space from now on, in place of what was watched of it: then read it."""
+    def watch(self, space: Description) -> None:
+        """Watch a space from now on, in place of what was watched of it. Read it after this."""
+        target = Target(*space)
         with self.lock:
-            late = not self.closing.is_set() and self._begin(what)
-        if late:
-            self.changed(what[0], True)
+            missed = not self.closing.is_set() and self._begin(target)
+        if missed:
+            self.changed(target.root, True)
 
     def forget(self, root: str) -> None:
         with self.lock:
             self._spaces.pop(root, None)
-            if isinstance(way := self._ways.get("inotify"), _Listening):
-                way.forget(root)
+            if isinstance(watcher := self._watchers.get("inotify"), _InotifyWatcher):
+                watcher.forget(root)
 
     def mode(self, root: str) -> tuple[str, str]:
         """How a space is watched, and why not in a better way."""
         return self._spaces.get(root, (None, "", ""))[1:]
 
     def close(self) -> None:
-        """End all threads; nothing is told any more."""
+        """End all threads; no change is reported any more."""
         with self.lock:
             self.closing.set()
-            if isinstance(way := self._ways.get("inotify"), _Listening):
-                way.told.close()
+            if isinstance(watcher := self._watchers.get("inotify"), _InotifyWatcher):
+                watcher.inotify.close()
             threads = {*self.threads.values()} - {current_thread()}
         for thread in threads:
             thread.join()
 
-    def of(self, mode: str) -> list[Watched]:
+    def targets(self, mode: str) -> list[Target]:
         """The spaces that are watched in one way."""
         with self.lock:
-            return [what for what, its, _ in self._spaces.values() if its == mode]
+            return [target for target, used, _ in self._spaces.values() if used == mode]
 
-    def tell(self, found: dict[str, int]) -> None:
-        for root, level in found.items():
+    def report(self, changes: Changes) -> None:
+        """Report what changed: a level by the root of each space."""
+        for root, level in changes.items():
             with self.lock:
                 if self.closing.is_set() or root not in self._spaces:
                     continue
-                if level == GROUND:  # of a root that is gone, nobody gives anything anew
+                if level == PLACE:  # a root that is gone is not watched anew by the caller
                     self._begin(self._spaces[root][0])
             self.changed(root, level >= FOLDERS)
 
-    def _begin(self, what: Watched) -> bool:
+    def _begin(self, target: Target) -> bool:
+        """Watch a target; whether something may have been missed."""
         mode, why = self.backend
         try:
-            late = self._way(mode).watch(what)
+            missed = self._watcher(mode).watch(target)
         except OSError as error:
-            mode, why = "polling", _reason(error, len(what[1]), self.most)
-            late = self._way(mode).watch(what)
-        self._spaces[what[0]] = what, mode, why
+            mode = "polling"
+            why = _reason(error, len(target.folders), self.most)
+            missed = self._watcher(mode).watch(target)
+        self._spaces[target.root] = target, mode, why
         if mode not in self.threads:
-            self.threads[mode] = Thread(target=self._way(mode).run, name=mode, daemon=True)
+            self.threads[mode] = Thread(target=self._watcher(mode).run, name=mode, daemon=True)
             self.threads[mode].start()
-        return late
+        return missed
 
-    def _way(self, mode: str) -> _Listening | _Following | _Looking:
-        if mode not in self._ways:
-            self._ways[mode] = _WAYS[mode](self)
-        return self._ways[mode]
+    def _watcher(self, mode: str) -> _InotifyWatcher | _FilesWatcher | _Poller:
+        if mode not in self._watchers:
+            self._watchers[mode] = _WATCHERS[mode](self)
+        return self._watchers[mode]
 
 
-class _Listening:
-    """By inotify; all spaces share one instance."""
+class _Needs(NamedTuple):
+    """What a space needs of inotify."""
 
-    def __init__(self, to: Watch) -> None:
-        self.to, self.told = to, Inotify(to.most)
-        self._spaces: dict[str, tuple[Watched, dict[str, int], set[str]]] = {}
-        """What of each folder a space needs to hear, and the paths it waits for."""
+    target: Target
+    masks: dict[str, int]
+    """Which events of each folder."""
+    awaited: set[str]
+    """Paths that do not exist yet."""
 
-    def watch(self, what: Watched) -> bool:
-        old = self._spaces.pop(what[0], (what, {}, set()))[1]
-        needs, awaited = _needs(what[1])
-        self._spaces[what[0]] = what, needs, awaited
+
+class _InotifyWatcher:
+    """Watches by inotify; all spaces share one instance."""
+
+    def __init__(self, owner: Watch) -> None:
+        self.owner = owner
+        self.inotify = Inotify(owner.most)
+        self._spaces: dict[str, _Needs] = {}
+
+    def watch(self, target: Target) -> bool:
+        old = self._spaces.pop(target.root, None)
+        masks, awaited = _needs(target.folders)
+        folders = {**masks, **(old.masks if old else {})}
+        self._spaces[target.root] = _Needs(target, masks, awaited)
         try:
-            late, fresh = self._apply({**needs, **old})
+            missed, fresh = self._apply(folders)
         except OSError:
-            del self._spaces[what[0]]
-            self._apply({**needs, **old})
+            del self._spaces[target.root]
+            self._apply(folders)
             raise
-        fresh = [folder for folder in fresh if needs.get(folder) == EVERYTHING]
-        late |= any(os.access(f"{path}/", os.R_OK) for path in awaited)
-        return late or _grown(fresh, needs, what[2])
+        fresh = [folder for folder in fresh if masks.get(folder) == EVERYTHING]
+        missed |= any(os.access(f"{path}/", os.R_OK) for path in awaited)
+        return missed or _has_new_folder(fresh, masks, target.counts)
 
     def forget(self, root: str) -> None:
         if root in self._spaces:
-            self._apply(self._spaces.pop(root)[1])
+            self._apply(self._spaces.pop(root).masks)
 
     def run(self) -> None:
-        while events := self.told.read():
-            with self.to.lock:
-                found = self._heard(events)
-            self.to.tell(found)
-            self.to.closing.wait(min(PAUSE, self.to.poll))
+        while events := self.inotify.read():
+            with self.owner.lock:
+                changes = self._changes(events)
+            self.owner.report(changes)
+            self.owner.closing.wait(min(READ_PAUSE, self.owner.poll))
 
     def _apply(self, folders: Iterable[str]) -> tuple[bool, list[str]]:
-        """Hear of folders what all spaces need; whether one vanished, and which are new."""
-        late, fresh = False, []
+        """Watch folders for all spaces; whether one has vanished, and which are new."""
+        vanished = False
+        fresh = []
         for folder in folders:
             mask = 0
-            for _, needs, _ in self._spaces.values():
-                mask |= needs.get(folder, 0)
+            for needs in self._spaces.values():
+                mask |= needs.masks.get(folder, 0)
             try:
                 if not mask:
-                    self.told.remove(folder)
-                elif self.told.add(folder, mask):
+                    self.inotify.remove(folder)
+                elif self.inotify.add(folder, mask):
                     fresh.append(folder)
             except OSError as error:
-                late |= error.errno in (errno.ENOENT, errno.ENOTDIR)
-                if error.errno in _FULL or (error.errno == errno.EACCES and mask & CREATE):
+                vanished |= error.errno in (errno.ENOENT, errno.ENOTDIR)
+                if error.errno in _LIMITS or (error.errno == errno.EACCES and mask & CREATE):
                     raise
-        return late, fresh
+        return vanished, fresh
 
-    def _heard(self, events: list[Event]) -> dict[str, int]:
-        found: dict[str, int] = {}
+    def _changes(self, events: list[Event]) -> Changes:
+        changes: Changes = {}
         for folder, name, mask in events:
             path = os.path.join(folder, name)
-            for root, (what, needs, awaited) in self._spaces.items():
-                if not folder or (folder in needs and (not name or path in awaited)):
-                    found[root] = GROUND
-                elif folder in needs and found.get(root, 0) < FOLDERS:
-                    _weigh(found, what, path, bool(mask & FOLDER))
-        return found
+            for root, (target, masks, awaited) in self._spaces.items():
+                if not folder or (folder in masks and (not name or path in awaited)):
+                    changes[root] = PLACE
+                elif folder in masks and changes.get(root, 0) < FOLDERS:
+                    _add_change(changes, target, path, bool(mask & FOLDER))
+        return changes
 
 
-class _Looking:
-    """By comparing what is there with what was there."""
+class _Poller:
+    """Compares folders with what they were before."""
 
-    def __init__(self, to: Watch) -> None:
-        self.to = to
-        self._seen: dict[str, tuple[Watched, Seen]] = {}
+    def __init__(self, owner: Watch) -> None:
+        self.owner = owner
+        self._snapshots: dict[str, tuple[Target, Snapshot]] = {}
 
-    def watch(self, what: Watched) -> bool:
-        seen = _look(what)
-        self._seen[what[0]] = what, seen
-        return _grown(what[1], seen, what[2])
+    def watch(self, target: Target) -> bool:
+        snapshot = _snapshot(target)
+        self._snapshots[target.root] = target, snapshot
+        return _has_new_folder(target.folders, snapshot, target.counts)
 
     def run(self) -> None:
-        pause = self.to.poll
-        while not self.to.closing.wait(pause):
+        pause = self.owner.poll
+        while not self.owner.closing.wait(pause):
             began = monotonic()
-            for what in self.to.of("polling"):
-                self.to.tell(self._compared(what, _look(what)))
-            with self.to.lock:
-                if not self.to.of("polling"):
-                    del self.to.threads["polling"]
-                    self._seen.clear()
+            for target in self.owner.targets("polling"):
+                self.owner.report(self._compare(target, _snapshot(target)))
+            with self.owner.lock:
+                if not self.owner.targets("polling"):
+                    del self.owner.threads["polling"]
+                    self._snapshots.clear()
                     return
-            pause = max(self.to.poll, (monotonic() - began) / SHARE)
+            pause = max(self.owner.poll, (monotonic() - began) / POLL_SHARE)
 
-    def _compared(self, what: Watched, now: Seen) -> dict[str, int]:
-        with self.to.lock:
-            its, before = self._seen[what[0]]
-            if its is not what or before == now:
+    def _compare(self, target: Target, now: Snapshot) -> Changes:
+        with self.owner.lock:
+            current, before = self._snapshots[target.root]
+            if current is not target or before == now:
                 return {}
-            self._seen[what[0]] = what, now
+            self._snapshots[target.root] = target, now
         same = all(before[folder][0] == shape for folder, (shape, _) in now.items())
-        return {what[0]: FILES if same else FOLDERS}
+        return {target.root: FILES if same else FOLDERS}
 
 
-class _Following:
-    """By watchfiles, which follows all that is below a folder."""
+class _FilesWatcher:
+    """Watches by watchfiles, which follows everything below a folder."""
 
-    def __init__(self, to: Watch) -> None:
-        self.to = to
+    def __init__(self, owner: Watch) -> None:
+        self.owner = owner
 
-    def watch(self, _what: Watched) -> bool:
-        return False  # it looks itself what there is
+    def watch(self, _target: Target) -> bool:
+        return False  # watchfiles lists the folders itself
 
     def run(self) -> None:
-        while not self.to.closing.is_set():
+        while not self.owner.closing.is_set():
             try:
-                self._follow(self._tops(), int(min(STEP, self.to.poll) * 1000))
+                step = min(WATCHFILES_SECONDS, self.owner.poll)
+                self._follow(self._tops(), int(step * 1000))
             except FileNotFoundError:
-                self.to.closing.wait(STEP)
+                self.owner.closing.wait(WATCHFILES_SECONDS)
             except (ImportError, OSError, RuntimeError) as error:
-                self.to.backend = "polling", f"watchfiles: {error}"
-                self.to.tell({what[0]: GROUND for what in self.to.of("watchfiles")})
+                self.owner.backend = "polling", f"watchfiles: {error}"
+                self.owner.report(dict.fromkeys(self._roots(), PLACE))
                 break
 
+    def _roots(self) -> list[str]:
+        return [target.root for target in self.owner.targets("watchfiles")]
+
     def _follow(self, tops: dict[str, int], step: int) -> None:
-        """Tell what happens below some folders until these are others."""
+        """Report what happens below some folders until other folders are to be watched."""
         from watchfiles import watch
 
-        found = watch(
-            *(top for top, there in tops.items() if there),
+        batches = watch(
+            *(top for top, inode in tops.items() if inode),
             watch_filter=None,
             step=step,
             rust_timeout=step,
             yield_on_timeout=True,
-            stop_event=self.to.closing,
+            stop_event=self.owner.closing,
         )
-        for n, changes in enumerate(found):
-            if not n:  # before this, nobody listened
-                self.to.tell({what[0]: FOLDERS for what in self.to.of("watchfiles")})
-            self.to.tell(self._heard(changes))
+        for number, batch in enumerate(batches):
+            if not number:  # nothing was watched before
+                self.owner.report(dict.fromkeys(self._roots(), FOLDERS))
+            self.owner.report(self._changes(batch))
             if self._tops() != tops:
                 break
 
     def _tops(self) -> dict[str, int]:
-        """The folders that hold all others, and which they are: another may take their place."""
-        every = ((root + os.sep, folders) for root, folders, _, _ in self.to.of("watchfiles"))
-        tops = [one for inside, some in every for one in some if not one.startswith(inside)]
+        """The folders that contain all others, with their inodes, which show a replacement."""
+        tops = []
+        for target in self.owner.targets("watchfiles"):
+            inside = target.root + os.sep
+            tops += [folder for folder in target.folders if not folder.startswith(inside)]
         return {top: os.stat(top).st_ino if os.path.isdir(top) else 0 for top in tops}
 
-    def _heard(self, changes: Iterable[tuple[int, str]]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        known = [(what, frozenset(what[1])) for what in self.to.of("watchfiles") if changes]
-        for change, path in changes:
-            there = os.path.isdir(path) and not os.path.islink(path)
-            if there and change == 2:  # a folder is modified by what happens in it, told too
+    def _changes(self, batch: Iterable[tuple[int, str]]) -> Changes:
+        changes: Changes = {}
+        if not batch:
+            return changes
+        targets = [
+            (target, frozenset(target.folders)) for target in self.owner.targets("watchfiles")
+        ]
+        for change, path in batch:
+            is_folder = os.path.isdir(path) and not os.path.islink(path)
+            if is_folder and change == 2:  # modified by a change in it, which is reported, too
                 continue
-            for what, folders in known:
+            for target, folders in targets:
                 if path in folders or os.path.dirname(path) in folders:
-                    _weigh(found, what, path, there or path in folders)
-        return found
+                    _add_change(changes, target, path, is_folder or path in folders)
+        return changes
 
 
-_WAYS: Any = {"inotify": _Listening, "watchfiles": _Following, "polling": _Looking}
+_WATCHERS: Any = {"inotify": _InotifyWatcher, "watchfiles": _FilesWatcher, "polling": _Poller}
 
 
-def _weigh(found: dict[str, int], what: Watched, path: str, folder: bool) -> None:
+def _add_change(changes: Changes, target: Target, path: str, folder: bool) -> None:
     """Note what a change of a path means for a space."""
-    root, _, wanted, rules = what
-    if wanted(path, folder):
-        level = FOLDERS if folder or rules(path) else FILES
-        found[root] = max(found.get(root, 0), level)
+    if target.counts(path, folder):
+        level = FOLDERS if folder or target.reframes(path) else FILES
+        changes[target.root] = max(changes.get(target.root, 0), level)
 
 
 def _needs(folders: Iterable[str]) -> tuple[dict[str, int], set[str]]:
-    """What to hear of which folder, or of the nearest parent of one that cannot be read.
+    """The events needed of each folder, and the paths that are waited for.
 
-    And the paths that are waited for. Who moves with all that is above is not told of it.
+    For a folder that cannot be read the nearest parent is watched. Parents of the top folders are
+    watched as well: inotify does not report that a folder moves along with its parent.
     """
-    needs: dict[str, int] = {}
+    masks: dict[str, int] = {}
     awaited = set()
     for folder in folders:
         if os.access(f"{folder}/", os.R_OK):
-            needs[folder] = EVERYTHING
+            masks[folder] = EVERYTHING
             continue
-        child, above = folder, os.path.dirname(folder)
+        child = folder
+        above = os.path.dirname(folder)
         while above != child and not os.path.isdir(above):
-            child, above = above, os.path.dirname(above)
-        needs[above] = needs.get(above, 0) | COMING
+            child = above
+            above = os.path.dirname(above)
+        masks[above] = masks.get(above, 0) | COMING
         awaited.add(child)
-    for top in [folder for folder in needs if os.path.dirname(folder) not in needs]:
+    for top in [folder for folder in masks if os.path.dirname(folder) not in masks]:
         for above in islice(parents(top), 1, None):
-            needs.setdefault(above, ITSELF)
-    return needs, awaited
+            masks.setdefault(above, ITSELF)
+    return masks, awaited
 
 
-def _grown(folders: Iterable[str], known: Container[str], wanted: Wanted) -> bool:
-    """Whether there is a folder in these that is not known: it came before they were watched."""
+def _has_new_folder(folders: Iterable[str], watched: Container[str], counts: Counts) -> bool:
+    """Whether a folder in these came before they were watched, and is not watched itself."""
     for folder in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            inside = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
-            if any(path not in known and wanted(path, True) for path in inside):
+            inside = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            if any(path not in watched and counts(path, True) for path in inside):
                 return True
     return False
 
 
-def _look(what: Watched) -> Seen:
-    """Of each folder two numbers: one changes with its folders and rules, one with its files."""
-    _, folders, wanted, rules = what
-    seen = {}
-    for folder in folders:
+def _snapshot(target: Target) -> Snapshot:
+    """Two numbers of each folder: one changes with its folders and rules, one with its files."""
+    snapshot = {}
+    for folder in target.folders:
         shape: list[object] = []
         files: list[object] = []
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if not wanted(entry.path, below := entry.is_dir(follow_symlinks=False)):
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if not target.counts(entry.path, is_folder):
                         continue
                     with contextlib.suppress(FileNotFoundError):  # deleted in this moment
                         stat = entry.stat(follow_symlinks=False)
-                        stamp = stat.st_mode if below else (stat.st_size, stat.st_mtime_ns)
-                        kept = shape if below or rules(entry.path) else files
-                        kept.append((entry.name, stat.st_ino, stamp))
+                        stamp = stat.st_mode if is_folder else (stat.st_size, stat.st_mtime_ns)
+                        group = shape if is_folder or target.reframes(entry.path) else files
+                        group.append((entry.name, stat.st_ino, stamp))
         except OSError as error:
             shape.append(error.errno)
-        seen[folder] = hash(frozenset(shape)), hash(frozenset(files))
-    return seen
+        snapshot[folder] = hash(frozenset(shape)), hash(frozenset(files))
+    return snapshot
 
 
 def _reason(error: OSError, needed: int, most: int) -> str:
-    """Why inotify does not serve, in words."""
+    """Why inotify cannot be used."""
     names = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}
-    allowed, name = most, names.get(error.errno or 0, "")
+    name = names.get(error.errno or 0, "")
     if not name:
         return f"{error.strerror}: {error.filename}"
+    allowed = most
     with contextlib.suppress(OSError), open(f"/proc/sys/fs/inotify/{name}") as file:
         allowed = most or int(file.read())
-    said = f"{allowed:,} {name.split('_')[2]} are allowed (fs.inotify.{name})"
-    said += f", {needed:,} needed" if error.errno == errno.ENOSPC else ""
-    return said if error.errno == errno.ENOSPC and needed > allowed else f"{said}; all are taken"
+    reason = f"{allowed:,} {name.split('_')[2]} are allowed (fs.inotify.{name})"
+    if error.errno == errno.ENOSPC:
+        reason += f", {needed:,} needed"
+        if needed > allowed:
+            return reason
+    return f"{reason}; all are in use"

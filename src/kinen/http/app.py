@@ -1,4 +1,4 @@
-"""The HTTP application of the daemon: endpoints, errors in one shape, and what OpenAPI says."""
+"""The HTTP application of the daemon: endpoints, errors in one shape, and the OpenAPI schema."""
 
 from __future__ import annotations
 
@@ -11,81 +11,93 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from kinen import __version__, errors
-from kinen.http import responses, routes_journal, routes_search
-from kinen.http.guard import BROKEN, FAULTS, JSON, Guard, Refused, failure
-from kinen.http.space import Door
+from kinen.api import responses
+from kinen.api.complaints import complaint, system_error
+from kinen.http import routes_journal, routes_search
+from kinen.http.guard import BUG, FAULTS, JSON, Access, Guard, Refused, failure
+from kinen.http.space import Backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kinen.http.events import Hub
-    from kinen.memory.pool import Spaces
+    from kinen.memory.pool import MemoryPool
 
 STATUS: dict[type, int] = {
-    **dict.fromkeys((errors.QueryError, errors.ConfigError, errors.Unreadable), 400),
-    **dict.fromkeys((errors.NotFound, errors.SpaceError), 404),
-    **dict.fromkeys((errors.Busy, errors.EmbedError), 503),
+    errors.QueryError: 400,
+    errors.ConfigError: 400,
+    errors.Unreadable: 400,
     errors.Excluded: 403,
+    errors.NotFound: 404,
+    errors.SpaceError: 404,
     errors.GitError: 409,
+    errors.Busy: 503,
+    errors.EmbedError: 503,
 }
-"""The status of each failure that a user can cause and mend."""
-AGAIN = "2"
-"""Seconds after which to try again what is busy."""
+"""The status of each error that a user can cause and fix."""
+RETRY_SECONDS = "2"
 HINT = "GET /v1/openapi.json has all endpoints"
-ABOUT = (
-    "The memory of a space over HTTP. A request names its space by `X-Kinen-Space`. Answers have"
-    " the words of `--json`; requests may also use Kindling's (`scopeIds`, `capsuleId`, `ttlMs`)."
+DESCRIPTION = (
+    "The memory of a space over HTTP. A request names its space by `X-Kinen-Space`. Responses have"
+    " the names of `--json`; requests may also use Kindling's (`scopeIds`, `capsuleId`, `ttlMs`)."
 )
-_MEASURES = ("tracing", "metrics", "logs", "operation_spans", "auto_configure")
-TELEMETRY: Any = dict.fromkeys(_MEASURES, False)
-"""What FastAPI would send to wherever the environment says: nothing leaves this machine."""
+TELEMETRY: Any = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""What FastAPI could send to an address in the environment: nothing leaves this machine."""
+PLACEHOLDERS = {"string": "text", "integer": 1, "number": 0.5, "boolean": False}
+"""Examples of fields that have none, by type."""
 log = logging.getLogger("kinen.daemon")
 
 
 def create_app(
-    spaces: Spaces,
+    pool: MemoryPool,
     *,
     hub: Hub,
     state: Callable[[], dict[str, Any]],
-    token: str = "",
-    port: int = 0,
+    access: Access | None = None,
     default: str = "",
     used: Callable[[], None] = lambda: None,
 ) -> Guard:
-    """The application behind its guard: over a Unix socket for its owner, over TCP by a token."""
+    """The application behind its guard.
+
+    Without `access` only requests over a Unix socket are answered. `default` is the folder whose
+    space is used if a request names none; `used` is called for each request.
+    """
     app = FastAPI(
         title="kinen",
         version=__version__,
-        description=ABOUT,
+        description=DESCRIPTION,
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
         telemetry=TELEMETRY,
     )
-    app.state.door = Door(spaces, hub, state, default)
-    for router, tag in ((routes_search.router, "ask"), (routes_journal.router, "journal")):
-        app.include_router(router, prefix="/v1", tags=[tag])
+    app.state.backend = Backend(pool, hub, state, default)
+    app.include_router(routes_search.router, prefix="/v1", tags=["ask"])
+    app.include_router(routes_journal.router, prefix="/v1", tags=["journal"])
     for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):
-        app.add_exception_handler(kind, _failed)
-    app.add_exception_handler(RequestValidationError, _invalid)
+        app.add_exception_handler(kind, _error_response)
+    app.add_exception_handler(RequestValidationError, _validation_response)
     plain = app.openapi
-    app.openapi = lambda: app.openapi_schema or described(plain())  # type: ignore[method-assign]
-    return Guard(app, token=token, port=port, used=used)
+    app.openapi = lambda: app.openapi_schema or describe(plain())  # type: ignore[method-assign]
+    return Guard(app, access=access or Access(), used=used)
 
 
-# Errors
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    status, message, hint = told(request, error)
-    if status == 500 and message != BROKEN[0]:  # else the guard has it
+async def _error_response(request: Request, error: Exception) -> Response:
+    status, message, hint = describe_error(request, error)
+    if status == 500 and message != BUG[0]:  # the guard logs bugs
         log.error("%s %s: %s", request.method, request.url.path, error)
-    headers = {"Retry-After": AGAIN} if status == 503 else getattr(error, "headers", None)
+    headers = {"Retry-After": RETRY_SECONDS} if status == 503 else getattr(error, "headers", None)
     return Response(failure(status, message, hint), status, headers, JSON.decode())
 
 
-def told(request: Request, error: Exception) -> tuple[int, str, str]:
-    """The status, message and hint of a failure."""
+def describe_error(request: Request, error: Exception) -> tuple[int, str, str]:
+    """The status, message and hint of an error."""
     if isinstance(error, Refused):
         return error.status, error.message, error.hint
     if isinstance(error, errors.KinenError):
@@ -93,91 +105,83 @@ def told(request: Request, error: Exception) -> tuple[int, str, str]:
         full = status == 500 and error.hint.startswith("free some space")
         return 507 if full else status, error.message, error.hint
     if isinstance(error, HTTPException):
-        path, method = request.url.path, request.method
-        said = {404: f"no endpoint {path}", 405: f"not by {method}"}.get(error.status_code)
-        return error.status_code, said or str(error.detail), HINT
+        messages = {
+            404: f"no endpoint {request.url.path}",
+            405: f"method {request.method} not allowed",
+        }
+        message = messages.get(error.status_code, str(error.detail))
+        return error.status_code, message, HINT
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return 507, "the disk is full", "free some space"
-        return 500, f"{error.filename or 'the system'}: {error.strerror or error}", ""
-    return 500, *BROKEN
+        return 500, system_error(error), ""
+    return 500, *BUG
 
 
-async def _invalid(_: Request, error: Any) -> Response:
-    """What is wrong with the fields of a request."""
-    said = []
-    for one in error.errors():
-        where = ".".join(str(part) for part in one["loc"][1:]) or "the body"
-        if one["type"] == "extra_forbidden":
-            said.append(f"there is no {where!r}")
-        elif one["type"] == "missing":
-            said.append(f"{where} is missing")
-        elif one["type"] == "string_pattern_mismatch":
-            said.append(f"{where} has signs that it cannot have")
-        else:
-            said.append(f"{where}: {one['msg'].removeprefix('Value error, ')}")
+async def _validation_response(_: Request, error: Any) -> Response:
     hint = "send JSON as application/json; GET /v1/openapi.json has the fields"
-    return Response(failure(400, "; ".join(said[:5]), hint), 400, media_type=JSON.decode())
+    message = complaint(error.errors(), prefix=1)
+    return Response(failure(400, message, hint), 400, media_type=JSON.decode())
 
 
-# What OpenAPI says
-
-
-def described(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with every error that there is, and an example of every body."""
-    parts = schema["components"]
-    failure_ref = {"$ref": f"#/components/schemas/{responses.Failure.__name__}"}
+def describe(schema: dict[str, Any]) -> dict[str, Any]:
+    """The OpenAPI schema with all errors, and an example of every body."""
+    components = schema["components"]
     for name in ("HTTPValidationError", "ValidationError"):
-        parts["schemas"].pop(name, None)
-    parts["schemas"].update(_schemas())
-    parts["responses"] = {
+        components["schemas"].pop(name, None)
+    failure_schema = responses.Failure.model_json_schema(
+        ref_template="#/components/schemas/{model}"
+    )
+    components["schemas"].update(failure_schema.pop("$defs"), Failure=failure_schema)
+    components["responses"] = {
         str(status): {
             "description": meaning,
             "content": {
                 "application/json": {
-                    "schema": failure_ref,
+                    "schema": {"$ref": "#/components/schemas/Failure"},
                     "example": {"error": {"code": code, "message": meaning, "hint": ""}},
                 }
             },
         }
         for status, (code, meaning) in FAULTS.items()
     }
-    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{}, {"token": []}]
-    for operation in (one for path in schema["paths"].values() for one in path.values()):
-        operation["responses"].pop("422", None)
-        bodies = [operation.get("requestBody", {}), operation["responses"]["200"]]
-        for content in (one for body in bodies for one in body.get("content", {}).values()):
-            if "example" not in content and "$ref" in content.get("schema", {}):
-                content["example"] = example(content["schema"], parts["schemas"])
-        for status in FAULTS:
-            operation["responses"][str(status)] = {"$ref": f"#/components/responses/{status}"}
+    for path in schema["paths"].values():
+        for operation in path.values():
+            _describe_operation(operation, components["schemas"])
     return schema
 
 
-def _schemas() -> dict[str, Any]:
-    """The models of errors, which no endpoint names."""
-    made = responses.Failure.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {**made.pop("$defs"), responses.Failure.__name__: made}
+def _describe_operation(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
+    operation["responses"].pop("422", None)
+    for body in (operation.get("requestBody", {}), operation["responses"]["200"]):
+        for content in body.get("content", {}).values():
+            if "example" not in content and "$ref" in content.get("schema", {}):
+                content["example"] = example(content["schema"], schemas)
+    for status in FAULTS:
+        operation["responses"][str(status)] = {"$ref": f"#/components/responses/{status}"}
 
 
-def example(schema: dict[str, Any], known: dict[str, Any]) -> Any:
+def example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:
     """A value that fits a schema, made of the examples of its fields."""
     if "$ref" in schema:
-        return example(known[schema["$ref"].rpartition("/")[2]], known)
+        return example(schemas[schema["$ref"].rpartition("/")[2]], schemas)
     if schema.get("examples"):
         return schema["examples"][0]
     if "default" in schema:
         return schema["default"]
     if "anyOf" in schema:
-        return example(schema["anyOf"][0], known)
+        return example(schema["anyOf"][0], schemas)
     if "enum" in schema or "const" in schema:
         return schema.get("const", schema.get("enum", [None])[0])
+    if schema.get("type") in PLACEHOLDERS:
+        return PLACEHOLDERS[schema["type"]]
     if schema.get("type") == "array":
-        return [example(schema["items"], known)]
-    fields = schema.get("properties", {})
+        return [example(schema["items"], schemas)]
+    required = schema.get("required", ())
     return {
-        name: example(one, known)
-        for name, one in fields.items()
-        if "default" not in one or one.get("examples")
+        name: example(field, schemas)
+        for name, field in schema.get("properties", {}).items()
+        if name in required or "default" not in field or field.get("examples")
     }

@@ -1,7 +1,7 @@
-"""Who may ask, how much and how long: everything that holds before an endpoint is reached.
+"""Access and limits of requests: everything that holds before an endpoint is reached.
 
-Over a Unix socket the file's mode has decided who comes. Over TCP a request shows the token, and
-has a Host and an Origin of this machine: a page in a browser can reach loopback, too.
+Over a Unix socket the file's mode decides who has access. Over TCP a request needs the token, and a
+Host and an Origin of this machine: a page in a browser can reach loopback, too.
 """
 
 from __future__ import annotations
@@ -23,34 +23,39 @@ if TYPE_CHECKING:
     Send = Callable[[Message], Awaitable[None]]
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LARGEST, IMPORTED, ANSWERED = 1 << 20, 64 << 20, 16 << 20
-"""Bytes of a request, of one that imports, and of an answer."""
-ARRIVAL, UPLOAD, ANSWER = 10.0, 120.0, 30.0
-"""Seconds that a request's body may take, that of an import, and an answer."""
-EVENTS, EXPORT, IMPORT = "/v1/events", "/v1/export", "/v1/import"
+REQUEST_BYTES = 1 << 20
+IMPORT_BYTES = 64 << 20
+RESPONSE_BYTES = 16 << 20
+REQUEST_SECONDS = 10.0
+"""How long the body of a request may take to arrive."""
+IMPORT_SECONDS = 120.0
+RESPONSE_SECONDS = 30.0
+EVENTS = "/v1/events"
+EXPORT = "/v1/export"
+IMPORT = "/v1/import"
 IDLE = ("/v1/health", "/v1/status", EVENTS)
-"""What is asked about the daemon itself: it is no use of it."""
+"""Requests about the daemon itself: they do not keep it alive."""
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 JSON = b"application/json"
 FAULTS = {
-    400: ("invalid", "It cannot be asked so: a field, time, cursor or header is wrong."),
+    400: ("invalid", "A field, time, cursor or header is invalid."),
     401: ("unauthorized", "The token is missing or wrong."),
     403: ("forbidden", "A foreign Host or Origin, or a path that is never captured."),
     404: ("not_found", "No such space, record, entry or endpoint."),
-    405: ("method_not_allowed", "The endpoint knows other methods."),
+    405: ("method_not_allowed", "The endpoint has other methods."),
     408: ("too_slow", "The request took too long to arrive."),
-    409: ("conflict", "It does not fit what is there."),
-    413: ("too_large", "The request is too large, or its answer would be."),
+    409: ("conflict", "The request conflicts with the current state."),
+    413: ("too_large", "The request or its response is too large."),
     431: ("head_too_large", "The head of the request is too large."),
-    500: ("internal", "A fault of kinen."),
-    503: ("busy", "Another process has it; try again after Retry-After seconds."),
-    504: ("too_long", "It took too long to answer."),
-    507: ("disk_full", "There is no room on the disk."),
+    500: ("internal", "A bug in kinen, or a system error."),
+    503: ("busy", "In use by another process; try again after Retry-After seconds."),
+    504: ("too_long", "The response took too long."),
+    507: ("disk_full", "The disk is full."),
 }
 """The code of each error by its status, and what it means."""
-CUT = (401, 403, 408, 413, 504)
-"""After these the connection ends: the rest of the request is not read."""
-BROKEN = ("unexpected: this is a bug in kinen", "the log of the daemon has more")
+CLOSING = (401, 403, 408, 413, 504)
+"""After these the connection is closed: the rest of the request is not read."""
+BUG = ("unexpected error: this is a bug in kinen", "see the daemon's log for details")
 _log = logging.getLogger("kinen.daemon")
 
 
@@ -59,37 +64,68 @@ class Refused(Exception):
 
     def __init__(self, status: int, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.status, self.message, self.hint = status, message, hint
+        self.status = status
+        self.message = message
+        self.hint = hint
 
 
-class Gone(Exception):
-    """Whoever asked has hung up."""
+class Disconnected(Exception):
+    """The client has closed the connection."""
 
 
 def failure(status: int, message: str, hint: str = "") -> bytes:
     """The body of an error."""
     code = FAULTS.get(status, FAULTS[400 if status < 500 else 500])[0]
-    told = {"error": {"code": code, "message": entrance.name(message), "hint": hint}}
-    return render.to_json(told).encode()
+    error = {"code": code, "message": entrance.name(message), "hint": hint}
+    return render.to_json({"error": error}).encode()
 
 
 def by_socket(scope: Scope) -> bool:
     """Whether a request came over a Unix socket, which only its owner can open.
 
-    Our own end tells: the other one is unknown there, but also over TCP once it has hung up.
+    Our own address tells: that of the peer is unknown there, but also over TCP after a hang-up.
     """
     _, port = scope.get("server") or ("", 0)
     return port is None
 
 
-class Guard:
-    """An application behind its limits."""
+class Access:
+    """Who may send requests: anyone over a Unix socket; over TCP, local programs with the token."""
 
-    def __init__(self, app: App, *, token: str, port: int, used: Callable[[], None]) -> None:
-        self._app, self._used = app, used
-        self._secret = f"Bearer {token}".encode() if token else b""
+    def __init__(self, token: str = "", port: int = 0) -> None:
+        self._authorization = f"Bearer {token}".encode() if token else b""
         self._hosts = {f"{name}:{port}".encode() for name in LOCAL}
         self._origins = {b"http://" + host for host in self._hosts}
+
+    def check(self, scope: Scope) -> None:
+        """Raise Refused for a request without the token, or from a page of another site."""
+        if by_socket(scope):
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if headers.get(b"host", b"").lower() not in self._hosts:
+            raise Refused(403, "foreign Host header", "use 127.0.0.1 or localhost, with the port")
+        own = headers.get(b"origin", b"") in (b"", *self._origins)
+        if not own or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+            raise Refused(403, "request from a page of another origin", "send it from a program")
+        token = headers.get(b"authorization", b"")
+        if not self._authorization or not hmac.compare_digest(token, self._authorization):
+            raise Refused(401, "missing or wrong token", "send Authorization: Bearer TOKEN")
+
+    def allows(self, scope: Scope) -> bool:
+        try:
+            self.check(scope)
+        except Refused:
+            return False
+        return True
+
+
+class Guard:
+    """An application behind its access check and its limits."""
+
+    def __init__(self, app: App, *, access: Access, used: Callable[[], None]) -> None:
+        self._app = app
+        self._access = access
+        self._used = used
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -97,120 +133,117 @@ class Guard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         path = scope["path"]
-        answer = Answer(send, whole=path not in (EVENTS, EXPORT))
+        sender = Sender(send, limited=path not in (EVENTS, EXPORT))
         try:
-            self._check(scope)
+            self._access.check(scope)
             if path not in IDLE:
                 self._used()
-            heard = await _heard(scope, receive)
-            async with asyncio.timeout(None if path in (EVENTS, EXPORT, IMPORT) else ANSWER):
-                await self._app(scope, heard, answer.send)
-        except Gone:
+            body = await _body(scope, receive)
+            unlimited = path in (EVENTS, EXPORT, IMPORT)
+            async with asyncio.timeout(None if unlimited else RESPONSE_SECONDS):
+                await self._app(scope, body, sender.send)
+        except Disconnected:
             pass
         except Refused as error:
-            await answer.fail(error.status, error.message, error.hint)
+            await sender.fail(error.status, error.message, error.hint)
         except TimeoutError:
-            await answer.fail(504, f"no answer within {ANSWER:.0f} seconds", "ask for less")
+            message = f"no response within {RESPONSE_SECONDS:.0f} seconds"
+            await sender.fail(504, message, "ask for less")
         except Exception:
             _log.exception("%s %s", scope["method"], path)
-            await answer.fail(500, *BROKEN)
+            await sender.fail(500, *BUG)
         return None
 
-    def _check(self, scope: Scope) -> None:
-        """Refuse what comes over TCP without the token, or from a page of elsewhere."""
-        if by_socket(scope):
-            return
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        if headers.get(b"host", b"").lower() not in self._hosts:
-            raise Refused(403, "a foreign Host", "ask 127.0.0.1 or localhost, with the port")
-        own = headers.get(b"origin", b"") in (b"", *self._origins)
-        if not own or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
-            raise Refused(403, "a page of another origin asks", "ask from a program")
-        shown = headers.get(b"authorization", b"")
-        if not self._secret or not hmac.compare_digest(shown, self._secret):
-            raise Refused(401, "no token, or a wrong one", "send Authorization: Bearer TOKEN")
 
-
-async def _heard(scope: Scope, receive: Receive) -> Receive:
-    """A body that has arrived, or of an import one that is read as it comes: both in bounds."""
+async def _body(scope: Scope, receive: Receive) -> Receive:
+    """The body after it has arrived, or for an import as it arrives: both limited."""
     importing = scope["path"] == IMPORT
-    most, seconds = (IMPORTED, UPLOAD) if importing else (LARGEST, ARRIVAL)
-    large = Refused(413, f"more than {most:,} bytes", "send less at a time")
+    most = IMPORT_BYTES if importing else REQUEST_BYTES
+    seconds = IMPORT_SECONDS if importing else REQUEST_SECONDS
+    too_large = Refused(413, f"more than {most:,} bytes", "send less at a time")
     length = dict(scope["headers"]).get(b"content-length", b"0")
     if not length.isdigit() or len(length) > 18 or int(length) > most:
-        raise large
-    until, count = asyncio.get_running_loop().time() + seconds, 0
+        raise too_large
+    deadline = asyncio.get_running_loop().time() + seconds
+    count = 0
 
-    async def part() -> Message:
+    async def limited() -> Message:
         nonlocal count
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(deadline):
                 message = await receive()
         except TimeoutError:
-            slow = f"the body took more than {seconds:.0f} seconds"
-            raise Refused(408, slow, "send it at once") from None
+            fact = f"the body took more than {seconds:.0f} seconds"
+            raise Refused(408, fact, "send it at once") from None
         if message["type"] == "http.disconnect":
-            raise Gone
+            raise Disconnected
         count += len(message.get("body", b""))
         if count > most:
-            raise large
+            raise too_large
         return message
 
     if importing:
-        return part
-    parts, more = bytearray(), True
+        return limited
+    body = bytearray()
+    more = True
     while more:
-        message = await part()
-        parts += message.get("body", b"")
+        message = await limited()
+        body += message.get("body", b"")
         more = message.get("more_body", False)
-    whole = [{"type": "http.request", "body": bytes(parts), "more_body": False}]
+    messages = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
-    async def again() -> Message:
-        return whole.pop() if whole else await receive()
+    async def buffered() -> Message:
+        return messages.pop() if messages else await receive()
 
-    return again
+    return buffered
 
 
-class Answer:
-    """What is sent: nothing before it is known to be small enough, and one thing only."""
+class Sender:
+    """Sends one response, and nothing of it before its size is checked."""
 
-    def __init__(self, send: Send, *, whole: bool) -> None:
-        self._send, self._whole = send, whole
+    def __init__(self, send: Send, *, limited: bool) -> None:
+        self._send = send
+        self._limited = limited
         self._start: Message | None = None
-        self._begun = self._over = False
+        self._started = False
+        self._failed = False
 
     async def send(self, message: Message) -> None:
-        if self._over:
+        if self._failed:
             return
         if message["type"] == "http.response.start":
             self._start = message
             return
-        if self._whole and len(message.get("body", b"")) > ANSWERED:
-            most = f"the answer has more than {ANSWERED:,} bytes"
-            await self.fail(413, most, "ask for less: a limit, a cursor, a line")
+        if self._limited and len(message.get("body", b"")) > RESPONSE_BYTES:
+            fact = f"the response has more than {RESPONSE_BYTES:,} bytes"
+            await self.fail(413, fact, "ask for less: a limit, a cursor, a line")
             return
-        await self._begin()
+        await self._send_start()
         await self._send(message)
 
-    async def _begin(self) -> None:
-        if self._start is not None:
-            more = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-            if self._start["status"] in CUT:
-                more.append((b"connection", b"close"))
-            start = {**self._start, "headers": [*self._start.get("headers", ()), *more]}
-            self._start, self._begun = None, True
-            await self._send(start)
+    async def _send_start(self) -> None:
+        if self._start is None:
+            return
+        headers = [*self._start.get("headers", ())]
+        headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+        if self._start["status"] in CLOSING:
+            headers.append((b"connection", b"close"))
+        start = {**self._start, "headers": headers}
+        self._start = None
+        self._started = True
+        await self._send(start)
 
     async def fail(self, status: int, message: str, hint: str = "") -> None:
-        """Answer with an error instead; what was begun already is cut off."""
-        if self._over:
+        """Send an error instead; a response that has started is cut off by the server."""
+        if self._failed:
             return
-        self._over = True
-        if self._begun:  # the server ends the connection
+        self._failed = True
+        if self._started:
             return
         body = failure(status, message, hint)
         headers = [(b"content-type", JSON), (b"content-length", str(len(body)).encode())]
-        headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
+        if status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
         self._start = {"type": "http.response.start", "status": status, "headers": headers}
-        await self._begin()
+        await self._send_start()
         await self._send({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""Endpoints of the journal: observations, capsules, pins, and the journal as a whole."""
+"""Endpoints of the journal: observations, capsules, pins, export and import."""
 
 import contextlib
 import io
@@ -6,25 +6,26 @@ from collections.abc import AsyncIterator
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any, Literal
 
-from fastapi import Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from kinen.api import requests
+from kinen.api import entries, requests
+from kinen.api.paging import decode_cursor, encode_cursor
+from kinen.api.refs import resolve
 from kinen.errors import Busy, QueryError, StoreError
-from kinen.http import responses as forms
 from kinen.http.guard import Refused
-from kinen.http.space import Asking, Routes, answer, cursor, key_of, known, milliseconds
+from kinen.http.space import CurrentSpace, OpenMemory, json_response, milliseconds, with_memory
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model.journal import Scope
 from kinen.privacy.injected import without_injected
 from kinen.render.journal import entry_json, loaded_json
 
-router = Routes()
+router = APIRouter()
 Id = Annotated[requests.Id, Path(description="an id, or the beginning of one")]
-BLOCK = 1 << 18
-ROOM = 8 << 20
-"""Bytes of a bundle that are held in memory; what is more is in a temporary file."""
+BLOCK_BYTES = 1 << 18
+SPOOL_BYTES = 8 << 20
+"""Bytes of a bundle that are held in memory; the rest is in a temporary file."""
 FORMS = {"json": "application/json", "jsonl": "application/x-ndjson"}
 BUNDLE = {
     "schema": {"type": "object"},
@@ -33,131 +34,141 @@ BUNDLE = {
 
 
 class Spool(SpooledTemporaryFile[bytes]):
-    """A bundle on its way."""
+    """A bundle that is being sent or received."""
 
     name = "the bundle"
 
 
-# Observations
-
-
-@router.on("POST", "/observations", forms.Kept, "observation", JOURNAL)
-def observe(memory: Memory, asked: requests.Observe) -> Any:
-    """Keep something that happened; when this answers, it is on disk, its secrets masked."""
-    there = bool(asked.id) and memory.journal.observed(asked.id)
-    kept = memory.observe(
-        without_injected(asked.content),
-        kind=asked.kind,
-        scope=_scope(asked.scope),
-        files=[memory.git.inside(file) for file in asked.files],
-        capsule=asked.capsule,
-        provenance=asked.provenance,
-        at=milliseconds(asked.at),
-        id=asked.id,
+@router.post("/observations", response_model=entries.NewObservation)
+@with_memory(publish="observation", lane=JOURNAL)
+def observe(memory: OpenMemory, request: requests.Observe) -> Any:
+    """Store an observation, secrets masked; when this answers, it is on disk."""
+    duplicate = bool(request.id) and memory.journal.observed(request.id)
+    observation = memory.observe(
+        without_injected(request.content),
+        kind=request.kind,
+        scope=_scope(request.scope),
+        files=[memory.git.inside(file) for file in request.files],
+        capsule=request.capsule,
+        provenance=request.provenance,
+        at=milliseconds(request.at),
+        id=request.id,
     )
-    return {**entry_json(kept), "deduplicated": there}
+    return {**entry_json(observation), "deduplicated": duplicate}
 
 
-@router.on("POST", "/observations/list", forms.ObservationPage)
-def list_observations(memory: Memory, asked: requests.Observations) -> Any:
+@router.post("/observations/list", response_model=entries.ObservationPage)
+@with_memory()
+def list_observations(memory: OpenMemory, request: requests.ListObservations) -> Any:
     """Observations, newest first: from `since` on, and before `until`."""
     return _page(
         memory,
         "observations",
-        asked,
-        asked.scope,
-        kinds=tuple(asked.kinds),
-        capsule=asked.capsule.removeprefix("capsule:"),
-        after=milliseconds(asked.since),
-        before=max(1, milliseconds(asked.until) - 1) if asked.until != "" else 0,
-        redacted=asked.include_redacted,
+        request,
+        request.scope,
+        kinds=tuple(request.kinds),
+        capsule=request.capsule.removeprefix("capsule:"),
+        after=milliseconds(request.since),
+        before=max(1, milliseconds(request.until) - 1) if request.until != "" else 0,
+        redacted=request.include_redacted,
     )
 
 
-@router.on("POST", "/observations/{id}/forget", forms.Forgotten, "forgotten")
-def forget_observation(memory: Memory, id: Id) -> Any:  # noqa: A002
-    """Leave only a tombstone of an observation: its text is in no file that kinen wrote."""
+@router.post("/observations/{id}/forget", response_model=entries.Forgotten)
+@with_memory(publish="forgotten")
+def forget_observation(memory: OpenMemory, id: Id) -> Any:  # noqa: A002
+    """Erase an observation from every file of kinen; only a tombstone stays."""
     erased = memory.journal.forget(f"observation:{id}")
     return {"forgotten": erased.refs, **erased._asdict()}
 
 
-# Capsules
-
-
-@router.on("POST", "/capsules", forms.Capsule, "capsule", JOURNAL)
-def open_capsule(memory: Memory, asked: requests.Open) -> Any:
-    """Begin a capsule: a session, or a step of a workflow."""
-    how: Any = {"type": asked.type, "resume": asked.resume, "id": asked.id}
-    return entry_json(memory.journal.open_capsule(asked.intent, scope=_scope(asked.scope), **how))
-
-
-@router.on("GET", "/capsules", forms.CapsulePage)
-def list_capsules(memory: Memory, asked: requests.Capsules) -> Any:
-    """Capsules, newest first."""
-    return _page(memory, "capsules", asked, asked, kind=asked.type, status=asked.status)
-
-
-@router.on("GET", "/capsules/open", forms.CapsulePage)
-def list_open_capsules(memory: Memory, asked: requests.Pins) -> Any:
-    """Capsules that go on, newest first."""
-    return _page(memory, "capsules", asked, asked, status="open")
-
-
-@router.on("GET", "/capsules/{id}", forms.Story)
-def show_capsule(memory: Memory, id: Id) -> Any:  # noqa: A002
-    """A capsule with its summaries and what happened in it."""
-    found, observations, summaries = memory.journal.capsule(f"capsule:{id}")
-    parts: dict[str, list[Any]] = {"summaries": summaries, "observations": observations}
-    told = {name: [entry_json(one) for one in part] for name, part in parts.items()}
-    return {**entry_json(found), **told}
-
-
-@router.on("PATCH", "/capsules/{id}/close", forms.Closed, "capsule")
-def close_capsule(memory: Memory, id: Id, asked: requests.Close) -> Any:  # noqa: A002
-    """End a capsule, with a summary of yours or one made of what happened in it."""
-    summary = without_injected(asked.summary)
-    closed, written = memory.journal.close_capsule(
-        f"capsule:{id}", summary, confidence=asked.confidence
+@router.post("/capsules", response_model=entries.Capsule)
+@with_memory(publish="capsule", lane=JOURNAL)
+def open_capsule(memory: OpenMemory, request: requests.OpenCapsule) -> Any:
+    """Open a capsule: a session, or a step of a workflow."""
+    capsule = memory.journal.open_capsule(
+        request.intent,
+        scope=_scope(request.scope),
+        type=request.type,
+        resume=request.resume,
+        id=request.id,
     )
-    return {**entry_json(closed), "summary": entry_json(written) if written else None}
+    return entry_json(capsule)
 
 
-# Pins
+@router.get("/capsules", response_model=entries.CapsulePage)
+@with_memory()
+def list_capsules(memory: OpenMemory, request: Annotated[requests.ListCapsules, Query()]) -> Any:
+    """Capsules, newest first."""
+    return _page(memory, "capsules", request, request, kind=request.type, status=request.status)
 
 
-@router.on("POST", "/pins", forms.Pin, "pin")
-def pin(memory: Memory, asked: requests.MakePin) -> Any:
-    """Have every recall in a scope begin with an entry, a note or any other record."""
-    if bool(asked.target) == bool(asked.target_type and asked.target_id):
-        raise QueryError("nothing or two to pin", "give target, or targetType and targetId")
-    name = known(memory, asked.target or f"{asked.target_type}:{asked.target_id}")
-    ttl = asked.ttl or asked.ttl_ms / 1000
-    return entry_json(memory.journal.pin(name, asked.note, ttl=ttl, scope=_scope(asked.scope)))
+@router.get("/capsules/open", response_model=entries.CapsulePage)
+@with_memory()
+def list_open_capsules(memory: OpenMemory, request: Annotated[requests.ListPins, Query()]) -> Any:
+    """Open capsules, newest first."""
+    return _page(memory, "capsules", request, request, status="open")
 
 
-@router.on("GET", "/pins", forms.PinPage)
-def list_pins(memory: Memory, asked: requests.Pins) -> Any:
-    """Pins that hold, newest first."""
-    return _page(memory, "pins", asked, asked)
+@router.get("/capsules/{id}", response_model=entries.CapsuleDetails)
+@with_memory()
+def show_capsule(memory: OpenMemory, id: Id) -> Any:  # noqa: A002
+    """A capsule with its summaries and observations."""
+    capsule, observations, summaries = memory.journal.capsule(f"capsule:{id}")
+    return {
+        **entry_json(capsule),
+        "summaries": [entry_json(summary) for summary in summaries],
+        "observations": [entry_json(observation) for observation in observations],
+    }
 
 
-@router.on("DELETE", "/pins/{id}", forms.Unpinned, "pin")
-def unpin(memory: Memory, id: Id) -> Any:  # noqa: A002
-    """Take away a pin."""
+@router.patch("/capsules/{id}/close", response_model=entries.ClosedCapsule)
+@with_memory(publish="capsule")
+def close_capsule(memory: OpenMemory, id: Id, request: requests.CloseCapsule) -> Any:  # noqa: A002
+    """Close a capsule, with the summary of the request or one made of its observations."""
+    summary = without_injected(request.summary)
+    capsule, written = memory.journal.close_capsule(
+        f"capsule:{id}", summary, confidence=request.confidence
+    )
+    return {**entry_json(capsule), "summary": entry_json(written) if written else None}
+
+
+@router.post("/pins", response_model=entries.Pin)
+@with_memory(publish="pin")
+def pin(memory: OpenMemory, request: requests.Pin) -> Any:
+    """Pin a record, so that every recall in a scope begins with it."""
+    if bool(request.target) == bool(request.target_type and request.target_id):
+        raise QueryError("no target, or two", "send target, or targetType and targetId")
+    target = request.target or f"{request.target_type}:{request.target_id}"
+    name, _, _ = resolve(memory, target)
+    ttl = request.ttl or request.ttl_ms / 1000
+    return entry_json(memory.journal.pin(name, request.note, ttl=ttl, scope=_scope(request.scope)))
+
+
+@router.get("/pins", response_model=entries.PinPage)
+@with_memory()
+def list_pins(memory: OpenMemory, request: Annotated[requests.ListPins, Query()]) -> Any:
+    """Current pins, newest first."""
+    return _page(memory, "pins", request, request)
+
+
+@router.delete("/pins/{id}", response_model=entries.Unpinned)
+@with_memory(publish="pin")
+def unpin(memory: OpenMemory, id: Id) -> Any:  # noqa: A002
+    """Remove a pin."""
     return {"unpinned": memory.journal.unpin(f"pin:{id}")}
 
 
-def _scope(scope: requests.Flat) -> Scope:
+def _scope(scope: requests.ScopeFields) -> Scope:
     return Scope(**{name: getattr(scope, name) for name in requests.SCOPE})
 
 
-def _page(memory: Memory, plural: str, asked: Any, scope: requests.Flat, **wanted: Any) -> Any:
-    past = key_of(asked.cursor)
-    found, last = memory.journal.page(plural, asked.limit, scope=_scope(scope), past=past, **wanted)
-    return {plural: [entry_json(one) for one in found], "next": cursor(last)}
-
-
-# The whole journal
+def _page(
+    memory: Memory, plural: str, page: Any, scope: requests.ScopeFields, **filters: Any
+) -> dict[str, Any]:
+    past = decode_cursor(page.cursor)
+    rows, last = memory.journal.page(plural, page.limit, scope=_scope(scope), past=past, **filters)
+    return {plural: [entry_json(row) for row in rows], "next": encode_cursor(last)}
 
 
 @router.get(
@@ -165,57 +176,63 @@ def _page(memory: Memory, plural: str, asked: Any, scope: requests.Flat, **wante
     response_class=StreamingResponse,
     responses={200: {"content": {kind: {"schema": {}} for kind in FORMS.values()}}},
 )
-async def export(asked: Annotated[requests.Export, Query()], at: Asking) -> Response:
+async def export(
+    request: Annotated[requests.Export, Query()], space: CurrentSpace
+) -> StreamingResponse:
     """The journal, or a part of it, as one bundle; the same journal gives the same entries."""
 
-    def call(memory: Memory) -> Spool:
-        times = {"after": milliseconds(asked.since), "before": milliseconds(asked.until)}
-        with contextlib.ExitStack() as undo:
-            file = undo.enter_context(Spool(ROOM))
+    def write(memory: Memory) -> Spool:
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(Spool(SPOOL_BYTES))
             out = io.TextIOWrapper(file, "utf-8", "surrogatepass", newline="\n")
             memory.transfer.export(
-                out, session=asked.session, repo=asked.repo, form=asked.form, **times
+                out,
+                session=request.session,
+                repo=request.repo,
+                form=request.form,
+                after=milliseconds(request.since),
+                before=milliseconds(request.until),
             )
             out.detach()
             file.seek(0)
-            undo.pop_all()
+            stack.pop_all()
         return file
 
     async def blocks(file: Spool) -> AsyncIterator[bytes]:
         with file:
-            while data := await at.door.thread(file.read, BLOCK):
-                yield data
+            while block := await space.backend.pool.thread(file.read, BLOCK_BYTES):
+                yield block
 
-    file = await at.ask(call, apart=True)
-    return StreamingResponse(blocks(file), media_type=FORMS[asked.form])
+    file = await space.call(write, apart=True)
+    return StreamingResponse(blocks(file), media_type=FORMS[request.form])
 
 
 @router.post(
     "/import",
-    response_model=forms.Loaded,
+    response_model=entries.ImportReport,
     openapi_extra={"requestBody": {"required": True, "content": {FORMS["json"]: BUNDLE}}},
 )
 async def import_(
     request: Request,
-    at: Asking,
+    space: CurrentSpace,
     on_conflict: Literal["skip", "overwrite", "error"] = "skip",
     dry_run: bool = False,
 ) -> Response:
-    """Take in a bundle of kinen or Kindling, JSON or JSONL: all of it or nothing."""
-    with Spool(ROOM) as file:
-        async for data in request.stream():
-            await at.door.thread(file.write, data)
+    """Import a bundle of kinen or Kindling, JSON or JSONL: all of it or nothing."""
+    with Spool(SPOOL_BYTES) as file:
+        async for block in request.stream():
+            await space.backend.pool.thread(file.write, block)
         file.seek(0)
 
-        def call(memory: Memory) -> Any:
-            done = loaded_json(_loaded(memory, file, on_conflict, dry_run), dry_run)
-            at.tell("import", memory, done)
-            return done
+        def load(memory: Memory) -> Any:
+            report = loaded_json(_load(memory, file, on_conflict, dry_run), dry_run)
+            space.publish("import", memory, report)
+            return report
 
-        return answer(await at.ask(call, apart=True))
+        return json_response(await space.call(load, apart=True))
 
 
-def _loaded(memory: Memory, file: IO[bytes], on_conflict: Any, dry_run: bool) -> Any:
+def _load(memory: Memory, file: IO[bytes], on_conflict: Any, dry_run: bool) -> Any:
     try:
         return memory.transfer.load(file, on_conflict=on_conflict, dry_run=dry_run)
     except StoreError as error:

@@ -1,230 +1,299 @@
-"""Endpoints that ask: search, recall, what an agent is told, records, links, git's history."""
+"""Endpoints that read: search, recall, context for agents, records, links, git history."""
 
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from kinen import __version__, render
-from kinen.api import requests
+from kinen.api import requests, responses
+from kinen.api.paging import decode_cursor, encode_cursor
+from kinen.api.refs import resolve
 from kinen.errors import QueryError
-from kinen.http import responses as forms
 from kinen.http.guard import Refused
-from kinen.http.space import Asking, Routes, answer, cursor, key_of, known, moment, text
-from kinen.memory import Memory
+from kinen.http.space import (
+    CurrentSpace,
+    OpenMemory,
+    json_response,
+    moment,
+    text_response,
+    with_memory,
+)
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
-from kinen.query import place, recall_query, search_query
-from kinen.render import history as shown
+from kinen.query import recall_query, search_query
+from kinen.render import history as history_render
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
 
-router = Routes()
-PLAIN, BYTES = "text/plain", "application/octet-stream"
-FAR = 1 << 31
+router = APIRouter()
+PLAIN = "text/plain"
+BYTES = "application/octet-stream"
+LARGEST_LINE = 1 << 31
+TIERS = ("plan", "pins", "summary", "hits")
 Accept = Annotated[str, Header(description="`text/plain` for what the command prints")]
 File = Annotated[
     requests.Place, Query(description="from the space's root", examples=["src/auth.py"])
 ]
-TOLD: Any = {
+AS_TEXT: Any = {
     200: {
         "headers": {
             "X-Kinen-Notes": {"description": "remarks, percent-encoded lines", "schema": {}},
-            "X-Kinen-Code": {"description": "1 if nothing was found, else 0", "schema": {}},
+            "X-Kinen-Code": {"description": "1 if there is no hit, else 0", "schema": {}},
         },
         "content": {PLAIN: {"schema": {"type": "string"}, "example": "docs/sessions.md:12"}},
     }
 }
 
 
-# Questions
+@router.get("/search", response_model=responses.SearchResults, responses=AS_TEXT)
+@with_memory()
+def search_by_url(
+    memory: OpenMemory, request: Annotated[requests.Search, Query()], accept: Accept = ""
+) -> Any:
+    """Search by words and by meaning; the parameters are those of POST."""
+    return _search(memory, request, accept)
 
 
-@router.on("POST GET", "/search", forms.Found, responses=TOLD)
-def search(memory: Memory, asked: requests.Search, accept: Accept = "") -> Any:
-    """Find things by word and by meaning, each with where it is and why it ranked."""
-    names = ("mode", "types", "kinds", "agent", "author", "repo", "session", "tags", "paths")
+@router.post("/search", response_model=responses.SearchResults, responses=AS_TEXT)
+@with_memory()
+def search(memory: OpenMemory, request: requests.Search, accept: Accept = "") -> Any:
+    """Search by words and by meaning: each hit with its place and the votes behind its score."""
+    return _search(memory, request, accept)
+
+
+def _search(memory: OpenMemory, request: requests.Search, accept: str) -> Response:
     query = search_query(
-        asked.query,
+        request.query,
         memory.config.search,
-        **{
-            name: getattr(asked, name)
-            for name in (*names, "limit", "context", "min_score", "exact")
-        },
-        since=moment(asked.since),
-        until=moment(asked.until, end=True),
-        near=[memory.git.current_name(memory.git.inside(one)) for one in asked.near],
+        mode=request.mode,
+        types=request.types,
+        kinds=request.kinds,
+        agent=request.agent,
+        author=request.author,
+        repo=request.repo,
+        session=request.session,
+        tags=request.tags,
+        paths=request.paths,
+        since=moment(request.since),
+        until=moment(request.until, end=True),
+        limit=request.limit,
+        context=request.context,
+        min_score=request.min_score,
+        near=[memory.git.current_name(memory.git.inside(path)) for path in request.near],
+        exact=request.exact,
     )
     hits = memory.search(query)
-    headers = _told(bool(hits), hits.notes)
-    if _plain(accept):
-        how = {name: getattr(asked, name) for name in ("files", "explain", "colour")}
-        return text(render.search_text(hits, **how), PLAIN, headers)
-    return answer(render.hits_json(hits), headers)
-
-
-@router.on("POST GET", "/recall", forms.Recalled, responses=TOLD)
-def recall(memory: Memory, asked: requests.Recall, accept: Accept = "") -> Any:
-    """The plan, pins, the latest summary and what was found, inside a token budget."""
-    names = ("types", "tags", "files", "symbols", "session", "limit", "budget", "min_similarity")
-    query = recall_query(
-        asked.query,
-        **{name: getattr(asked, name) for name in names},
-        since=moment(asked.since),
-        until=moment(asked.until, end=True),
+    headers = _headers(bool(hits), hits.notes)
+    if not _wants_text(accept):
+        return json_response(render.hits_json(hits), headers)
+    text = render.search_text(
+        hits, files=request.files, explain=request.explain, colour=request.colour
     )
-    by = asked.distiller or ("configured" if asked.distill else "none")
-    given = memory.recall(query, full=asked.full, distiller="" if by == "none" else by)
-    notes = (*given.notes, *(given.digest.notes if given.digest else ()))
-    headers = _told(bool(given.items or given.digest), notes)
-    if _plain(accept):
-        return text(recall_text(given), PLAIN, headers)
-    return answer(recall_json(given), headers)
+    return text_response(text, PLAIN, headers)
 
 
-def _told(found: bool, notes: Any) -> dict[str, str]:
+@router.get("/recall", response_model=responses.Recall, responses=AS_TEXT)
+@with_memory()
+def recall_by_url(
+    memory: OpenMemory, request: Annotated[requests.Recall, Query()], accept: Accept = ""
+) -> Any:
+    """Plan, pins, latest summary and hits; the parameters are those of POST."""
+    return _recall(memory, request, accept)
+
+
+@router.post("/recall", response_model=responses.Recall, responses=AS_TEXT)
+@with_memory()
+def recall(memory: OpenMemory, request: requests.Recall, accept: Accept = "") -> Any:
+    """The plan, pins, the latest summary and hits, inside a token budget."""
+    return _recall(memory, request, accept)
+
+
+def _recall(memory: OpenMemory, request: requests.Recall, accept: str) -> Response:
+    query = recall_query(
+        request.query,
+        types=request.types,
+        tags=request.tags,
+        files=request.files,
+        symbols=request.symbols,
+        session=request.session,
+        since=moment(request.since),
+        until=moment(request.until, end=True),
+        limit=request.limit,
+        budget=request.budget,
+        min_similarity=request.min_similarity,
+    )
+    distiller = request.distiller or ("configured" if request.distill else "none")
+    answer = memory.recall(
+        query, full=request.full, distiller="" if distiller == "none" else distiller
+    )
+    notes = (*answer.notes, *(answer.digest.notes if answer.digest else ()))
+    headers = _headers(bool(answer.items or answer.digest), notes)
+    if _wants_text(accept):
+        return text_response(recall_text(answer), PLAIN, headers)
+    return json_response(recall_json(answer), headers)
+
+
+def _headers(hits: bool, notes: Any) -> dict[str, str]:
     lines = "\n".join(" ".join(note.split()) for note in notes)
-    return {"X-Kinen-Notes": quote(lines), "X-Kinen-Code": str(int(not found))}
+    return {"X-Kinen-Notes": quote(lines), "X-Kinen-Code": "0" if hits else "1"}
 
 
-def _plain(accept: str) -> bool:
+def _wants_text(accept: str) -> bool:
     return PLAIN in accept.lower() and "json" not in accept.lower()
 
 
-@router.on("POST", "/retrieve", forms.Retrieved)
-def retrieve(memory: Memory, asked: requests.Retrieve) -> Any:
-    """What the journal has on a question, tier by tier: Kindling's recall."""
-    scope, since, until = asked.scope, moment(asked.since), moment(asked.until, end=True)
-    how: Any = {"types": JOURNAL_KINDS, "limit": asked.limit, "budget": asked.budget}
-    query = recall_query(asked.query, session=scope.session, since=since, until=until, **how)
+@router.post("/retrieve", response_model=responses.TieredRecall)
+@with_memory()
+def retrieve(memory: OpenMemory, request: requests.Retrieve) -> Any:
+    """A recall from the journal, tier by tier: Kindling's recall."""
+    scope = request.scope
+    query = recall_query(
+        request.query,
+        types=JOURNAL_KINDS,
+        session=scope.session,
+        since=moment(request.since),
+        until=moment(request.until, end=True),
+        limit=request.limit,
+        budget=request.budget,
+    )
     query = query._replace(repo=scope.repo, agent=scope.agent, user=scope.user)
-    told = recall_json(memory.recall(query, summary=True))
-    items = told.pop("items")
-    tiers: dict[str, list[Any]] = {
-        name: [one for one in items if one["tier"] == name]
-        for name in ("plan", "pins", "summary", "hits")
+    answer = recall_json(memory.recall(query, summary=True))
+    tiers: dict[str, list[Any]] = {tier: [] for tier in TIERS}
+    for item in answer["items"]:
+        tiers[item["tier"]].append(item)
+    return {
+        **{name: answer[name] for name in ("query", "budget", "tokens", "dropped", "notes")},
+        **tiers,
+        "plan": next(iter(tiers["plan"]), None),
+        "summary": next(iter(tiers["summary"]), None),
     }
-    single = {name: next(iter(tiers[name]), None) for name in ("plan", "summary")}
-    kept = ("query", "budget", "tokens", "dropped", "notes")
-    return {**{name: told[name] for name in kept}, **tiers, **single}
 
 
-# What an agent is told
+@router.post("/context/session-start", response_model=responses.Brief)
+@with_memory()
+def session_start(memory: OpenMemory, request: requests.SessionStart) -> Any:
+    """Context for an agent that begins: plan, pins, the last summary, memories."""
+    return _brief(memory.journal.brief(request.session, request.agent, request.budget))
 
 
-@router.on("POST", "/context/session-start", forms.Brief)
-def session_start(memory: Memory, asked: requests.Beginning) -> Any:
-    """What an agent is told when it begins: plan, pins, the last summary, memories."""
-    return _brief(memory.journal.brief(asked.session, asked.agent, asked.budget))
+@router.post("/context/pre-compact", response_model=responses.Brief)
+@with_memory()
+def pre_compact(memory: OpenMemory, request: requests.SessionStart) -> Any:
+    """Context that must survive when an agent compacts its session: plan and pins."""
+    return _brief(
+        memory.journal.brief(request.session, request.agent, request.budget, compacting=True)
+    )
 
 
-@router.on("POST", "/context/pre-compact", forms.Brief)
-def pre_compact(memory: Memory, asked: requests.Beginning) -> Any:
-    """What an agent has to keep when it sums up its session: plan and pins."""
-    return _brief(memory.journal.brief(asked.session, asked.agent, asked.budget, compacting=True))
-
-
-@router.on("POST", "/context/prompt", forms.Related)
-def prompt(memory: Memory, asked: requests.Prompt) -> Any:
-    """What belongs to a prompt, of other sessions and files."""
-    size = asked.budget or memory.config.hooks.budget
+@router.post("/context/prompt", response_model=responses.PromptContext)
+@with_memory()
+def prompt(memory: OpenMemory, request: requests.Prompt) -> Any:
+    """Context for a prompt, from other sessions and files."""
+    budget = request.budget or memory.config.hooks.budget
     try:
-        related = memory.context.related(asked.prompt, asked.session, size, asked.known)
-    except QueryError:  # nothing in it to look for
+        related = memory.context.related(request.prompt, request.session, budget, request.known)
+    except QueryError:  # the prompt has no words to search for
         return {**_brief(""), "entries": [], "dropped": []}
     dropped = [{"ref": ref, "reason": reason} for ref, reason in related.dropped]
     return {**_brief(related.text), "entries": list(related.entries), "dropped": dropped}
 
 
-def _brief(told: str) -> Any:
-    return {"text": told, "tokens": estimate(told)}
+def _brief(text: str) -> dict[str, Any]:
+    return {"text": text, "tokens": estimate(text)}
 
 
-# Records
-
-
-@router.on("GET", "/records/{ref:path}", forms.Whole)
+@router.get("/records/{ref:path}", response_model=responses.RecordDetails)
+@with_memory()
 def record(
-    memory: Memory, ref: requests.Place, line: Annotated[int, Query(ge=-1, lt=FAR)] = -1
+    memory: OpenMemory,
+    ref: requests.Place,
+    line: Annotated[int, Query(ge=-1, lt=LARGEST_LINE)] = -1,
 ) -> Any:
-    """What is remembered of a ref or path, or of a line of it (`docs/auth.md:42`)."""
-    name, there, n = place(ref)
-    if max(there, n) >= FAR:
-        raise QueryError(f"no such line: {max(there, n)}", "give a smaller number")
-    found, chunks = memory.records.show(known(memory, name), line if line >= 0 else there, n)
-    told = {**render.record_json(found), "chunks": [one._asdict() for one in chunks]}
-    if found.kind in GIT_KINDS:
-        told["edges"] = render.edges_json(memory.records.links(found.ref))
-    return told
+    """The record of a ref or path, or the part of it at a line (`docs/auth.md:42`)."""
+    name, ref_line, number = resolve(memory, ref)
+    if max(ref_line, number) >= LARGEST_LINE:
+        raise QueryError(f"invalid line {max(ref_line, number)}", "use a smaller number")
+    entry, chunks = memory.records.show(name, line if line >= 0 else ref_line, number)
+    value = {**render.record_json(entry), "chunks": [chunk._asdict() for chunk in chunks]}
+    if entry.kind in GIT_KINDS:
+        value["edges"] = render.edges_json(memory.records.links(entry.ref))
+    return value
 
 
-@router.on("GET", "/links", forms.Links)
+@router.get("/links", response_model=responses.Links)
+@with_memory()
 def links(
-    memory: Memory,
+    memory: OpenMemory,
     ref: Annotated[requests.Place, Query(examples=["note:docs/sessions.md"])],
     depth: Annotated[int, Query(ge=1, le=6)] = 1,
 ) -> Any:
     """The edges around a record, both directions."""
-    found = memory.records.get(known(memory, ref))
-    return {"ref": found.ref, "edges": render.edges_json(memory.records.links(found.ref, depth))}
+    entry = memory.records.get(resolve(memory, ref)[0])
+    return {"ref": entry.ref, "edges": render.edges_json(memory.records.links(entry.ref, depth))}
 
 
-@router.on("GET", "/history", forms.History)
-def history(memory: Memory, path: File) -> Any:
-    """What commits did to a file, oldest first, through renames, with its tags."""
+@router.get("/history", response_model=responses.History)
+@with_memory()
+def history(memory: OpenMemory, path: File) -> Any:
+    """The commits of a file, oldest first, through renames, with its tags."""
     full = memory.git.inside(path)
-    told = [shown.revision_json(one) for one in memory.git.history(full)]
-    return {"path": path, "revisions": told, "by_hand": memory.git.tagged_by_hand(full)}
+    revisions = [history_render.revision_json(revision) for revision in memory.git.history(full)]
+    return {"path": path, "revisions": revisions, "by_hand": memory.git.tagged_by_hand(full)}
 
 
-@router.on("GET", "/cochange", forms.Companions)
+@router.get("/cochange", response_model=responses.Companions)
+@with_memory()
 def cochange(
-    memory: Memory,
+    memory: OpenMemory,
     path: Annotated[list[requests.Place], Query(min_length=1, max_length=100)],
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
 ) -> Any:
-    """Files that usually change together with these, and why."""
-    found = memory.git.cochanged([memory.git.inside(one) for one in path], limit)
-    return {"paths": path, "files": [shown.companion_json(one) for one in found]}
+    """Files that usually change together with these, and the commits that show it."""
+    companions = memory.git.cochanged([memory.git.inside(name) for name in path], limit)
+    files = [history_render.companion_json(companion) for companion in companions]
+    return {"paths": path, "files": files}
 
 
-@router.on("GET", "/tags", forms.TagPage)
-def tags(memory: Memory, asked: requests.Page) -> Any:
+@router.get("/tags", response_model=responses.TagPage)
+@with_memory()
+def tags(memory: OpenMemory, request: Annotated[requests.Page, Query()]) -> Any:
     """The tags of the repository's files, the most frequent first."""
-    after, found = key_of(asked.cursor), memory.git.tags()
-    left = [one for one in found if not after or (-one[1], one[0]) > (-after[0], after[1])]
-    part = left[: asked.limit]
-    more = cursor((part[-1][1], part[-1][0])) if len(left) > len(part) else None
-    return {"tags": [{"tag": tag, "count": count} for tag, count in part], "next": more}
+    after = decode_cursor(request.cursor)
+    rest = [
+        (tag, count)
+        for tag, count in memory.git.tags()
+        if after is None or (-count, tag) > (-after[0], after[1])
+    ]
+    page = [{"tag": tag, "count": count} for tag, count in rest[: request.limit]]
+    last = rest[len(page) - 1] if len(rest) > len(page) else None
+    return {"tags": page, "next": encode_cursor((last[1], last[0]) if last else None)}
 
 
-@router.on("POST", "/vectors", None, responses={200: {"content": {BYTES: {"schema": {}}}}})
-def vectors(memory: Memory, asked: requests.Texts) -> Any:
+@router.post("/vectors", responses={200: {"content": {BYTES: {"schema": {}}}}})
+@with_memory()
+def vectors(memory: OpenMemory, request: requests.Embed) -> Any:
     """Vectors of texts as rows of little-endian float32; 409 if the space has another model."""
     try:
-        return Response(memory.index.vectors(asked.texts, asked.model), media_type=BYTES)
+        return Response(memory.index.vectors(request.texts, request.model), media_type=BYTES)
     except QueryError as error:
         raise Refused(409, error.message, error.hint) from error
 
 
-# The daemon
-
-
-@router.get("/health", response_model=forms.Health)
+@router.get("/health", response_model=responses.Health)
 async def health(request: Request) -> Response:
     """Whether the daemon answers."""
-    told = request.app.state.door.state()
-    return answer({"status": "ok", "version": __version__, "daemon": told})
+    state = request.app.state.backend.state()
+    return json_response({"status": "ok", "version": __version__, "daemon": state})
 
 
-@router.get("/status", response_model=forms.State)
-async def status(at: Asking) -> Response:
-    """How the daemon is, and the space if one is named."""
-    named = at.name or at.door.default
-    space = (
-        render.status_json(await at.ask(lambda memory: memory.index.status())) if named else None
-    )
-    return answer({"space": space, "daemon": at.door.state()})
+@router.get("/status", response_model=responses.Status)
+async def status(space: CurrentSpace) -> Response:
+    """The state of the daemon, and of the space if the request names one."""
+    state = None
+    if space.name:
+        state = render.status_json(await space.call(lambda memory: memory.index.status()))
+    return json_response({"space": state, "daemon": space.backend.state()})
 
 
 @router.get(
@@ -237,11 +306,11 @@ async def status(at: Asking) -> Response:
 async def events(
     request: Request, last: Annotated[int, Header(alias="Last-Event-ID", ge=-1, lt=1 << 63)] = -1
 ) -> Response:
-    """What happens from now on, or after an event that was read before, as server-sent events.
+    """Events from now on, or after the last one that was read, as server-sent events.
 
-    A listener that is far behind loses the oldest, and is told how many by `lost`.
+    A listener that is far behind loses the oldest; an event `lost` says how many.
     """
-    hub = request.app.state.door.hub
+    hub = request.app.state.backend.hub
     if hub.full:
         raise Refused(503, "too many listeners", "end one of them, then try again")
     return StreamingResponse(hub.subscribe(last), media_type="text/event-stream")

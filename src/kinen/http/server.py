@@ -1,8 +1,8 @@
-"""The HTTP server of the daemon and of MCP: it sleeps while idle, and a flood locks nobody out.
+"""The HTTP server of the daemon and of MCP: it sleeps while idle, and limits connections.
 
-The Unix socket and the TCP port have a limit of their own, so that connections over TCP never take
-the room of the command line. At the limit the oldest connection without a request makes room for a
-new one: connecting to loopback needs no token, and all of its peers look alike.
+The Unix socket and the TCP port have a limit each, so that connections over TCP never crowd out the
+command line. At the limit a new connection replaces the oldest one without a request: connecting to
+loopback needs no token, and all of its peers look alike.
 """
 
 from __future__ import annotations
@@ -30,20 +30,25 @@ HEAD_BYTES = 32 << 10
 IDLE_SECONDS = 5
 GRACE_SECONDS = 3
 MOST_CONNECTIONS = 256
-"""Connections of one door where the limit on descriptors leaves room for them."""
+"""Connections of one listener, if the limit on file descriptors allows it."""
 BACKLOG = 64
 """TCP connections that wait to be accepted. The event loop accepts all of them in one go, so they
 have to fit below the limit, or the newest would be dropped before its request was read."""
 JSON = b"application/json"
 SINGLE = (
-    *(b"host", b"origin", b"authorization", b"sec-fetch-site"),
-    *(b"content-length", b"content-type", b"transfer-encoding"),
+    b"host",
+    b"origin",
+    b"authorization",
+    b"sec-fetch-site",
+    b"content-length",
+    b"content-type",
+    b"transfer-encoding",
 )
-"""Headers that decide who asks and where a request ends: two of them could be read in two ways."""
+"""Headers that decide access and where a request ends: a second one would be ambiguous."""
 
 
 class Limits(NamedTuple):
-    """How many connections each door has, and the seconds in which a request's head must arrive.
+    """Connections of each listener, and the seconds in which a request's head must arrive.
 
     The clock runs from the connection, or from the end of the request before.
     """
@@ -56,8 +61,8 @@ class Limits(NamedTuple):
 
 def default_limits() -> Limits:
     """Limits that leave half of the file descriptors to databases, watches and files."""
-    room = max(8, min(MOST_CONNECTIONS, _descriptors() // 4))
-    return Limits(tcp=room, unix=room)
+    most = max(8, min(MOST_CONNECTIONS, _descriptors() // 4))
+    return Limits(tcp=most, unix=most)
 
 
 def _descriptors() -> int:
@@ -70,77 +75,81 @@ def _descriptors() -> int:
     return soft if soft > 0 else 1 << 20
 
 
-class Room:
-    """The open connections of one door, the oldest first."""
+class Connections:
+    """The open connections of one listener, the oldest first."""
 
     def __init__(self, most: int, head_seconds: float) -> None:
         self.head_seconds = head_seconds
         self._most = most
         self._open: dict[Protocol, None] = {}
 
-    def enter(self, connection: Protocol) -> bool:
+    def add(self, connection: Protocol) -> bool:
         """Add a connection, ending an idle one at the limit; False if all others are busy."""
         while len(self._open) >= self._most:
             idle = self._idle()
             if idle is None:
                 return False
-            self.leave(idle)
+            self.remove(idle)
             idle.transport.abort()
         self._open[connection] = None
         return True
 
-    def leave(self, connection: Protocol) -> None:
+    def remove(self, connection: Protocol) -> None:
         self._open.pop(connection, None)
 
     def _idle(self) -> Protocol | None:
-        """The oldest connection that never asked, else the oldest that waits between requests."""
-        waiting = [one for one in self._open if one.waits]
-        silent = (one for one in waiting if one.cycle is None)
-        return next(silent, waiting[0] if waiting else None)
+        """The oldest connection without any request, else the oldest between two requests."""
+        idle = [connection for connection in self._open if connection.idle]
+        unused = (connection for connection in idle if connection.cycle is None)
+        return next(unused, idle[0] if idle else None)
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 with limits on connections and heads; what is wrong with a head is said in JSON."""
+    """HTTP/1.1 with limits on connections and heads; errors of a head are sent as JSON."""
 
-    _late: asyncio.TimerHandle | None = None
-    _room: Room
+    _timer: asyncio.TimerHandle | None = None
+    _connections: Connections
 
-    def __init__(self, *, tcp: Room, unix: Room, failure: Failure, **given: Any) -> None:
-        super().__init__(**given)
-        self._rooms = (tcp, unix)
+    def __init__(
+        self, *, tcp: Connections, unix: Connections, failure: Failure, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._tcp = tcp
+        self._unix = unix
         self._failure = failure
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         peer = transport.get_extra_info("socket")
         by_socket = peer.family == getattr(socket, "AF_UNIX", None)
-        self._room = self._rooms[by_socket]
-        if not self._room.enter(self):
+        self._connections = self._unix if by_socket else self._tcp
+        if not self._connections.add(self):
             transport.abort()
-        self._watch()
+        self._time_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._watch()
+        self._time_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._room.leave(self)
-        self._watch(over=True)
+        self._connections.remove(self)
+        self._time_head(closed=True)
 
     @property
-    def waits(self) -> bool:
+    def idle(self) -> bool:
         """Whether no request is under way: the head of the next one has not arrived."""
         return self.conn.their_state is h11.IDLE and self.conn.our_state is h11.IDLE
 
-    def _watch(self, *, over: bool = False) -> None:
-        """Have a clock run while a head is awaited; more of it does not set it back."""
-        waiting = not over and self.conn.their_state is h11.IDLE
-        if waiting and self._late is None:
-            self._late = self.loop.call_later(self._room.head_seconds, self.transport.abort)
-        elif not waiting and self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _time_head(self, *, closed: bool = False) -> None:
+        """Run a timer while a head is awaited; a part of the head does not restart it."""
+        waiting = not closed and self.conn.their_state is h11.IDLE
+        if waiting and self._timer is None:
+            seconds = self._connections.head_seconds
+            self._timer = self.loop.call_later(seconds, self.transport.abort)
+        elif not waiting and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a head that is malformed or too long; a response under way just ends."""
@@ -149,7 +158,7 @@ class Protocol(H11Protocol):
         hint = f"send HTTP/1.1, with a head of {HEAD_BYTES:,} bytes at most"
         body = self._failure(status, msg, hint)
         events: list[Any] = [
-            h11.Response(status_code=status, headers=_closing(body), reason=STATUS_PHRASES[status]),
+            h11.Response(status_code=status, headers=_headers(body), reason=STATUS_PHRASES[status]),
             h11.Data(data=body),
             h11.EndOfMessage(),
         ]
@@ -159,13 +168,13 @@ class Protocol(H11Protocol):
         self.transport.close()
 
 
-def _closing(body: bytes) -> list[tuple[bytes, bytes]]:
+def _headers(body: bytes) -> list[tuple[bytes, bytes]]:
     length = str(len(body)).encode()
     return [(b"content-type", JSON), (b"content-length", length), (b"connection", b"close")]
 
 
 def ambiguity(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """What is ambiguous about the headers of a request; empty if nothing is."""
+    """Why the headers of a request are ambiguous; empty if they are not."""
     names = [name for name, _ in headers]
     for name in SINGLE:
         if names.count(name) > 1:
@@ -176,15 +185,15 @@ def ambiguity(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def unambiguous(app: Any, failure: Failure) -> Any:
-    """The application, with requests refused whose headers can be read in two ways."""
+    """The application, with requests refused whose headers are ambiguous."""
 
     async def call(scope: Any, receive: Any, send: Send) -> None:
-        wrong = ambiguity(scope.get("headers", ())) if scope["type"] == "http" else ""
-        if not wrong:
+        reason = ambiguity(scope.get("headers", ())) if scope["type"] == "http" else ""
+        if not reason:
             await app(scope, receive, send)
             return
-        body = failure(400, wrong, "send each of them once")
-        start = {"type": "http.response.start", "status": 400, "headers": _closing(body)}
+        body = failure(400, reason, "send each of them once")
+        start = {"type": "http.response.start", "status": 400, "headers": _headers(body)}
         await send(start)
         await send({"type": "http.response.body", "body": body})
 
@@ -196,31 +205,32 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for door in sockets or ():
-            if door.family != getattr(socket, "AF_UNIX", None):
-                door.listen(BACKLOG)
+        for listener in sockets or ():
+            if listener.family != getattr(socket, "AF_UNIX", None):
+                listener.listen(BACKLOG)
 
 
-class Quiet(Server):
-    """A server that no clock wakes; signals are left to whoever runs it."""
+class IdleServer(Server):
+    """A server that does not wake up while idle; its caller handles signals."""
 
-    _ends: asyncio.Event | None = None
-    _loop: asyncio.AbstractEventLoop
+    loop: asyncio.AbstractEventLoop
     ready: Callable[[], None] = staticmethod(lambda: None)
     """Called once it listens."""
+    _end: asyncio.Event | None = None
 
     def stop(self) -> None:
         """End it, from any thread: requests under way have some seconds."""
         self.should_exit = True
-        if self._ends is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._ends.set)
+        if self._end is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self.loop.call_soon_threadsafe(self._end.set)
 
     async def main_loop(self) -> None:
-        self._ends, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        self._end = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
         self.ready()
         if not self.should_exit:
-            await self._ends.wait()
+            await self._end.wait()
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
         return contextlib.nullcontext()
@@ -229,12 +239,12 @@ class Quiet(Server):
 def settings(
     app: Any, failure: Failure, limits: Limits | None = None, *, lifespan: bool = False
 ) -> uvicorn.Config:
-    """How an application is served; `failure` makes the body of an error response."""
+    """The settings of a server; `failure` makes the body of an error response."""
     limits = limits or default_limits()
     protocol: Any = partial(
         Protocol,
-        tcp=Room(limits.tcp, limits.tcp_head),
-        unix=Room(limits.unix, limits.unix_head),
+        tcp=Connections(limits.tcp, limits.tcp_head),
+        unix=Connections(limits.unix, limits.unix_head),
         failure=failure,
     )
     return uvicorn.Config(
@@ -254,6 +264,6 @@ def settings(
     )
 
 
-def make(app: Any, failure: Failure, limits: Limits | None = None) -> Quiet:
+def make(app: Any, failure: Failure, limits: Limits | None = None) -> IdleServer:
     """A server for an application; its `serve` takes the sockets to listen on."""
-    return Quiet(settings(app, failure, limits))
+    return IdleServer(settings(app, failure, limits))

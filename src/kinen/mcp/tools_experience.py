@@ -1,8 +1,8 @@
-"""Tools that ask for experience: how an error was fixed, how a command is called."""
+"""Tools for experience: how an error was fixed, how a command is called."""
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
-from kinen.api import responses as models
+from kinen.api import responses
 from kinen.mcp.tool import Answer, Limit, Tool
 from kinen.memory import Memory
 from kinen.render.experience import (
@@ -20,22 +20,21 @@ class FixError(Tool):
     run until the same command succeeded, and the commit. Paste the lines that name the error.
     """
 
-    called = "kinen_fix"
-    titled = "How an error was fixed before"
-    gives = models.Fixes
+    tool_name = "kinen_fix"
+    tool_title = "How an error was fixed before"
+    response = responses.Fixes
 
     error: str = Field(
         min_length=1,
         max_length=100_000,
         description="the error's text; numbers, folders and times in it do not matter",
-        validation_alias=AliasChoices("error", "text", "query"),
     )
     limit: Limit = 3
 
     def answer(self, memory: Memory) -> Answer:
         fixes = memory.experience.fix(self.error, self.limit)
-        value = models.Fixes(fixes=[models.Fix(**fix_json(one)) for one in fixes])
-        return Answer(value, fixes_text(fixes) or NOT_KNOWN)
+        values = [responses.Fix(**fix_json(fix)) for fix in fixes]
+        return Answer(responses.Fixes(fixes=values), fixes_text(fixes) or NOT_KNOWN)
 
 
 class HowTo(Tool):
@@ -43,22 +42,20 @@ class HowTo(Tool):
     first: before you guess how tests, builds or servers are run here.
     """
 
-    called = "kinen_how"
-    titled = "How a command is called here"
-    gives = models.Invocations
+    tool_name = "kinen_how"
+    tool_title = "How a command is called here"
+    response = responses.Invocations
 
     command: str = Field(
         min_length=1,
         max_length=500,
         description="a program with its first words (pytest, docker compose), or a tool of yours",
-        validation_alias=AliasChoices("command", "tool", "query"),
     )
     failed: bool = Field(False, description="those that never worked instead")
     limit: Limit = 10
 
     def answer(self, memory: Memory) -> Answer:
         invocations = memory.experience.how(self.command, self.limit, failed=self.failed)
-        values = [models.Invocation(**invocation_json(one)) for one in invocations]
-        return Answer(
-            models.Invocations(invocations=values), invocations_text(invocations) or NOT_USED
-        )
+        values = [responses.Invocation(**invocation_json(item)) for item in invocations]
+        value = responses.Invocations(invocations=values)
+        return Answer(value, invocations_text(invocations) or NOT_USED)

@@ -1,21 +1,23 @@
-"""Tools that ask git's history, and the one that gives the full text behind a ref."""
+"""Tools for git history, and the one that returns the full text behind a ref."""
 
 import contextlib
 from typing import Any
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import Field, model_validator
 
+from kinen.api import responses
+from kinen.api.paging import next_page
+from kinen.api.refs import resolve
 from kinen.errors import KinenError, QueryError
-from kinen.api import responses as models
-from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool, page, place
+from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.recall import cut
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record, Revision
-from kinen.render import history as shown
+from kinen.render import history
 from kinen.text import QUARTERS, estimate, weight
 
-LATEST = 5
-"""Commits shown with a file."""
+LATEST_COMMITS = 5
+"""Commits returned with a file."""
 SEAM = range(600, 19, -1)
 """Characters that the end of a chunk and the beginning of the next may share."""
 
@@ -25,24 +27,14 @@ class ListArtifacts(Tool):
     refs only. kinen_get_artifact gives the content.
     """
 
-    called = "kinen_list_artifacts"
-    titled = "List files by tag"
-    gives = models.Files
+    tool_name = "kinen_list_artifacts"
+    tool_title = "List files by tag"
+    response = responses.Files
 
-    tags: Names = Field(
-        [], description="with all of these tags", validation_alias=AliasChoices("tags", "tag")
-    )
-    include_deleted: bool = Field(
-        False, validation_alias=AliasChoices("include_deleted", "includeDeleted", "deleted")
-    )
-    include_ignored: bool = Field(
-        False, validation_alias=AliasChoices("include_ignored", "includeIgnored", "ignored")
-    )
-    source_only: bool = Field(
-        False,
-        description="only below folders called src",
-        validation_alias=AliasChoices("source_only", "sourceOnly"),
-    )
+    tags: Names = Field([], description="with all of these tags")
+    include_deleted: bool = False
+    include_ignored: bool = False
+    source_only: bool = Field(False, description="only below folders called src")
     limit: Limit = 50
     offset: Offset = 0
 
@@ -55,12 +47,12 @@ class ListArtifacts(Tool):
             limit=self.limit,
             offset=self.offset,
         )
-        value = models.Files(
-            files=[models.File(**shown.file_json(one)) for one in records],
+        value = responses.Files(
+            files=[responses.File(**history.file_json(record)) for record in records],
             offset=self.offset,
-            **page(total, self.offset, self.limit),
+            **next_page(total, self.offset, self.limit),
         )
-        return Answer(value, shown.files_text(records) or "no files")
+        return Answer(value, history.files_text(records) or "no files")
 
 
 class GetArtifact(Tool):
@@ -69,47 +61,37 @@ class GetArtifact(Tool):
     in pages.
     """
 
-    called = "kinen_get_artifact"
-    titled = "Read a file, note or record"
-    gives = models.Artifact
+    tool_name = "kinen_get_artifact"
+    tool_title = "Read a file, note or record"
+    response = responses.Artifact
 
     path: str = Field(
         min_length=1,
         description="a path, or a ref such as note:docs/auth.md:12 or observation:01JD…",
-        validation_alias=AliasChoices("path", "name", "file", "id", "artifact"),
     )
-    ref: str = Field(
-        "",
-        description="git commit, branch or tag to read a file at; HEAD if empty",
-        validation_alias=AliasChoices("ref", "commit", "at", "revision"),
-    )
+    ref: str = Field("", description="git commit, branch or tag to read a file at; HEAD if empty")
     offset: int = Field(0, ge=0, description="the line to begin at, from next_offset")
-    budget: int = Field(
-        4000,
-        ge=50,
-        le=100_000,
-        description="most tokens of content",
-        validation_alias=AliasChoices("budget", "max_tokens"),
-    )
+    budget: int = Field(4000, ge=50, le=100_000, description="most tokens of content")
 
     @model_validator(mode="before")
     @classmethod
-    def _named_by_ref(cls, given: Any) -> Any:
-        """Everywhere else a record's ref is called `ref`."""
-        named = isinstance(given, dict) and {"path", "name", "file", "id"} & given.keys()
-        if named or str(given.get("ref", "")).partition(":")[0] not in KINDS:
-            return given
-        return {**given, "path": given["ref"], "ref": ""}
+    def _path_in_ref(cls, values: Any) -> Any:
+        """Accept the ref of a record as `ref`, which is its name everywhere else."""
+        if not isinstance(values, dict) or {"path", "name", "file", "id"} & values.keys():
+            return values
+        if str(values.get("ref", "")).partition(":")[0] not in KINDS:
+            return values
+        return {**values, "path": values["ref"], "ref": ""}
 
     def answer(self, memory: Memory) -> Answer:
         record, text = self._read(memory)
         commits: list[Revision] = []
         if record.path and not self.offset:
-            with contextlib.suppress(KinenError):  # no commit knows it, or there is no repository
-                commits = memory.git.history(memory.git.inside(record.path))[-LATEST:]
+            with contextlib.suppress(KinenError):  # not committed, or no repository
+                commits = memory.git.history(memory.git.inside(record.path))[-LATEST_COMMITS:]
         lines = text.splitlines()
         content, end = within(lines, self.offset, self.budget)
-        value = models.Artifact(
+        value = responses.Artifact(
             ref=record.ref,
             path=record.path,
             type=record.kind,
@@ -120,9 +102,9 @@ class GetArtifact(Tool):
             tokens=estimate(content),
             lines=len(lines),
             next_offset=end if end < len(lines) else 0,
-            commits=[models.Revision(**shown.revision_json(one)) for one in commits],
+            commits=[responses.Revision(**history.revision_json(commit)) for commit in commits],
         )
-        more = f"… go on with offset {value.next_offset}" if value.next_offset else ""
+        more = f"… continue with offset {value.next_offset}" if value.next_offset else ""
         head = f"[{record.ref}] {record.title}"
         return Answer(value, "\n".join(filter(None, [head, content, more])))
 
@@ -133,16 +115,17 @@ class GetArtifact(Tool):
             full = memory.git.inside(path)
             path = memory.git.relative(full)
             return Record(f"file:{path}", "file", path, path), memory.git.read(full, self.ref)
-        name, line, n = place(memory, self.path)
-        record, chunks = memory.records.show(name, -1 if kind == "file" else line, n)
+        name, line, number = resolve(memory, self.path)
+        record, chunks = memory.records.show(name, -1 if kind == "file" else line, number)
         if record.kind == "file":
             return record, memory.git.read(memory.git.inside(record.path))
-        return record, joined(chunks)
+        return record, join_chunks(chunks)
 
 
 def within(lines: list[str], start: int, budget: int) -> tuple[str, int]:
-    """The lines from one on that fit a budget, and the next; a line that does not is cut."""
-    end, room = start, budget * QUARTERS
+    """The lines from `start` that fit a budget, and the next line; a long first line is cut."""
+    end = start
+    room = budget * QUARTERS
     while end < len(lines) and weight(lines[end]) <= room:
         room -= weight(lines[end])
         end += 1
@@ -151,14 +134,19 @@ def within(lines: list[str], start: int, budget: int) -> tuple[str, int]:
     return "\n".join(lines[start:end]), end
 
 
-def joined(chunks: list[Chunk]) -> str:
-    """The text that chunks were cut from: what two of them share is there once."""
-    text, last = "", 0
+def join_chunks(chunks: list[Chunk]) -> str:
+    """The text that chunks were cut from, without what two of them share."""
+    text = ""
+    last_line = 0
     for chunk in chunks:
-        gap = min(2, max(1, chunk.start_line - last)) if chunk.start_line and last else 2
-        seam = next((n for n in SEAM if text[-n:] == chunk.text[:n]), 0)
-        text += chunk.text[seam:] if seam else "\n" * gap * bool(text) + chunk.text
-        last = chunk.end_line
+        gap = 2
+        if chunk.start_line and last_line:
+            gap = min(2, max(1, chunk.start_line - last_line))
+        seam = next((size for size in SEAM if text[-size:] == chunk.text[:size]), 0)
+        if text and not seam:
+            text += "\n" * gap
+        text += chunk.text[seam:]
+        last_line = chunk.end_line
     return text
 
 
@@ -167,25 +155,25 @@ class GetProvenance(Tool):
     each commit: who changed it, when and why.
     """
 
-    called = "kinen_get_provenance"
-    titled = "History of a file"
-    gives = models.Provenance
+    tool_name = "kinen_get_provenance"
+    tool_title = "History of a file"
+    response = responses.RevisionPage
 
-    path: str = Field(min_length=1, validation_alias=AliasChoices("path", "file"))
+    path: str = Field(min_length=1)
     limit: Limit = 50
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
         full = memory.git.inside(self.path)
-        found = memory.git.history(full)
-        part = found[self.offset : self.offset + self.limit]
-        value = models.Provenance(
+        revisions = memory.git.history(full)
+        page = revisions[self.offset : self.offset + self.limit]
+        value = responses.RevisionPage(
             path=memory.git.current_name(full),
-            revisions=[models.Revision(**shown.revision_json(one)) for one in part],
+            revisions=[responses.Revision(**history.revision_json(item)) for item in page],
             by_hand=memory.git.tagged_by_hand(full),
-            **page(len(found), self.offset, self.limit),
+            **next_page(len(revisions), self.offset, self.limit),
         )
-        return Answer(value, shown.revisions_text(part) or "it came with a merge")
+        return Answer(value, history.revisions_text(page) or "it came with a merge")
 
 
 class ListTags(Tool):
@@ -193,21 +181,21 @@ class ListTags(Tool):
     filter kinen_list_artifacts by.
     """
 
-    called = "kinen_list_tags"
-    titled = "List tags"
-    gives = models.Tags
+    tool_name = "kinen_list_tags"
+    tool_title = "List tags"
+    response = responses.Tags
 
     limit: Limit = 100
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        counted = memory.git.tags()
-        part = counted[self.offset : self.offset + self.limit]
-        value = models.Tags(
-            tags=[models.Tag(tag=tag, count=count) for tag, count in part],
-            **page(len(counted), self.offset, self.limit),
+        tags = memory.git.tags()
+        page = tags[self.offset : self.offset + self.limit]
+        value = responses.Tags(
+            tags=[responses.Tag(tag=tag, count=count) for tag, count in page],
+            **next_page(len(tags), self.offset, self.limit),
         )
-        return Answer(value, "\n".join(f"{count:>6} {tag}" for tag, count in part) or "no tags")
+        return Answer(value, "\n".join(f"{count:>6} {tag}" for tag, count in page) or "no tags")
 
 
 class GetCochange(Tool):
@@ -215,23 +203,21 @@ class GetCochange(Tool):
     that say so: look here before and after an edit for what else needs one.
     """
 
-    called = "kinen_get_cochange"
-    titled = "What changes together"
-    gives = models.Companions
+    tool_name = "kinen_get_cochange"
+    tool_title = "What changes together"
+    response = responses.Companions
 
-    path: str = Field("", validation_alias=AliasChoices("path", "file"))
-    paths: Texts = Field(
-        [], description="several at once", validation_alias=AliasChoices("paths", "files")
-    )
+    path: str = ""
+    paths: Texts = Field([], description="several at once")
     limit: Limit = 10
 
     def answer(self, memory: Memory) -> Answer:
         paths = [*filter(None, [self.path]), *self.paths]
         if not paths:
-            raise QueryError("no file is named", "give path, or paths")
-        found = memory.git.cochanged([memory.git.inside(one) for one in paths], self.limit)
-        value = models.Companions(
+            raise QueryError("path is required", "give path, or paths")
+        companions = memory.git.cochanged([memory.git.inside(path) for path in paths], self.limit)
+        value = responses.Companions(
             paths=paths,
-            files=[models.Companion(**shown.companion_json(one)) for one in found],
+            files=[responses.Companion(**history.companion_json(item)) for item in companions],
         )
-        return Answer(value, shown.companions_text(found) or "nothing changes together with it")
+        return Answer(value, history.companions_text(companions) or "no file changes with it")

@@ -1,4 +1,4 @@
-"""Tools that ask the memory: search, recall, context, links, the state of the index."""
+"""Tools that search the memory: search, recall, context, links, the state of the index."""
 
 import os
 import time
@@ -7,22 +7,14 @@ from threading import Thread
 from typing import Annotated, Literal
 
 from anyio import from_thread
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from kinen import render
+from kinen.api import responses
+from kinen.api.paging import next_page
+from kinen.api.refs import resolve
 from kinen.ipc import client
-from kinen.api import responses as models
-from kinen.mcp.tool import (
-    Answer,
-    Budget,
-    Limit,
-    Names,
-    Offset,
-    Texts,
-    Tool,
-    page,
-    place,
-)
+from kinen.mcp.tool import Answer, Budget, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.recall import compact
 from kinen.model.records import MODES, Chunk, Hit, Hits
@@ -31,16 +23,16 @@ from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
 
 SHORT = 70
-"""Tokens of a hit whose text has no room."""
+"""Tokens of a hit that does not fit the budget."""
 SKIPPED = 50
-"""Files named that could not be read; the counts say how many there are."""
+"""Skipped files that are listed; the counts say how many there are."""
 PHASES = ("read", "history", "embed")
 BUSY_SECONDS = 5.0
 """How long a rebuild waits for another process that indexes the same space."""
 
+Progress = Callable[[str, int, int], None]
 Since = Annotated[str, Field(description="not older than: 2h, 3d, 1w, today, 2026-03-01")]
 Until = Annotated[str, Field(description="not newer than, in the same words")]
-Session = Annotated[str, Field(validation_alias=AliasChoices("session", "sessionId"))]
 
 
 class Search(Tool):
@@ -49,11 +41,11 @@ class Search(Tool):
     lines, score and the text around it.
     """
 
-    called = "kinen_search"
-    titled = "Search memory"
-    gives = models.Found
+    tool_name = "kinen_search"
+    tool_title = "Search memory"
+    response = responses.SizedResults
 
-    query: str = Field(min_length=1, validation_alias=AliasChoices("query", "q", "question"))
+    query: str = Field(min_length=1)
     mode: str = Field(
         "",
         description="fulltext for exact words, semantic for meaning only; hybrid if empty",
@@ -63,25 +55,14 @@ class Search(Tool):
         "all",
         description="rounds, artifacts, resources, notes, checkpoints, plans, files, commits, "
         "observations, capsules, summaries, memories, or all; several with commas",
-        validation_alias=AliasChoices("type", "types", "kind", "kinds"),
     )
-    session: Session = ""
+    session: str = ""
     tags: Names = Field([])
-    paths: Texts = Field(
-        [],
-        description="below these folders, or matching these globs",
-        validation_alias=AliasChoices("paths", "path"),
-    )
+    paths: Texts = Field([], description="below these folders, or matching these globs")
     since: Since = ""
     until: Until = ""
     limit: int = Field(10, ge=1, le=50, description="at most this many")
-    context_chunks: int = Field(
-        0,
-        ge=0,
-        le=10,
-        description="chunks before and after each passage",
-        validation_alias=AliasChoices("context_chunks", "contextChunks", "context"),
-    )
+    context_chunks: int = Field(0, ge=0, le=10, description="chunks before and after each passage")
     budget: int = Field(
         4000, ge=200, le=100_000, description="most tokens of text; hits beyond it are shortened"
     )
@@ -103,44 +84,48 @@ class Search(Tool):
             context=self.context_chunks,
             exact=self.exact,
         )
-        answer = found(memory.search(query), self.budget, explain=self.explain)
-        wake(memory)
+        answer = search_answer(memory.search(query), self.budget, explain=self.explain)
+        start_daemon(memory)
         return answer
 
 
-def wake(memory: Memory) -> None:
-    """Have a daemon embed the next question: each agent has a server, and each a model else."""
+def start_daemon(memory: Memory) -> None:
+    """Have a daemon embed the next query, so that not every agent's server loads a model."""
     pid = client.start(memory.space.home) if memory.config.daemon.auto_start else 0
-    if pid and hasattr(os, "waitpid"):  # we may outlive it, and then it is ours to bury
+    if pid and hasattr(os, "waitpid"):  # reap it if it ends before this process
         Thread(target=os.waitpid, args=(pid, 0), daemon=True).start()
 
 
-def found(hits: Hits, budget: int, *, explain: bool) -> Answer:
-    """Hits with as much text as there is room for, the best first."""
+def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
+    """Hits with as much text as fits the budget, the best first."""
     least = min(SHORT, budget // max(1, len(hits)))
-    told, left = [], budget - least * len(hits)
+    results = []
+    left = budget - least * len(hits)
     for hit in hits:
-        shown, more = fitting(hit, hits.query.text, left + least, least)
-        tokens = cost(shown)
+        fitted, more = fit(hit, hits.query.text, left + least, least)
+        tokens = cost(fitted)
         left += least - tokens
-        values = {**render.hit_json(shown), "tokens": tokens, "more": more}
+        result = {**render.hit_json(fitted), "tokens": tokens, "more": more}
         if not explain:
-            values.update(votes=[], source={**values["source"], "metadata": {}})
-        told.append(values)
-    whole = {**render.hits_json(hits), "results": told}
-    value = models.Found(**whole, tokens=sum(one["tokens"] for one in told))
-    text = "\n\n".join(map(hit_text, value.results)) or "nothing was found"
+            result.update(votes=[], source={**result["source"], "metadata": {}})
+        results.append(result)
+    total = sum(result["tokens"] for result in results)
+    value = responses.SizedResults(
+        **{**render.hits_json(hits), "results": results, "tokens": total}
+    )
+    text = "\n\n".join(map(hit_text, value.results)) or "no hits"
     return Answer(value, "\n".join([text, *(f"({note})" for note in hits.notes)]))
 
 
-def fitting(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int]:
-    """A hit with its neighbours, alone or shortened, and the tokens that this left out."""
-    whole = cost(hit)
+def fit(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int]:
+    """A hit with its neighbours, alone or shortened, and the number of tokens left out."""
     alone = hit._replace(before=(), after=())
-    brief = hit.shown._replace(text=compact(hit.shown.text, question, least))
-    short = alone._replace(passage=brief)
-    chosen = next((one for one in (hit, alone) if cost(one) <= room), short)
-    return chosen, whole - cost(chosen)
+    short = hit.shown._replace(text=compact(hit.shown.text, question, least))
+    fitted = alone._replace(passage=short)
+    for candidate in (alone, hit):
+        if cost(candidate) <= room:
+            fitted = candidate
+    return fitted, cost(hit) - cost(fitted)
 
 
 def cost(hit: Hit) -> int:
@@ -148,13 +133,15 @@ def cost(hit: Hit) -> int:
     return sum(estimate(chunk.text) for chunk in chunks)
 
 
-def hit_text(hit: models.Hit) -> str:
-    """A hit for clients that read text only: where, what, and the text as it stands there."""
-    chunk, source = hit.chunk, hit.source
-    where = f":{chunk.line}" if chunk.line else ""
-    where = where or (f" page {chunk.page}" if chunk.page else "")
-    about = chunk.heading or source.title
-    head = f"[{source.ref}{where}] {about} ({hit.score:.3f}, {hit.tokens} tokens)"
+def hit_text(hit: responses.SizedHit) -> str:
+    """A hit for clients that read text only: its place, its heading and its text."""
+    chunk = hit.chunk
+    source = hit.source
+    where = f" page {chunk.page}" if chunk.page else ""
+    if chunk.line:
+        where = f":{chunk.line}"
+    heading = chunk.heading or source.title
+    head = f"[{source.ref}{where}] {heading} ({hit.score:.3f}, {hit.tokens} tokens)"
     rest = f"… {hit.more} more tokens" if hit.more else ""
     parts = [head, *hit.context.before, chunk.content, *hit.context.after, rest]
     return "\n".join(filter(None, parts))
@@ -166,27 +153,22 @@ class Recall(Tool):
     budget. Without a query: what happened last.
     """
 
-    called = "kinen_recall"
-    titled = "Recall what matters now"
-    gives = models.Recalled
+    tool_name = "kinen_recall"
+    tool_title = "Recall what matters now"
+    response = responses.Recall
 
-    query: str = Field("", validation_alias=AliasChoices("query", "q", "question"))
+    query: str = Field("")
     type: str = Field(
         "all",
         description="decision, lesson, pattern, insight, learning, incident,"
         " or a type as in kinen_search",
-        validation_alias=AliasChoices("type", "types"),
     )
     limit: Limit = 20
     since: Since = ""
     until: Until = ""
     tags: Names = Field([])
-    files: Texts = Field(
-        [],
-        description="about these files: paths, or ends of them",
-        validation_alias=AliasChoices("files", "file"),
-    )
-    session: Session = ""
+    files: Texts = Field([], description="about these files: paths, or ends of them")
+    session: str = ""
     budget: Budget = 0
     full: bool = Field(False, description="whole records instead of the lines that matter")
     distill: bool = Field(False, description="sum the hits up, each line with its source")
@@ -195,7 +177,7 @@ class Recall(Tool):
     def answer(self, memory: Memory) -> Answer:
         query = recall_query(
             self.query,
-            types=[one for one in listed([self.type]) if one != "all"],
+            types=[name for name in listed([self.type]) if name != "all"],
             tags=self.tags,
             files=self.files,
             session=self.session,
@@ -205,12 +187,13 @@ class Recall(Tool):
             budget=self.budget,
         )
         distiller = "configured" if self.distill else ""
-        given = memory.recall(query, full=self.full, distiller=distiller)
-        wake(memory)
-        value = models.Recalled(**recall_json(given))
-        for item in value.items if not self.explain else ():
-            item.votes = []
-        return Answer(value, recall_text(given) or "nothing yet")
+        recall = memory.recall(query, full=self.full, distiller=distiller)
+        start_daemon(memory)
+        value = responses.Recall(**recall_json(recall))
+        if not self.explain:
+            for item in value.items:
+                item.votes = []
+        return Answer(value, recall_text(recall) or "nothing yet")
 
 
 class Context(Tool):
@@ -218,26 +201,23 @@ class Context(Tool):
     the uncommitted changes, or around one file or session.
     """
 
-    called = "kinen_context"
-    titled = "Context of the current work"
-    gives = models.Recalled
+    tool_name = "kinen_context"
+    tool_title = "Context of the current work"
+    response = responses.Recall
 
-    session: Session = Field("", description="a session's name, or a capsule's id")
-    file: str = Field(
-        "",
-        description="a path, or the end of one",
-        validation_alias=AliasChoices("file", "path"),
-    )
+    session: str = Field("", description="a session's name, or a capsule's id")
+    file: str = Field("", description="a path, or the end of one")
     depth: int = Field(1, ge=1, le=4, description="also around what was found")
     budget: Budget = 0
 
     def answer(self, memory: Memory) -> Answer:
         if self.file:
             memory.git.inside(self.file)
-        given = memory.context.around(
+        recall = memory.context.around(
             session=self.session, file=self.file, depth=self.depth, budget=self.budget
         )
-        return Answer(models.Recalled(**recall_json(given)), recall_text(given) or "nothing yet")
+        value = responses.Recall(**recall_json(recall))
+        return Answer(value, recall_text(recall) or "nothing yet")
 
 
 class Links(Tool):
@@ -245,33 +225,29 @@ class Links(Tool):
     commit touched, what a memory was drawn from.
     """
 
-    called = "kinen_links"
-    titled = "Links and backlinks"
-    gives = models.Links
+    tool_name = "kinen_links"
+    tool_title = "Links and backlinks"
+    response = responses.LinkPage
 
-    path: str = Field(
-        min_length=1,
-        description="a path, or a ref from another answer",
-        validation_alias=AliasChoices("path", "ref", "file", "id"),
-    )
+    path: str = Field(min_length=1, description="a path, or a ref from another answer")
     direction: Literal["both", "incoming", "outgoing"] = "both"
     depth: int = Field(1, ge=1, le=6, description="steps to go")
     limit: Limit = 50
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        ref = memory.records.get(place(memory, self.path)[0]).ref
+        ref = memory.records.get(resolve(memory, self.path)[0]).ref
         edges = memory.records.links(ref, self.depth)
         if self.direction != "both":
             ends = {"incoming": lambda edge: edge.target, "outgoing": lambda edge: edge.source}
             edges = [edge for edge in edges if ends[self.direction](edge) == ref]
-        shown = edges[self.offset : self.offset + self.limit]
-        value = models.Links(
+        page = edges[self.offset : self.offset + self.limit]
+        value = responses.LinkPage(
             ref=ref,
-            edges=[models.Edge(**one) for one in render.edges_json(shown)],
-            **page(len(edges), self.offset, self.limit),
+            edges=[responses.Edge(**edge) for edge in render.edges_json(page)],
+            **next_page(len(edges), self.offset, self.limit),
         )
-        return Answer(value, render.links_text(ref, shown) or f"{ref} has no links")
+        return Answer(value, render.links_text(ref, page) or f"{ref} has no links")
 
 
 class IndexStatus(Tool):
@@ -279,21 +255,22 @@ class IndexStatus(Tool):
     files could not be read and why.
     """
 
-    called = "kinen_index_status"
-    titled = "Index status"
-    gives = models.IndexStatus
+    tool_name = "kinen_index_status"
+    tool_title = "Index status"
+    response = responses.IndexStatus
 
     def answer(self, memory: Memory) -> Answer:
-        state, skipped = memory.index.status(), memory.index.skipped()
-        value = models.IndexStatus(
+        state = memory.index.status()
+        skipped = memory.index.skipped()[:SKIPPED]
+        value = responses.IndexStatus(
             space=state.name,
             synced=state.synced,
             counts=render.counts_json(state.counts),
             types=dict(state.kinds),
             pending=state.pending,
-            skipped=[models.Skipped(path=one, reason=why) for one, why in skipped[:SKIPPED]],
+            skipped=[responses.Skipped(path=path, reason=why) for path, why in skipped],
         )
-        lines = (f"skipped {path}: {reason}" for path, reason in skipped[:SKIPPED])
+        lines = (f"skipped {path}: {reason}" for path, reason in skipped)
         return Answer(value, "\n".join([render.status_text(state), *lines]))
 
 
@@ -302,36 +279,41 @@ class IndexRebuild(Tool):
     to date; reach for this when kinen_index_status shows something wrong. Reports progress.
     """
 
-    called = "kinen_index_rebuild"
-    titled = "Rebuild the index"
-    gives = models.Rebuilt
+    tool_name = "kinen_index_rebuild"
+    tool_title = "Rebuild the index"
+    response = responses.IndexReport
     writes = True
 
-    session: Session = Field("", description="only the files of this session")
+    session: str = Field("", description="only the files of this session")
     embed: bool = Field(True, description="with vectors, for search by meaning")
 
-    def answer(self, memory: Memory, tell: Callable[[str, int, int], None] | None = None) -> Answer:
+    def answer(self, memory: Memory, progress: Progress | None = None) -> Answer:
         report = memory.sync(
-            rebuild=True, embed=self.embed, session=self.session, progress=tell, wait=BUSY_SECONDS
+            rebuild=True,
+            embed=self.embed,
+            session=self.session,
+            progress=progress,
+            wait=BUSY_SECONDS,
         )
         counts = render.counts_json(memory.index.status().counts)
-        value = models.Rebuilt(**report._asdict(), counts=counts)
+        value = responses.IndexReport(**report._asdict(), counts=counts)
         return Answer(value, render.report_text(report))
 
 
-def watched(
-    report: Callable[[float, float, str], object],
-) -> Callable[[str, int, int], None]:
-    """Tells a client how far a rebuild is, and ends it when the client has cancelled."""
-    last, sent = -1.0, 0.0
+def report_progress(send: Callable[[float, float, str], object]) -> Progress:
+    """Send a client the progress of a rebuild, and end it once the client has cancelled."""
+    last_value = -1.0
+    last_sent = 0.0
 
-    def tell(phase: str, done: int, total: int) -> None:
-        nonlocal last, sent
+    def report(phase: str, done: int, total: int) -> None:
+        nonlocal last_value, last_sent
         from_thread.check_cancelled()
         part = done / total if total else done / (done + 1000)
-        value, at = PHASES.index(phase) + min(1.0, part), time.monotonic()
-        if value > last and (at - sent > 0.1 or not done):
-            last, sent = value, at
-            from_thread.run(report, round(value, 3), float(len(PHASES)), phase)  # type: ignore[arg-type]
+        value = PHASES.index(phase) + min(1.0, part)
+        at = time.monotonic()
+        if value > last_value and (at - last_sent > 0.1 or not done):
+            last_value = value
+            last_sent = at
+            from_thread.run(send, round(value, 3), float(len(PHASES)), phase)  # type: ignore[arg-type]
 
-    return tell
+    return report

@@ -1,13 +1,14 @@
-"""Tools that tell the memory something: checkpoints, plans, observations, pins."""
+"""Tools that write: checkpoints, plans, observations, pins."""
 
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
+from kinen.api import entries
+from kinen.api.refs import resolve
 from kinen.errors import NotFound, QueryError
-from kinen.api import responses as models
-from kinen.mcp.tool import Answer, Names, Texts, Tool, place
+from kinen.mcp.tool import Answer, Names, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model import journal
@@ -25,16 +26,14 @@ class Checkpoint(Tool):
     changed files are added. Stored as markdown, searchable at once.
     """
 
-    called = "kinen_checkpoint"
-    titled = "Save a checkpoint"
-    gives = models.Checkpoint
+    tool_name = "kinen_checkpoint"
+    tool_title = "Save a checkpoint"
+    response = entries.Checkpoint
     writes = True
-    repeats = False
+    idempotent = False
 
     description: str = Field(
-        min_length=1,
-        description="what was done or learned, and why; markdown",
-        validation_alias=AliasChoices("description", "text", "content", "message", "summary"),
+        min_length=1, description="what was done or learned, and why; markdown"
     )
     type: str = Field("", json_schema_extra={"enum": [*TYPES]})
     tags: Names = Field([])
@@ -49,9 +48,9 @@ class Checkpoint(Tool):
     unknowns: Texts = Field([])
 
     def answer(self, memory: Memory) -> Answer:
-        said = {key: value for key, value in self if value and key != "description"}
-        made = memory.worklog.checkpoint(self.description, **said)
-        return Answer(models.Checkpoint(**checkpoint_json(made)), made.ref)
+        fields = {key: value for key, value in self if value and key != "description"}
+        checkpoint = memory.worklog.checkpoint(self.description, **fields)
+        return Answer(entries.Checkpoint(**checkpoint_json(checkpoint)), checkpoint.ref)
 
 
 class Plan(Tool):
@@ -59,41 +58,33 @@ class Plan(Tool):
     that every recall begins with), get it, tick steps off by update, complete it when done.
     """
 
-    called = "kinen_plan"
-    titled = "Save, read and update plans"
-    gives = models.Plans
+    tool_name = "kinen_plan"
+    tool_title = "Save, read and update plans"
+    response = entries.Plans
     writes = True
-    repeats = False
+    idempotent = False
 
     action: Literal["save", "get", "list", "activate", "update", "complete", "archive"]
-    id: str = Field(
-        "",
-        description="of a plan; the active one if empty",
-        validation_alias=AliasChoices("id", "planId", "plan_id", "briefId", "brief_id"),
-    )
+    id: str = Field("", description="of a plan; the active one if empty")
     title: str = ""
-    content: str = Field(
-        "",
-        description="markdown; steps as - [ ] and - [x]",
-        validation_alias=AliasChoices("content", "text", "plan", "description"),
-    )
+    content: str = Field("", description="markdown; steps as - [ ] and - [x]")
     tags: Names = Field([])
     status: str = Field("", json_schema_extra={"enum": ["active", "completed", "archived"]})
     activate: bool = Field(True, description="with save: work on it from now on")
 
     def answer(self, memory: Memory) -> Answer:
         if self.action == "list":
-            plans = [told(one, whole=False) for one in memory.worklog.plans()]
-            lines = (f"{'*' if one.current else '-'} {one.id} {one.title}" for one in plans)
-            return Answer(models.Plans(plans=plans), "\n".join(lines) or "no plans")
-        plan = self._done(memory)
+            plans = [plan_response(plan, whole=False) for plan in memory.worklog.plans()]
+            lines = (f"{'*' if plan.current else '-'} {plan.id} {plan.title}" for plan in plans)
+            return Answer(entries.Plans(plans=plans), "\n".join(lines) or "no plans")
+        plan = self._run(memory)
         if plan is None:
-            return Answer(models.Plans(plans=[]), "no plan is active: save one, or list them")
-        value = told(plan, whole=self.action == "get")
+            return Answer(entries.Plans(plans=[]), "no plan is active: save one, or list them")
+        value = plan_response(plan, whole=self.action == "get")
         text = marked(value.text) if value.text else ""
-        return Answer(models.Plans(plans=[value]), f"{plan.ref} {plan.status}\n{text}".strip())
+        return Answer(entries.Plans(plans=[value]), f"{plan.ref} {plan.status}\n{text}".strip())
 
-    def _done(self, memory: Memory) -> journal.Plan | None:
+    def _run(self, memory: Memory) -> journal.Plan | None:
         content = without_injected(self.content)
         if self.action == "save":
             return memory.worklog.save_plan(
@@ -106,21 +97,25 @@ class Plan(Tool):
             raise NotFound("no plan is active", "give an id; the action list shows them")
         if self.action == "activate":
             return memory.worklog.activate_plan(plan.id)
-        given: dict[str, Any] = {"title": self.title, "text": content, "tags": self.tags}
-        ends = {"complete": "completed", "archive": "archived"}
-        given["status"] = ends.get(self.action, self.status)
-        changed = {key: value for key, value in given.items() if value}
-        if not changed:
+        statuses = {"complete": "completed", "archive": "archived"}
+        fields: dict[str, Any] = {
+            "title": self.title,
+            "text": content,
+            "tags": self.tags,
+            "status": statuses.get(self.action, self.status),
+        }
+        changes = {name: value for name, value in fields.items() if value}
+        if not changes:
             raise QueryError("nothing to update", "give title, content, tags or status")
-        return memory.worklog.update_plan(plan.id, **changed)
+        return memory.worklog.update_plan(plan.id, **changes)
 
 
-def told(plan: journal.Plan, *, whole: bool) -> models.Plan:
-    """A plan with its text, or with what that would cost."""
-    shown = plan_json(plan)
+def plan_response(plan: journal.Plan, *, whole: bool) -> entries.Plan:
+    """A plan with its text, or only with what that would cost."""
+    fields = plan_json(plan)
     if not whole:
-        shown["text"] = ""
-    return models.Plan(**shown, tokens=estimate(plan.text))
+        fields["text"] = ""
+    return entries.Plan(**fields, tokens=estimate(plan.text))
 
 
 class Observe(Tool):
@@ -128,37 +123,29 @@ class Observe(Tool):
     outcome, what the user said. For conclusions, kinen_checkpoint fits better. Secrets are masked.
     """
 
-    called = "kinen_observe"
-    titled = "Keep an observation"
-    gives = models.Observation
+    tool_name = "kinen_observe"
+    tool_title = "Keep an observation"
+    response = entries.StoredObservation
     writes = True
     lane = JOURNAL
-    repeats = False
+    idempotent = False
 
-    content: str = Field(
-        min_length=1, validation_alias=AliasChoices("content", "text", "message", "description")
-    )
-    kind: str = Field(
-        "message",
-        validation_alias=AliasChoices("kind", "type"),
-        json_schema_extra={"enum": [*EVENTS]},
-    )
-    files: Texts = Field(
-        [], description="that it is about", validation_alias=AliasChoices("files", "file")
-    )
-    session: str = Field("", validation_alias=AliasChoices("session", "sessionId"))
+    content: str = Field(min_length=1)
+    kind: str = Field("message", json_schema_extra={"enum": [*EVENTS]})
+    files: Texts = Field([], description="that it is about")
+    session: str = ""
     agent: str = Field("", description="who did it; the client's name if empty")
     capsule: str = Field("", description="the capsule that it is part of")
 
     def answer(self, memory: Memory) -> Answer:
-        kept = memory.observe(
+        observation = memory.observe(
             without_injected(self.content),
             kind=self.kind,
             files=[memory.git.inside(file) for file in self.files],
             scope={"session": self.session, "agent": self.agent or self._client},
             capsule=self.capsule,
         )
-        return Answer(models.Observation(**entry_json(kept)), kept.ref)
+        return Answer(entries.StoredObservation(**entry_json(observation)), observation.ref)
 
 
 class Pin(Tool):
@@ -166,39 +153,30 @@ class Pin(Tool):
     must stay in view. With remove it is taken away again.
     """
 
-    called = "kinen_pin"
-    titled = "Pin or unpin"
-    gives = models.Pins
+    tool_name = "kinen_pin"
+    tool_title = "Pin or unpin"
+    response = entries.PinChanges
     writes = True
 
-    ref: str = Field(
-        min_length=1,
-        description="of any answer, or a path",
-        validation_alias=AliasChoices("ref", "id", "path", "target", "targetId"),
-    )
-    note: str = Field("", description="why", validation_alias=AliasChoices("note", "reason"))
+    ref: str = Field(min_length=1, description="of any answer, or a path")
+    note: str = Field("", description="why")
     ttl: str = Field("", description="for how long: 12h, 7d, 2w; for good if empty")
-    session: str = Field(
-        "",
-        description="only for recalls of this session",
-        validation_alias=AliasChoices("session", "sessionId"),
-    )
+    session: str = Field("", description="only for recalls of this session")
     remove: bool = False
 
     def answer(self, memory: Memory) -> Answer:
-        name, _, _ = place(memory, self.ref)
+        name, _, _ = resolve(memory, self.ref)
         if self.remove:
-            gone = memory.journal.unpin(name)
-            return Answer(models.Pins(unpinned=gone), "unpinned " + ", ".join(gone))
-        made = memory.journal.pin(
-            name, self.note, ttl=lasting(self.ttl), scope={"session": self.session}
-        )
-        return Answer(
-            models.Pins(pins=[models.Pin(**entry_json(made))]), f"{made.ref} {made.target}"
-        )
+            unpinned = memory.journal.unpin(name)
+            value = entries.PinChanges(unpinned=unpinned)
+            return Answer(value, "unpinned " + ", ".join(unpinned))
+        ttl = seconds(self.ttl)
+        pin = memory.journal.pin(name, self.note, ttl=ttl, scope={"session": self.session})
+        value = entries.PinChanges(pins=[entries.StoredPin(**entry_json(pin))])
+        return Answer(value, f"{pin.ref} {pin.target}")
 
 
-def lasting(phrase: str) -> float:
+def seconds(phrase: str) -> float:
     """Seconds that a duration takes, or that are left until a date; 0 for none."""
     if not phrase:
         return 0.0

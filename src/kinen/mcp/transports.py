@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -18,35 +17,33 @@ from kinen.space import find
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable, MutableMapping
 
-    Scope = MutableMapping[str, Any]
-    Message = MutableMapping[str, Any]
-    App = Callable[
-        [Scope, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
-        Awaitable[None],
-    ]
+    from kinen.http.guard import Access, App
 
 PATH = "/mcp"
 TOKEN_FILE = "mcp.token"  # noqa: S105
-GUARD = "KINEN_DISTILLING"
-"""An agent waits for the answer: no other agent is started to make it."""
+NO_AGENTS = "KINEN_DISTILLING"
+"""Set while an agent waits for the answer: no other agent is started to write it."""
 
 
 def serve(*, name: str = "", read_only: bool = False, port: int | None = None) -> None:
     """Serve a named space, or the one that each client works in; with a port, over HTTP."""
-    os.environ[GUARD] = "1"
+    os.environ[NO_AGENTS] = "1"
     name = name or os.environ.get("KINEN_SPACE", "")
-    with contextlib.ExitStack() as open_:
-        fixed = open_.enter_context(Memory.open(space=name)) if name else None
-        secret, door = ("", None) if port is None else (token(token_file()), listening(port))
-        from kinen.mcp.server import create_server  # what can go wrong has; this takes a second
+    with contextlib.ExitStack() as stack:
+        fixed = stack.enter_context(Memory.open(space=name)) if name else None
+        secret = ""
+        listener = None
+        if port is not None:
+            secret = token(token_file())
+            listener = stack.enter_context(listening(port))
+        from kinen.mcp.server import create_server  # takes a second, so only after all checks
 
         server = create_server(fixed or by_folder, read_only=read_only)
-        if door is None:
+        if listener is None:
             anyio.run(_stdio, server)
         else:
-            anyio.run(_http, server, open_.enter_context(door), secret)
+            anyio.run(_http, server, listener, secret)
 
 
 def by_folder(folder: str) -> Memory:
@@ -63,46 +60,38 @@ async def _stdio(server: Any) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-async def _http(server: Any, door: socket.socket, secret: str) -> None:
+async def _http(server: Any, listener: socket.socket, secret: str) -> None:
     from mcp.server.transport_security import TransportSecuritySettings
 
     from kinen.http import server as httpserver
+    from kinen.http.guard import Access, failure
 
-    port = door.getsockname()[1]
-    names = [f"{host}:{port}" for host in (HOST, "localhost")]
-    security = TransportSecuritySettings(
-        allowed_hosts=names, allowed_origins=[f"http://{one}" for one in names]
-    )
+    port = listener.getsockname()[1]
+    # `Access` checks Host and Origin, too.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
-    settings = httpserver.settings(guarded(app, secret), failure, lifespan=True)
+    app = guarded(app, Access(secret, port))
+    settings = httpserver.settings(app, failure, lifespan=True)
     print(f"http://{HOST}:{port}{PATH}", flush=True)
     print(f"kinen: the bearer token is in {token_file()}", file=sys.stderr, flush=True)
-    await httpserver.Server(settings).serve(sockets=[door])
-
-
-def failure(status: int, message: str, hint: str) -> bytes:
-    """The body of a request that is refused before MCP reads it."""
-    import json
-
-    return json.dumps({"error": {"code": status, "message": message, "hint": hint}}).encode()
+    await httpserver.Server(settings).serve(sockets=[listener])
 
 
 def token_file() -> str:
     return os.path.join(paths.default_home(os.environ), TOKEN_FILE)
 
 
-def guarded(app: App, secret: str) -> App:
-    """The same application for those who show the token."""
-    wanted = f"Bearer {secret}".encode()
+def guarded(app: App, access: Access) -> App:
+    """The application, with requests refused that have no access."""
+    from kinen.http.guard import Refused, Sender
 
-    async def call(scope: Scope, receive: Any, send: Any) -> None:
-        shown = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] != "http" or hmac.compare_digest(shown, wanted):
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            if scope["type"] == "http":
+                access.check(scope)
+        except Refused as error:
+            await Sender(send, limited=False).fail(error.status, error.message, error.hint)
+        else:
             await app(scope, receive, send)
-            return
-        headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        body = f"show the token of {TOKEN_FILE} in kinen's folder: Authorization: Bearer …\n"
-        await send({"type": "http.response.body", "body": body.encode()})
 
     return call

@@ -1,12 +1,15 @@
-"""The memories that a server has open: two per space, one for questions and one for writing.
+"""The memories that a server keeps open: two per space, one for questions and one for writing.
 
-Each is used by one request at a time. Writing to the journal has a memory and a lock of its own, so
-that it never waits for a search, and a search never waits for it.
+Each is used by one request at a time. Writing to the journal has a memory, a lock and threads of
+its own, so that it never waits for a search, and a search never waits for it. The methods of
+`MemoryPool` run on the server's event loop; memories are synchronous and are called in threads.
 """
 
 from __future__ import annotations
 
-from threading import Lock
+import asyncio
+import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import SpaceError
@@ -14,81 +17,121 @@ from kinen.memory.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeVar
+    from typing import Any, TypeVar
+
+    from anyio import CapacityLimiter
 
     T = TypeVar("T")
     Open = Callable[[str], Memory]
 
-PATIENCE = 2.0
-"""Seconds that a question has to end when the server does."""
+CLOSE_SECONDS = 2.0
+"""How long a call may go on when the server ends."""
+THREADS = 16
+"""Calls of one lane that run at the same time."""
+ASK = "ask"
+"""The lane for everything that reads the index."""
+JOURNAL = "journal"
+"""The lane for calls that only write to the journal."""
 
 
-ASK, JOURNAL = "ask", "journal"
-"""Lanes: for everything that reads the index, and for what only writes to the journal."""
+class Slot(NamedTuple):
+    """An open memory, and the lock that whoever calls it holds."""
 
-
-class Kept(NamedTuple):
     memory: Memory
-    lock: Lock
+    lock: asyncio.Lock
 
 
-class Spaces:
-    """One given memory, or those that `open_` gives by folder; empty is the working folder's."""
+class MemoryPool:
+    """Open memories by space and lane.
+
+    It serves one memory, or those that a function opens by folder. The function gets an empty
+    folder for the default space, and raises SpaceError for a folder that is in no space.
+    """
 
     def __init__(self, memory: Memory | Open) -> None:
         self.fixed = isinstance(memory, Memory)
         self._open: Open = memory if not isinstance(memory, Memory) else lambda _: memory
-        self._kept: dict[tuple[str, str], Kept] = {}
-        self._guard = Lock()
+        self._slots: dict[tuple[str, str], Slot] = {}
+        self._limiters: dict[str, CapacityLimiter] = {}
 
-    def ask(self, folders: Sequence[str], call: Callable[[Memory], T], *, lane: str = ASK) -> T:
-        """Ask the memory of the first folder that is in a space, in turn with its lane."""
-        memory, lock = self._keep(self._first(folders), lane)
-        with lock:
-            memory.renew()
-            return call(memory)
+    async def call(
+        self, folders: Sequence[str], call: Callable[[Memory], T], *, lane: str = ASK
+    ) -> T:
+        """Call with the memory of the first folder that is in a space, when its turn comes.
 
-    def apart(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
-        """Something long, with a memory of its own, so that questions are answered meanwhile."""
+        Waiting takes no thread, so a busy space holds up no other. A cancelled call leaves the
+        queue; once it runs, it runs to its end, and only its result is dropped.
+        """
+        slot = await self._slot(await self.thread(self._first, folders, lane=lane), lane)
+        await slot.lock.acquire()
+        work = asyncio.ensure_future(self.thread(_renewed, slot.memory, call, lane=lane))
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        work.add_done_callback(lambda _: slot.lock.release())
+        return await asyncio.shield(work)
+
+    async def call_apart(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
+        """Call something long with a memory of its own, so that others need not wait for it."""
+        return await self.thread(self._call_own, folders, call)
+
+    async def thread(self, call: Callable[..., T], *arguments: Any, lane: str = ASK) -> T:
+        """Run a function in a thread of a lane; who is cancelled does not wait for its end."""
+        from anyio import CapacityLimiter, to_thread
+
+        limiter = self._limiters.setdefault(lane, CapacityLimiter(THREADS))
+        return await to_thread.run_sync(
+            partial(call, *arguments), abandon_on_cancel=True, limiter=limiter
+        )
+
+    async def close(self) -> None:
+        """Close the memories that were opened here, unless one is busy for too long."""
+        for (_, lane), slot in self._slots.items():
+            if self.fixed and lane == ASK:
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await slot.lock.acquire()
+                slot.memory.close()
+                slot.lock.release()
+
+    def _call_own(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
+        memory = self._first(folders)
         if self.fixed:
-            return self.ask(folders, call)
-        with self._first(folders) as memory:
+            memory = Memory(memory.space, memory.config)
+        with memory:
             return call(memory)
-
-    def close(self) -> None:
-        for (_, lane), (memory, lock) in self._kept.items():
-            if (not self.fixed or lane != ASK) and lock.acquire(timeout=PATIENCE):
-                memory.close()
-                lock.release()
 
     def _first(self, folders: Sequence[str]) -> Memory:
-        told: SpaceError | None = None
+        """The memory of the first folder in a space, else of the default space."""
+        first_error: SpaceError | None = None
         for folder in folders:
             try:
                 return self._open(folder)
             except SpaceError as error:
-                told = told or error
+                first_error = first_error or error
         try:
             return self._open("")
         except SpaceError as error:
-            raise told or error from None
+            raise first_error or error from None
 
-    def _keep(self, made: Memory, lane: str) -> Kept:
-        """The open memory of the same space, unless its settings or its data have moved since."""
-        key = (made.space.root, lane)
-        with self._guard:
-            known = self._kept.get(key)
-            if known and _alike(known.memory, made):
-                return known
-            if self.fixed and lane != ASK:
-                made = Memory(made.space, made.config)
-            kept = Kept(made, Lock())
-            self._kept[key] = kept
-        if known:
-            with known.lock:
-                known.memory.close()
-        return kept
+    async def _slot(self, memory: Memory, lane: str) -> Slot:
+        """The slot of a memory's space; a new one if settings or data have changed since."""
+        key = (memory.space.root, lane)
+        slot = self._slots.get(key)
+        if slot and _same(slot.memory, memory):
+            return slot
+        if self.fixed and lane != ASK:
+            memory = Memory(memory.space, memory.config)
+        self._slots[key] = Slot(memory, asyncio.Lock())
+        if slot:
+            async with slot.lock:
+                await self.thread(slot.memory.close, lane=lane)
+        return self._slots[key]
 
 
-def _alike(one: Memory, other: Memory) -> bool:
-    return one.space.data == other.space.data and one.config == other.config
+def _renewed(memory: Memory, call: Callable[[Memory], T]) -> T:
+    memory.renew()
+    return call(memory)
+
+
+def _same(memory: Memory, other: Memory) -> bool:
+    return memory.space.data == other.space.data and memory.config == other.config
