@@ -203,7 +203,9 @@ class Journal:
         limit: int,
         *,
         scope: Scope | None = None,
+        kind: str = "",
         kinds: tuple[str, ...] = (),
+        capsule: str = "",
         status: str = "",
         after: int = 0,
         before: int = 0,
@@ -218,7 +220,9 @@ class Journal:
             return [], None
         wanted = queries.Wanted(
             scope=scope or Scope(),
+            kind=kind,
             kinds=kinds,
+            capsule=capsule,
             status=status,
             after=after,
             before=before,
