@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kinen import config, paths
 from kinen.errors import Excluded, SpaceError
-from kinen.journal.jot import jot
+from kinen.journal.observe import jot
 from kinen.journal.store import Journal
 from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces

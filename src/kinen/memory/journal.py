@@ -61,7 +61,7 @@ class Journal:
         """
         from kinen.journal import queries
         from kinen.journal import write as append
-        from kinen.journal.jot import allowed, check
+        from kinen.journal.observe import allowed, check
         from kinen.journal.schema import LATEST
         from kinen.space.head import read_head
 
