@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kinen import config, paths
 from kinen.errors import Excluded, SpaceError
-from kinen.journal.observe import jot
+from kinen.journal.observe import observe
 from kinen.journal.store import Journal
 from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces
@@ -147,7 +147,7 @@ def test_a_folder_that_is_no_space_is_refused_and_nothing_is_stored(
         with pytest.raises(SpaceError, match="no space here"):
             route.find(data, str(tmp_path), str(tmp_path))
         with pytest.raises(SpaceError, match="no space here"):
-            jot("lost", folder=str(tmp_path))
+            observe("lost", folder=str(tmp_path))
     assert [path for path in (home / "kinen").rglob("*") if path.is_file()] == []
 
 
@@ -168,28 +168,28 @@ def test_a_nearer_kinen_that_appears_is_followed(repo: Path, data: str) -> None:
 
 def test_an_origin_that_is_added_takes_the_journal_along(repo: Path, data: str) -> None:
     deep = str(repo / "src")
-    row, written = jot("before", folder=deep)
+    row, written = observe("before", folder=deep)
     assert written
     old = routed(data, repo / "src")
     git(repo, "remote", "add", "origin", URL)
-    assert jot("after", folder=deep)[1]
+    assert observe("after", folder=deep)[1]
     new = routed(data, repo / "src")
     assert (old.repo, new.repo) == ("repo", URL)
     assert new.data != old.data
     assert said(new.data) == ["before", "after"]
     assert not os.path.exists(old.data)
     assert new.spool_folders[1:] == old.spool_folders
-    assert row[0] < jot("later", folder=deep)[0][0]
+    assert row[0] < observe("later", folder=deep)[0][0]
 
 
 def test_another_process_that_moved_the_data_is_followed(repo: Path, data: str) -> None:
     """The route was remembered when the registry changed under it."""
-    jot("before", folder=str(repo))
+    observe("before", folder=str(repo))
     old = routed(data, repo)
     (repo / ".kinen").mkdir()
     (repo / ".kinen" / "config.yml").write_text("space:\n  id: tools\n")
     assert spaces.find(repo).data != old.data
-    assert jot("after", folder=str(repo))[1]
+    assert observe("after", folder=str(repo))[1]
     assert said(routed(data, repo).data) == ["before", "after"]
     assert not os.path.exists(old.data)
 
@@ -206,7 +206,7 @@ def test_a_space_that_is_taken_off_the_register_is_found_anew(tmp_path: Path, da
 
 def test_a_changed_exclusion_is_followed(repo: Path, home: Path, data: str) -> None:
     def told(text: str) -> bool:
-        return jot(text, files=[str(repo / "src" / "plan.md")], folder=str(repo))[1]
+        return observe(text, files=[str(repo / "src" / "plan.md")], folder=str(repo))[1]
 
     assert told("one")
     user = home / ".config" / "kinen" / "config.yml"
@@ -294,7 +294,7 @@ def test_a_route_that_cannot_be_remembered_is_still_found(
         (home / "kinen" / "routes").write_text("in place of the folder")
     else:
         file_of(data, repo).mkdir(parents=True)
-    assert jot("kept", folder=str(repo))[1]
+    assert observe("kept", folder=str(repo))[1]
     assert said(routed(data, repo).data) == ["kept"]
 
 
@@ -304,7 +304,7 @@ def test_a_folder_with_a_strange_name_has_a_route(tmp_path: Path, data: str) -> 
         folder = repository(tmp_path / name)
         for _ in range(2):
             assert routed(data, folder).root == os.path.realpath(folder)
-        assert jot("kept", folder=str(folder), files=[f"{folder}/x.md"])[1], name
+        assert observe("kept", folder=str(folder), files=[f"{folder}/x.md"])[1], name
 
 
 # HEAD
@@ -446,8 +446,8 @@ def test_excluded_paths_are_not_captured_and_nothing_is_spooled(
     monkeypatch.chdir(repo / "src")
     for path in (".env", "../.ssh/config", str(repo / "deep" / "server.pem")):
         with pytest.raises(Excluded):
-            jot("secret", files=["fine.md", path])
-    row, written = jot("fine", files=["plan.md"])
+            observe("secret", files=["fine.md", path])
+    row, written = observe("fine", files=["plan.md"])
     assert written
     assert json.loads(str(row[13])) == ["src/plan.md"]
     assert said(routed(data, repo).data) == ["fine"]
@@ -465,6 +465,6 @@ def test_a_file_of_a_worktree_is_named_as_in_the_main_tree(tmp_path: Path) -> No
     ):
         subprocess.run(["git", *words], check=True, capture_output=True)
     (side / "src").mkdir()
-    row, written = jot("edited it", folder=str(side), files=[str(side / "src" / "a.py")])
+    row, written = observe("edited it", folder=str(side), files=[str(side / "src" / "a.py")])
     assert written
     assert '["src/a.py"]' in row

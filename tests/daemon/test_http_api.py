@@ -279,7 +279,7 @@ def test_what_kinen_told_an_agent_is_not_kept_as_something_new(ask: Asked) -> No
     kept = observed(ask, f"Well. {told}", "loop")
     assert kept["content"].strip() == "Well."
     fault = ask("POST", "/observations", 400, json={"content": told})["error"]
-    assert fault["message"].startswith("nothing to keep")
+    assert fault["message"].startswith("the text is empty")
 
 
 def test_pages_show_each_observation_once_while_more_are_written(ask: Asked) -> None:

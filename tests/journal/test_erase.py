@@ -19,7 +19,7 @@ from kinen.errors import Busy, NotFound
 from kinen.journal import queries, spool
 from kinen.journal import write as append
 from kinen.journal.erase import erase
-from kinen.journal.queries import Wanted
+from kinen.journal.queries import EntryFilter
 from kinen.journal.store import Journal
 from kinen.model.journal import Scope
 from kinen.model.kinds import REDACTED
@@ -101,14 +101,14 @@ def test_an_observation_is_emptied_and_keeps_what_it_belongs_to(
 def test_a_tombstone_is_shown_by_audit_only(journal: Journal) -> None:
     one, two = say(journal, "one"), say(journal, "two")
     erase(journal, one.ref, forget=True, now=T)
-    assert queries.entries(journal.db, "observations", Wanted()) == ([two], 1)
-    assert queries.entries(journal.db, "observations", Wanted(audit=True))[1] == 2
+    assert queries.entries(journal.db, "observations", EntryFilter()) == ([two], 1)
+    assert queries.entries(journal.db, "observations", EntryFilter(audit=True))[1] == 2
 
 
 def test_what_was_redacted_is_still_listed(journal: Journal) -> None:
     one = say(journal, "one")
     erase(journal, one.id[:20], forget=False, now=T)
-    (found,), count = queries.entries(journal.db, "observations", Wanted())
+    (found,), count = queries.entries(journal.db, "observations", EntryFilter())
     assert (found.content, found.redacted, count) == (REDACTED, True, 1)
 
 
@@ -221,7 +221,7 @@ def test_a_capsule_takes_all_of_it(journal: Journal, forget: bool) -> None:
     pinned = {pin.target for pin in queries.pins_in(journal.db, S, T)}
     assert pinned == ({outside.ref} if forget else {outside.ref, *erased.refs})
     assert queries.latest_summary(journal.db, Scope()) is None
-    listed = queries.entries(journal.db, "capsules", Wanted())[1]
+    listed = queries.entries(journal.db, "capsules", EntryFilter())[1]
     assert listed == (0 if forget else 1)
 
 

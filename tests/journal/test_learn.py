@@ -190,4 +190,4 @@ def test_the_clock_is_kept(journal: Journal) -> None:
     keep_clock(journal.db, Clock(4, 0.0))
     journal.close()
     assert clock(journal.db) == Clock(4, 0.0)
-    assert queries.entries(journal.db, "memories", queries.Wanted())[1] == 0
+    assert queries.entries(journal.db, "memories", queries.EntryFilter())[1] == 0

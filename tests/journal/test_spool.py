@@ -425,7 +425,7 @@ def test_where_nothing_can_be_written_the_error_says_so(
     journal.spools = [str(blocked / "spool" / "a")]
     with locked(data), pytest.raises(StoreError) as refused:
         journal.observe(row("nowhere"))
-    assert "cannot keep it" in refused.value.message
+    assert "cannot store the observation" in refused.value.message
     assert "free some space" in refused.value.hint
 
 

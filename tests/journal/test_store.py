@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kinen import Memory, ids
 from kinen.errors import NotFound, QueryError
 from kinen.journal import queries, write
-from kinen.journal.queries import Wanted
+from kinen.journal.queries import EntryFilter
 from kinen.journal.store import STALE_MS, Journal
 from kinen.model.journal import Capsule, Observation, Pin, Scope
 
@@ -46,7 +46,7 @@ def capsule(journal: Journal, one: Capsule) -> Capsule:
 
 
 def summaries(journal: Journal, one: Capsule) -> list[Any]:
-    return queries.entries(journal.db, "summaries", Wanted(capsule=one.id))[0]
+    return queries.entries(journal.db, "summaries", EntryFilter(capsule=one.id))[0]
 
 
 def said(journal: Journal, one: Capsule) -> list[str]:
@@ -83,7 +83,7 @@ def test_the_same_id_is_stored_once_and_the_first_stays(journal: Journal) -> Non
     first = say(journal, "first", id="01KDWMA8G0BBBBBBBBBBBBBBBB")
     again = say(journal, "second", T + 5, id="01KDWMA8G0BBBBBBBBBBBBBBBB")
     assert again == first
-    assert queries.entries(journal.db, "observations", Wanted()) == ([first], 1)
+    assert queries.entries(journal.db, "observations", EntryFilter()) == ([first], 1)
 
 
 def test_a_secret_never_reaches_the_disk(journal: Journal) -> None:
@@ -114,7 +114,7 @@ def test_text_that_is_no_unicode_is_kept_all_the_same(journal: Journal, column: 
 def test_a_time_that_no_calendar_has_is_refused(space: Path, at: int) -> None:
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
         memory.observe("the kettle is on")
-        with pytest.raises(QueryError, match="no such time"):
+        with pytest.raises(QueryError, match="invalid time"):
             memory.observe("the kettle of another time", at=at)
         assert len(memory.search("kettle")) == 1
 
@@ -322,9 +322,9 @@ def test_a_pin_holds_until_it_expires(journal: Journal) -> None:
     journal.pin("observation:B", "for good", 0, Scope(), T + 1)
     assert held(journal, now=T + 999) == ["brief", "for good"]
     assert held(journal, now=T + 1000) == ["for good"]
-    listed = queries.entries(journal.db, "pins", Wanted(now=T + 1000))
+    listed = queries.entries(journal.db, "pins", EntryFilter(now=T + 1000))
     assert ([one.note for one in listed[0]], listed[1]) == (["for good"], 1)
-    assert queries.entries(journal.db, "pins", Wanted(now=T + 1000, audit=True))[1] == 2
+    assert queries.entries(journal.db, "pins", EntryFilter(now=T + 1000, audit=True))[1] == 2
 
 
 @pytest.mark.parametrize("ttl", [-1, float("inf"), float("nan")])
@@ -340,7 +340,7 @@ def test_the_same_target_pinned_again_gets_the_new_note_and_time(journal: Journa
     first = journal.pin("note:tea.md", "old", 1000, S, T)
     again = journal.pin("note:tea.md", "new", 0, S, T + 500)
     assert again == Pin(first.id, "note:tea.md", "new", T, 0, S)
-    assert queries.entries(journal.db, "pins", Wanted(audit=True)) == ([again], 1)
+    assert queries.entries(journal.db, "pins", EntryFilter(audit=True)) == ([again], 1)
     revived = journal.pin("note:tea.md", "newer", 2000, S, T + 9000)
     assert (revived.id, revived.expires_at) == (first.id, T + 11_000)
 
@@ -495,23 +495,23 @@ def listed(journal: Journal) -> Journal:
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
-        (Wanted(), "543210"),
-        (Wanted(session="s1"), "531"),
-        (Wanted(session="s"), "543210"),
-        (Wanted(repo="r0"), "30"),
-        (Wanted(agent="y"), "543"),
-        (Wanted(session="s1", agent="y"), "53"),
-        (Wanted(kind="error"), "5"),
-        (Wanted(after=T + 4), "54"),
-        (Wanted(before=T + 1), "10"),
-        (Wanted(after=T + 2, before=T + 3), "32"),
-        (Wanted(session="nobody"), ""),
-        (Wanted(session="%"), ""),
+        (EntryFilter(), "543210"),
+        (EntryFilter(session="s1"), "531"),
+        (EntryFilter(session="s"), "543210"),
+        (EntryFilter(repo="r0"), "30"),
+        (EntryFilter(agent="y"), "543"),
+        (EntryFilter(session="s1", agent="y"), "53"),
+        (EntryFilter(kind="error"), "5"),
+        (EntryFilter(after=T + 4), "54"),
+        (EntryFilter(before=T + 1), "10"),
+        (EntryFilter(after=T + 2, before=T + 3), "32"),
+        (EntryFilter(session="nobody"), ""),
+        (EntryFilter(session="%"), ""),
     ],
     ids=str,
 )
 def test_observations_are_listed_newest_first_by_any_filter(
-    listed: Journal, wanted: Wanted, found: str
+    listed: Journal, wanted: EntryFilter, found: str
 ) -> None:
     some, count = queries.entries(listed.db, "observations", wanted)
     assert "".join(one.content for one in some) == found
@@ -519,22 +519,22 @@ def test_observations_are_listed_newest_first_by_any_filter(
 
 
 def test_a_limit_shortens_the_list_and_not_the_count(listed: Journal) -> None:
-    some, count = queries.entries(listed.db, "observations", Wanted(session="s0", limit=2))
+    some, count = queries.entries(listed.db, "observations", EntryFilter(session="s0", limit=2))
     assert ([one.content for one in some], count) == (["4", "2"], 3)
 
 
 def test_what_happened_at_the_same_moment_is_listed_by_id(journal: Journal) -> None:
     for name in ("b", "c", "a"):
         say(journal, name, T, id=name)
-    some, _ = queries.entries(journal.db, "observations", Wanted())
+    some, _ = queries.entries(journal.db, "observations", EntryFilter())
     assert [one.id for one in some] == ["c", "b", "a"]
 
 
 def test_what_was_forgotten_is_listed_with_audit_only(listed: Journal) -> None:
     listed.db.execute("UPDATE observations SET forgotten_at = ? WHERE id = 'obs3'", (T,))
-    some, count = queries.entries(listed.db, "observations", Wanted())
+    some, count = queries.entries(listed.db, "observations", EntryFilter())
     assert ("".join(one.content for one in some), count) == ("54210", 5)
-    some, count = queries.entries(listed.db, "observations", Wanted(audit=True))
+    some, count = queries.entries(listed.db, "observations", EntryFilter(audit=True))
     assert ("".join(one.content for one in some), count) == ("543210", 6)
     assert [one.forgotten_at for one in some if one.id == "obs3"] == [T]
 
@@ -552,7 +552,7 @@ def test_the_other_lists_know_the_same_filters(journal: Journal) -> None:
         )
 
     def texts(plural: str, **wanted: Any) -> list[str]:
-        found, count = queries.entries(journal.db, plural, Wanted(**wanted))
+        found, count = queries.entries(journal.db, plural, EntryFilter(**wanted))
         assert count == len(found)
         return [getattr(one, "content", "") or getattr(one, "intent", one[2]) for one in found]
 
@@ -570,13 +570,13 @@ def test_the_other_lists_know_the_same_filters(journal: Journal) -> None:
 @pytest.mark.parametrize("plural", ["summaries", "pins"])
 def test_a_kind_where_there_is_none_is_a_clear_error(journal: Journal, plural: str) -> None:
     with pytest.raises(QueryError, match=f"{plural} have no kind"):
-        queries.entries(journal.db, plural, Wanted(kind="message"))
+        queries.entries(journal.db, plural, EntryFilter(kind="message"))
 
 
 @pytest.mark.parametrize("plural", ["capsules", "pins", "memories"])
 def test_a_capsule_where_there_is_none_is_a_clear_error(journal: Journal, plural: str) -> None:
-    with pytest.raises(QueryError, match=f"{plural} are in no capsule"):
-        queries.entries(journal.db, plural, Wanted(capsule="x"))
+    with pytest.raises(QueryError, match=f"{plural} are not in capsules"):
+        queries.entries(journal.db, plural, EntryFilter(capsule="x"))
 
 
 # Ids

@@ -41,9 +41,9 @@ def log(text: str, **options: Any) -> int:
         text = sys.stdin.buffer.read(64 << 20).decode("utf-8", "replace").rstrip()
     if options["space"] or options["capsule"] or options["as_json"]:
         return _whole(text, options)
-    from kinen.journal.observe import jot
+    from kinen.journal.observe import observe
 
-    row, written = jot(
+    row, written = observe(
         text,
         kind=options["kind"],
         files=options["files"],

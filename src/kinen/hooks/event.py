@@ -12,7 +12,6 @@ from kinen.hooks.payload import CUT
 from kinen.privacy.entrance import name
 from kinen.privacy.exclude import matching_glob
 from kinen.space import route
-from kinen.space.head import read_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +67,7 @@ class Session:
     def keep(self, found: Event, sieve: Sieve, then: Work | None = None) -> None:
         """Write an observation, or spool it; `then` is done with the journal before that."""
         from kinen.journal import write
+        from kinen.journal.observe import observation_row
 
         if self._private(found):
             self.kept = True
@@ -78,11 +78,11 @@ class Session:
             if then:
                 then(db)
 
-        branch, head = read_head(self.here.git, self.here.common)
-        row = write.row(
+        row = observation_row(
             found.text + self.remark,
             found.kind,
             self.now,
+            git_folders=(self.here.git, self.here.common),
             found=sieve.found,
             id=ids.key_id(self.agent, *found.key) if found.key else "",
             provenance=found.about,
@@ -90,8 +90,6 @@ class Session:
             repo=self.here.repo,
             agent=self.agent,
             capsule=self.capsule,
-            branch=branch,
-            head=head,
             files=found.files,
         )
         write.keep(self.here.data, self.here.spool_folders, row, before=work)

@@ -1,4 +1,4 @@
-"""Takes text out of the journal for good: redact keeps the entry, forget leaves a tombstone."""
+"""Removes text from the journal for good: redact keeps the entry, forget leaves a tombstone."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 _TEXT = {"observation": "content", "summary": "content", "memory": "content", "capsule": "intent"}
 _SHORT = 12
-"""A text of fewer characters is in too many places by chance to be told of."""
+"""A shorter text occurs in too many places by chance to be reported."""
 
 
 class Erased(NamedTuple):
-    """What was taken out."""
+    """What was removed."""
 
     refs: tuple[str, ...]
     also: tuple[str, ...] = ()
-    """Refs of entries that say the same and were not asked for."""
+    """Refs of other entries that contain the same text."""
     suppressed: bool = False
-    """Whether it is only shown no more: a file or commit is not kinen's to empty."""
+    """Whether it is only hidden: kinen does not change files and commits."""
 
 
 def erase(journal: Journal, name: str, *, forget: bool, now: int) -> Erased:
-    """Empty an entry; of a capsule, all that is part of it."""
+    """Empty an entry; of a capsule, also everything in it."""
     with journal.writing() as db:
         kind, id_ = queries.resolve(db, name)
         if kind == "pin":
@@ -43,13 +43,13 @@ def erase(journal: Journal, name: str, *, forget: bool, now: int) -> Erased:
             for table, part in (("observations", "observation"), ("summaries", "summary")):
                 rows = db.execute(f"SELECT id FROM {table} WHERE capsule = ?", (id_,))
                 doomed += [(part, row[0]) for row in rows]
-        texts = [_text(db, *one) for one in doomed]
-        for one in doomed:
-            _empty(db, *one, forget, now)
-        _mend_intents(db, doomed, texts)
-        _mend_summaries(db, doomed)
+        texts = [_text(db, kind, id_) for kind, id_ in doomed]
+        for kind, id_ in doomed:
+            _empty(db, kind, id_, forget, now)
+        _redact_intents(db, doomed, texts)
+        _update_summaries(db, doomed)
         refs = tuple(f"{kind}:{id_}" for kind, id_ in doomed)
-        return Erased(refs, _also(db, texts))
+        return Erased(refs, _containing(db, texts))
 
 
 def suppress(journal: Journal, ref: str, now: int) -> None:
@@ -58,14 +58,14 @@ def suppress(journal: Journal, ref: str, now: int) -> None:
 
 
 def unsuppress(journal: Journal, name: str) -> str:
-    """Take back a suppression, by ref or path; the ref."""
+    """Show a ref again, by ref or path; returns the ref."""
     with journal.writing() as db:
         row = db.execute(
             "SELECT ref FROM suppressed WHERE ref = :n OR substr(ref, instr(ref, ':') + 1) = :n",
             {"n": spelled(name)},
         ).fetchone()
         if row is None:
-            hint = "what was emptied cannot come back; `kinen index status` shows hidden files"
+            hint = "redacted text is gone for good; `kinen index status` shows hidden files"
             raise NotFound(f"{name!r} is not hidden", hint)
         db.execute("DELETE FROM suppressed WHERE ref = ?", (row[0],))
         return str(row[0])
@@ -102,8 +102,10 @@ def _empty(db: sqlite3.Connection, kind: str, id_: str, forget: bool, now: int) 
     db.execute(f"UPDATE {table} SET {', '.join(settings)} WHERE id = ?", (*values, id_))
 
 
-def _mend_intents(db: sqlite3.Connection, doomed: list[tuple[str, str]], texts: list[str]) -> None:
-    """An intent is often the beginning of the first prompt: it goes with the prompt."""
+def _redact_intents(
+    db: sqlite3.Connection, doomed: list[tuple[str, str]], texts: list[str]
+) -> None:
+    """Redact intents that quote a removed text: often they are the beginning of the prompt."""
     for (kind, id_), text in zip(doomed, texts, strict=True):
         row = db.execute(
             "SELECT c.id, c.intent FROM capsules c JOIN observations o ON o.capsule = c.id"
@@ -112,18 +114,21 @@ def _mend_intents(db: sqlite3.Connection, doomed: list[tuple[str, str]], texts: 
         ).fetchone()
         if row is None:
             continue
-        said, intent = (" ".join(one.split()) for one in (text, row[1]))
-        if intent == said or (len(intent) >= _SHORT and intent.rstrip("…. ") in said):
-            db.execute("UPDATE capsules SET intent = ? WHERE id = ?", (REDACTED, row[0]))
+        capsule, intent = row
+        prompt = " ".join(text.split())
+        intent = " ".join(intent.split())
+        if intent == prompt or (len(intent) >= _SHORT and intent.rstrip("…. ") in prompt):
+            db.execute("UPDATE capsules SET intent = ? WHERE id = ?", (REDACTED, capsule))
 
 
-def _mend_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> None:
-    """Summaries that kinen made itself are made again without what is gone."""
+def _update_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> None:
+    """Write summaries that kinen made anew, without the removed observations."""
     gone = {id_ for kind, id_ in doomed if kind == "observation"}
     capsules: dict[str, None] = {}
     for id_ in sorted(gone):
         row = db.execute("SELECT capsule FROM observations WHERE id = ?", (id_,)).fetchone()
-        capsules.update({row[0]: None} if row[0] else {})
+        if row[0]:
+            capsules[row[0]] = None
     for id_ in capsules:
         capsule = queries.entry(db, "capsule", id_)
         rows = db.execute(
@@ -132,30 +137,30 @@ def _mend_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> No
             (id_,),
         ).fetchall()
         for summary, refs, written in rows:
-            evidence = [one for one in json.loads(refs) if one not in gone]
             if written or capsule is None:
+                evidence = [ref for ref in json.loads(refs) if ref not in gone]
                 db.execute(
                     "UPDATE summaries SET evidence_refs = ? WHERE id = ?",
                     (json.dumps(evidence), summary),
                 )
                 continue
-            text, made_of = summarize(capsule, queries.stream(db, id_))
+            text, sources = summarize(capsule, queries.stream(db, id_))
             db.execute(
                 "UPDATE summaries SET content = ?, evidence_refs = ? WHERE id = ?",
-                (text, json.dumps(made_of), summary),
+                (text, json.dumps(sources), summary),
             )
 
 
-def _also(db: sqlite3.Connection, texts: list[str]) -> tuple[str, ...]:
-    """Entries that still say what was taken out elsewhere."""
-    found: dict[str, None] = {}
+def _containing(db: sqlite3.Connection, texts: list[str]) -> tuple[str, ...]:
+    """Refs of entries that still contain one of the removed texts."""
+    refs: dict[str, None] = {}
     for text in texts:
-        said = text.strip()
-        if len(said) < _SHORT or said == REDACTED:
+        part = text.strip()
+        if len(part) < _SHORT or part == REDACTED:
             continue
         for kind, column in (*_TEXT.items(), ("pin", "reason")):
             rows = db.execute(
-                f"SELECT id FROM {queries.KINDS[kind].table} WHERE instr({column}, ?) > 0", (said,)
+                f"SELECT id FROM {queries.KINDS[kind].table} WHERE instr({column}, ?) > 0", (part,)
             )
-            found.update((f"{kind}:{row[0]}", None) for row in rows)
-    return tuple(found)
+            refs.update((f"{kind}:{id_}", None) for (id_,) in rows)
+    return tuple(refs)

@@ -1,4 +1,4 @@
-"""Keeps memories: what was drawn from other records, and how much was met since."""
+"""Stores memories: what was learned from other records, and the clock of surprises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.journal import queries
-from kinen.model.journal import Clock, Learned
+from kinen.model.journal import Clock, Learned, Scope
 from kinen.privacy.entrance import name, names
 from kinen.storage.database import writing
 
@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COLUMNS = (
-    *("id", "type", "content", "confidence", "created_at", "derived_from", "superseded_by"),
-    *("session", "repo", "agent", "user", "task"),
+    "id",
+    "type",
+    "content",
+    "confidence",
+    "created_at",
+    "derived_from",
+    "superseded_by",
+    *Scope._fields,
 )
 _INSERT = f"INSERT INTO memories({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _UPDATE = (
@@ -26,52 +32,57 @@ _UPDATE = (
 
 
 class Counts(NamedTuple):
-    """What came of learning."""
+    """How many memories were added and changed."""
 
     added: int = 0
     changed: int = 0
 
 
 def learn(db: sqlite3.Connection, learned: Sequence[Learned]) -> Counts:
-    """Keep memories, their secrets masked, all of them or none.
+    """Store memories, their secrets masked, all of them or none.
 
-    One that is there gets the sources it had not; one that was forgotten or redacted stays so.
+    One that exists gets the sources it lacks; one that was forgotten or redacted stays so.
     """
-    added = changed = 0
+    added = 0
+    changed = 0
     with writing(db):
-        for one in learned:
-            known: Learned | None = queries.entry(db, "memory", one.id)
-            if known is None:
-                db.execute(_INSERT, (*one[:2], name(one.content), *_said(one), *names(one.scope)))
+        for memory in learned:
+            existing: Learned | None = queries.entry(db, "memory", memory.id)
+            if existing is None:
+                content = name(memory.content)
+                cells = (memory.id, memory.type, content, *_cells(memory), *names(memory.scope))
+                db.execute(_INSERT, cells)
                 added += 1
-            elif not (known.forgotten_at or known.redacted):
-                now = _united(known, one)
-                if now != known:
-                    db.execute(_UPDATE, (*_said(now), one.id))
+            elif not (existing.forgotten_at or existing.redacted):
+                merged = _merge(existing, memory)
+                if merged != existing:
+                    db.execute(_UPDATE, (*_cells(merged), memory.id))
                     changed += 1
     return Counts(added, changed)
 
 
-def _said(one: Learned) -> tuple[float, int, str, str]:
-    sources = json.dumps(one.derived_from, ensure_ascii=False)
-    return one.confidence, one.created_at, sources, one.superseded_by
+def _cells(memory: Learned) -> tuple[float, int, str, str]:
+    """The cells that an update changes."""
+    sources = json.dumps(memory.derived_from, ensure_ascii=False)
+    return memory.confidence, memory.created_at, sources, memory.superseded_by
 
 
-def _united(known: Learned, one: Learned) -> Learned:
+def _merge(existing: Learned, memory: Learned) -> Learned:
     """A memory with what another process may have added meanwhile."""
-    return known._replace(
-        confidence=max(known.confidence, one.confidence),
-        created_at=min(known.created_at, one.created_at),
-        derived_from=tuple(dict.fromkeys((*known.derived_from, *one.derived_from))),
-        superseded_by=one.superseded_by,
+    sources = dict.fromkeys((*existing.derived_from, *memory.derived_from))
+    return existing._replace(
+        confidence=max(existing.confidence, memory.confidence),
+        created_at=min(existing.created_at, memory.created_at),
+        derived_from=tuple(sources),
+        superseded_by=memory.superseded_by,
     )
 
 
 def memories(db: sqlite3.Connection, *, everything: bool = False) -> list[Learned]:
     """The memories, newest first; with `everything` also those that are hidden or forgotten."""
-    found, _ = queries.entries(db, "memories", queries.Wanted(audit=everything))
+    entries, _ = queries.entries(db, "memories", queries.EntryFilter(audit=everything))
     hidden = set() if everything else queries.suppressed(db)
-    return [one for one in found if one.ref not in hidden]
+    return [memory for memory in entries if memory.ref not in hidden]
 
 
 def clock(db: sqlite3.Connection) -> Clock:

@@ -1,4 +1,4 @@
-"""Asks the journal: its entries by id, by filter, and what changed since an index last looked."""
+"""Reads the journal: entries by id and by filter, and what changed since an index last looked."""
 
 from __future__ import annotations
 
@@ -8,23 +8,110 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
-from kinen.privacy.entrance import name, names
+from kinen.privacy.entrance import name
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-_SCOPE = "session, repo, agent, user, task"
+    Cells = Mapping[str, Any]
+    """The cells of a row by column."""
+
+
+def _scope(cells: Cells) -> Scope:
+    return Scope(**{column: cells[column] for column in Scope._fields})
+
+
+def _decode_json(text: str) -> Any:
+    """JSON of a cell; most are empty, and then there is nothing to parse."""
+    if text == "{}":
+        return {}
+    return () if text == "[]" else json.loads(text)
+
+
+def observation(cells: Cells) -> Observation:
+    return Observation(
+        id=cells["id"],
+        kind=cells["kind"],
+        content=cells["content"],
+        ts=cells["ts"],
+        scope=_scope(cells),
+        capsule=cells["capsule"],
+        provenance=_decode_json(cells["provenance"]),
+        branch=cells["branch"],
+        head=cells["head"],
+        files=tuple(_decode_json(cells["files"])),
+        masked=_decode_json(cells["masked"]),
+        redacted=bool(cells["redacted"]),
+        forgotten_at=cells["forgotten_at"],
+    )
+
+
+def _capsule(cells: Cells) -> Capsule:
+    return Capsule(
+        id=cells["id"],
+        type=cells["type"],
+        intent=cells["intent"],
+        status=cells["status"],
+        opened_at=cells["opened_at"],
+        closed_at=cells["closed_at"],
+        reason=cells["reason"],
+        scope=_scope(cells),
+        forgotten_at=cells["forgotten_at"],
+    )
+
+
+def _summary(cells: Cells) -> Summary:
+    return Summary(
+        id=cells["id"],
+        capsule=cells["capsule"],
+        content=cells["content"],
+        created_at=cells["created_at"],
+        confidence=cells["confidence"],
+        evidence=tuple(_decode_json(cells["evidence_refs"])),
+        written=bool(cells["written"]),
+        redacted=bool(cells["redacted"]),
+        forgotten_at=cells["forgotten_at"],
+    )
+
+
+def _pin(cells: Cells) -> Pin:
+    return Pin(
+        id=cells["id"],
+        target=f"{cells['target_type']}:{cells['target_id']}",
+        note=cells["reason"],
+        created_at=cells["created_at"],
+        expires_at=cells["expires_at"],
+        scope=_scope(cells),
+    )
+
+
+def _memory(cells: Cells) -> Learned:
+    return Learned(
+        id=cells["id"],
+        type=cells["type"],
+        content=cells["content"],
+        confidence=cells["confidence"],
+        created_at=cells["created_at"],
+        derived_from=tuple(_decode_json(cells["derived_from"])),
+        superseded_by=cells["superseded_by"],
+        scope=_scope(cells),
+        redacted=bool(cells["redacted"]),
+        forgotten_at=cells["forgotten_at"],
+    )
 
 
 class Noun(NamedTuple):
-    """What is listed under a plural: its table, the column of its time, and its columns."""
+    """What is listed under a plural: its table, the column of its time, its columns, its value."""
 
     kind: str
     table: str
     time: str
     columns: str
+    decode: Callable[[Cells], Any]
 
+
+_SCOPE = ", ".join(Scope._fields)
 
 NOUNS = {
     "observations": Noun(
@@ -33,12 +120,14 @@ NOUNS = {
         "ts",
         f"id, kind, content, ts, {_SCOPE}, capsule, provenance, branch, head, files, masked,"
         " redacted, forgotten_at",
+        observation,
     ),
     "capsules": Noun(
         "capsule",
         "capsules",
         "opened_at",
         f"id, type, intent, status, opened_at, closed_at, reason, {_SCOPE}, forgotten_at",
+        _capsule,
     ),
     "summaries": Noun(
         "summary",
@@ -46,12 +135,14 @@ NOUNS = {
         "created_at",
         "id, capsule, content, created_at, confidence, evidence_refs, written, redacted,"
         " forgotten_at",
+        _summary,
     ),
     "pins": Noun(
         "pin",
         "pins",
         "created_at",
-        f"id, target_type || ':' || target_id, reason, created_at, expires_at, {_SCOPE}",
+        f"id, target_type, target_id, reason, created_at, expires_at, {_SCOPE}",
+        _pin,
     ),
     "memories": Noun(
         "memory",
@@ -59,12 +150,14 @@ NOUNS = {
         "created_at",
         f"id, type, content, confidence, created_at, derived_from, superseded_by, {_SCOPE},"
         " redacted, forgotten_at",
+        _memory,
     ),
 }
 KINDS = {noun.kind: noun for noun in NOUNS.values()}
+_COLUMNS = {kind: noun.columns.split(", ") for kind, noun in KINDS.items()}
 
 
-class Wanted(NamedTuple):
+class EntryFilter(NamedTuple):
     """Which entries; an empty field matches anything, times are epoch milliseconds."""
 
     session: str = ""
@@ -79,136 +172,132 @@ class Wanted(NamedTuple):
     """Also what was forgotten, and pins that expired."""
     now: int = 0
     scope: Scope = Scope()
-    """The same as a whole, where the fields above know beginnings."""
+    """Matches whole values, where `session`, `repo` and `agent` match beginnings."""
     kinds: tuple[str, ...] = ()
     status: str = ""
     """Of capsules: `open` or `closed`."""
     redacted: bool = True
-    """Also what was emptied."""
+    """Also what was redacted."""
     past: tuple[int, str] | None = None
     """Only what comes after an entry of this time and id."""
 
 
-def entries(db: sqlite3.Connection, plural: str, wanted: Wanted) -> tuple[list[Any], int]:
-    """The newest that match, newest first, and how many match in all."""
+def entries(db: sqlite3.Connection, plural: str, chosen: EntryFilter) -> tuple[list[Any], int]:
+    """The newest entries that match, newest first, and how many match in all."""
     noun = NOUNS[plural]
-    where, values = _where(noun, wanted)
+    where, values = _where(noun, chosen)
     count = db.execute(f"SELECT COUNT(*) FROM {noun.table}{where}", values).fetchone()[0]
-    return page(db, plural, wanted), count
+    return page(db, plural, chosen), count
 
 
-def page(db: sqlite3.Connection, plural: str, wanted: Wanted) -> list[Any]:
-    """The same without counting them."""
+def page(db: sqlite3.Connection, plural: str, chosen: EntryFilter) -> list[Any]:
+    """The newest entries that match, newest first, without counting the rest."""
     noun = NOUNS[plural]
-    where, values = _where(noun, wanted)
-    limit = " LIMIT ?" if wanted.limit else ""
-    rows = db.execute(
-        f"SELECT {noun.columns} FROM {noun.table}{where} ORDER BY {noun.time} DESC, id DESC{limit}",
-        [*values, wanted.limit] if wanted.limit else values,
-    )
-    return [made(noun.kind, row) for row in rows]
+    where, values = _where(noun, chosen)
+    sql = f"SELECT {noun.columns} FROM {noun.table}{where} ORDER BY {noun.time} DESC, id DESC"
+    if chosen.limit:
+        sql += " LIMIT ?"
+        values.append(chosen.limit)
+    return [decode(noun.kind, row) for row in db.execute(sql, values)]
 
 
-def _where(noun: Noun, wanted: Wanted) -> tuple[str, list[Any]]:
-    clauses: list[str] = []
-    values: list[Any] = []
-    begun = {column: name(getattr(wanted, column)) for column in ("session", "repo", "agent")}
-    scoped = [f"substr({column}, 1, length(?)) = ?" for column, value in begun.items() if value]
-    scoped += [f"{column} = ?" for column, value in wanted.scope._asdict().items() if value]
-    if scoped:
-        said = " AND ".join(scoped)
-        inner = f"capsule IN (SELECT id FROM capsules WHERE {said})"
-        clauses.append(inner if noun.kind == "summary" else said)
-        values += [value for value in begun.values() if value for _ in range(2)]
-        values += filter(None, names(wanted.scope))
-    kinds = tuple(map(storable, (*wanted.kinds, *filter(None, [wanted.kind]))))
+def _where(noun: Noun, chosen: EntryFilter) -> tuple[str, list[Any]]:
+    scope, values = _where_scope(noun, chosen)
+    clauses = [scope] if scope else []
+    kinds = tuple(map(storable, (*chosen.kinds, *filter(None, [chosen.kind]))))
     if kinds:
         if noun.kind in ("summary", "pin"):
-            raise QueryError(f"{noun.table} have no kind", "ask for them without one")
+            raise QueryError(f"{noun.table} have no kind", "list them without a kind")
         column = "kind" if noun.kind == "observation" else "type"
         clauses.append(f"{column} IN ({', '.join('?' * len(kinds))})")
         values += kinds
-    if wanted.capsule:
+    if chosen.capsule:
         if noun.kind not in ("observation", "summary"):
-            raise QueryError(f"{noun.table} are in no capsule", "ask for them without one")
+            raise QueryError(f"{noun.table} are not in capsules", "list them without a capsule")
         clauses.append("capsule = ?")
-        values.append(wanted.capsule)
-    if wanted.after:
+        values.append(chosen.capsule)
+    if chosen.after:
         clauses.append(f"{noun.time} >= ?")
-        values.append(wanted.after)
-    if wanted.before:
+        values.append(chosen.after)
+    if chosen.before:
         clauses.append(f"{noun.time} <= ?")
-        values.append(wanted.before)
-    if wanted.status:
+        values.append(chosen.before)
+    if chosen.status:
         clauses.append("status = ?")
-        values.append(wanted.status)
-    if not wanted.redacted:
+        values.append(chosen.status)
+    if not chosen.redacted:
         clauses.append("redacted = 0")
-    if wanted.past:
+    if chosen.past:
         clauses.append(f"({noun.time}, id) < (?, ?)")
-        values += wanted.past
-    if not wanted.audit:
-        alive = "expires_at = 0 OR expires_at > ?" if noun.kind == "pin" else "forgotten_at = 0"
-        clauses.append(f"({alive})")
-        values += [wanted.now] if noun.kind == "pin" else []
+        values += chosen.past
+    if not chosen.audit and noun.kind == "pin":
+        clauses.append("(expires_at = 0 OR expires_at > ?)")
+        values.append(chosen.now)
+    elif not chosen.audit:
+        clauses.append("forgotten_at = 0")
     return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def _where_scope(noun: Noun, chosen: EntryFilter) -> tuple[str, list[Any]]:
+    """The condition on the scope; summaries have that of their capsule."""
+    clauses: list[str] = []
+    values: list[Any] = []
+    for column in ("session", "repo", "agent"):
+        beginning = name(getattr(chosen, column))
+        if beginning:
+            clauses.append(f"substr({column}, 1, length(?)) = ?")
+            values += [beginning, beginning]
+    for column, value in chosen.scope._asdict().items():
+        if value:
+            clauses.append(f"{column} = ?")
+            values.append(name(value))
+    condition = " AND ".join(clauses)
+    if condition and noun.kind == "summary":
+        condition = f"capsule IN (SELECT id FROM capsules WHERE {condition})"
+    return condition, values
 
 
 def entry(db: sqlite3.Connection, kind: str, id_: str) -> Any:
     """One entry, forgotten or not, or None."""
     noun = KINDS[kind]
     row = db.execute(f"SELECT {noun.columns} FROM {noun.table} WHERE id = ?", (id_,)).fetchone()
-    return made(kind, row) if row else None
+    return decode(kind, row) if row else None
 
 
-def made(kind: str, row: Sequence[Any]) -> Any:
-    """A row of the table as a value."""
-    if kind == "observation":
-        scope, about, files = Scope(*row[4:9]), _decoded(row[10]), tuple(_decoded(row[13]))
-        masked, redacted = _decoded(row[14]), bool(row[15])
-        return Observation._make(
-            [*row[:4], scope, row[9], about, *row[11:13], files, masked, redacted, row[16]]
-        )
-    if kind == "capsule":
-        return Capsule._make([*row[:7], Scope(*row[7:12]), row[12]])
-    if kind == "summary":
-        evidence = tuple(json.loads(row[5]))
-        return Summary._make([*row[:5], evidence, bool(row[6]), bool(row[7]), row[8]])
-    if kind == "pin":
-        return Pin._make([*row[:5], Scope(*row[5:10])])
-    drawn, scope = tuple(json.loads(row[5])), Scope(*row[7:12])
-    return Learned._make([*row[:5], drawn, row[6], scope, bool(row[12]), row[13]])
-
-
-def _decoded(text: str) -> Any:
-    """JSON of a cell; most are empty, and then there is nothing to parse."""
-    return {} if text == "{}" else () if text == "[]" else json.loads(text)
+def decode(kind: str, row: Sequence[Any]) -> Any:
+    """The value of a row with the columns of a kind."""
+    return KINDS[kind].decode(dict(zip(_COLUMNS[kind], row, strict=True)))
 
 
 def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
     """The kind and id that a ref, an id or the beginning of one stands for."""
     name = storable(name)
     kind, _, rest = name.partition(":")
-    among, id_ = ([kind], rest) if kind in KINDS and rest else ([*KINDS], name)
-    among = [one for one in among if not kinds or one in kinds]
+    if kind in KINDS and rest:
+        candidates = [kind]
+        id_ = rest
+    else:
+        candidates = [*KINDS]
+        id_ = name
+    candidates = [kind for kind in candidates if not kinds or kind in kinds]
     for test in ("id = :id", "substr(id, 1, length(:id)) IN (:id, upper(:id))"):
-        found = []
-        for one in among:
-            query = f"SELECT id FROM {KINDS[one].table} WHERE {test} LIMIT 2"
-            found += [(one, row[0]) for row in db.execute(query, {"id": id_})]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            refs = ", ".join(":".join(one) for one in found[:3])
+        matches = []
+        for kind in candidates:
+            query = f"SELECT id FROM {KINDS[kind].table} WHERE {test} LIMIT 2"
+            matches += [(kind, row[0]) for row in db.execute(query, {"id": id_})]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            refs = ", ".join(":".join(match) for match in matches[:3])
             raise NotFound(f"{name!r} may be {refs}", "give more of the id")
         if len(id_) < 6:
             break
-    what = " or ".join(kinds) if kinds else "entry of the journal"
-    raise NotFound(f"no {what} {name!r}", "`kinen list observations` shows what there is")
+    noun = " or ".join(kinds) if kinds else "entry of the journal"
+    raise NotFound(f"no {noun} {name!r}", "`kinen list observations` shows what there is")
 
 
 def stream(db: sqlite3.Connection, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Any]:
-    """The living observations of a capsule in the order in which they happened."""
+    """The observations of a capsule that are not forgotten, in the order in which they happened."""
     columns = NOUNS["observations"].columns
     rows = db.execute(
         f"SELECT {columns} FROM observations WHERE capsule = ? AND capsule != ''"
@@ -216,26 +305,26 @@ def stream(db: sqlite3.Connection, capsule: str, after: tuple[int, str] = (0, ""
         " AND forgotten_at = 0 ORDER BY ts, id",
         (capsule, *after),
     )
-    return (made("observation", row) for row in rows)
+    return (decode("observation", row) for row in rows)
 
 
 def outline(
     db: sqlite3.Connection, capsule: str, after: tuple[int, str]
 ) -> Iterator[tuple[str, str, int, Any]]:
-    """The same with what a cut into segments depends on: id, kind, length, provenance."""
+    """The same with only what segments depend on: id, kind, length of the content, provenance."""
     rows = db.execute(
         "SELECT id, kind, length(content), provenance FROM observations WHERE capsule = ?"
         " AND capsule != '' AND (ts, id) >= (?, ?) AND forgotten_at = 0 ORDER BY ts, id",
         (capsule, *after),
     )
-    return ((id_, kind, length, _decoded(said)) for id_, kind, length, said in rows)
+    return ((id_, kind, length, _decode_json(text)) for id_, kind, length, text in rows)
 
 
 def latest_summary(db: sqlite3.Connection, scope: Scope) -> Summary | None:
     """The summary of the open capsule in scope, else of the one that was closed last."""
     fields = [field for field in Scope._fields[:4] if getattr(scope, field)]
     clauses = "".join(f" AND c.{field} IN ('', ?)" for field in fields)
-    columns = ", ".join(f"s.{column.strip()}" for column in NOUNS["summaries"].columns.split(","))
+    columns = ", ".join(f"s.{column}" for column in _COLUMNS["summary"])
     row = db.execute(
         f"SELECT {columns} FROM summaries s JOIN capsules c ON c.id = s.capsule"
         f" WHERE s.forgotten_at = 0 AND s.redacted = 0{clauses}"
@@ -243,7 +332,7 @@ def latest_summary(db: sqlite3.Connection, scope: Scope) -> Summary | None:
         " s.created_at DESC, s.id DESC LIMIT 1",
         [name(getattr(scope, field)) for field in fields],
     ).fetchone()
-    return made("summary", row) if row else None
+    return decode("summary", row) if row else None
 
 
 def pins_in(db: sqlite3.Connection, scope: Scope, now: int) -> list[Pin]:
@@ -255,10 +344,7 @@ def pins_in(db: sqlite3.Connection, scope: Scope, now: int) -> list[Pin]:
         f"{clauses} ORDER BY created_at, id",
         [now, *(name(getattr(scope, field)) for field in fields)],
     )
-    return [made("pin", row) for row in rows]
-
-
-# What an index follows
+    return [decode("pin", row) for row in rows]
 
 
 class Mark(NamedTuple):
@@ -276,20 +362,20 @@ def added(db: sqlite3.Connection, since: Mark, until: Mark) -> Iterator[Observat
         " WHERE seq > ? AND seq <= ? AND capsule = '' AND forgotten_at = 0 ORDER BY seq",
         (since.added, until.added),
     )
-    return (made("observation", row) for row in rows)
+    return (decode("observation", row) for row in rows)
 
 
 def grown(db: sqlite3.Connection, since: Mark, until: Mark) -> dict[str, tuple[int, str]]:
     """The capsules that got observations between two marks, each with the place of the first."""
-    found: dict[str, tuple[int, str]] = {}
+    firsts: dict[str, tuple[int, str]] = {}
     for capsule, ts, id_ in db.execute(
         "SELECT capsule, ts, id FROM observations"
         " WHERE seq > ? AND seq <= ? AND capsule != '' AND forgotten_at = 0 ORDER BY seq",
         (since.added, until.added),
     ):
-        if capsule not in found or (ts, id_) < found[capsule]:
-            found[capsule] = (ts, id_)
-    return found
+        if capsule not in firsts or (ts, id_) < firsts[capsule]:
+            firsts[capsule] = (ts, id_)
+    return firsts
 
 
 def changed(db: sqlite3.Connection, since: Mark, until: Mark) -> list[str]:
@@ -307,5 +393,5 @@ def suppressed(db: sqlite3.Connection) -> set[str]:
 
 
 def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Tags given and taken by hand, in order: the path, `+tag` or `-tag`, the last commit then."""
+    """Tags set by hand, in order: the path, `+tag` or `-tag`, the last commit at that time."""
     return db.execute("SELECT path, op || tag, head FROM tag_ops ORDER BY seq").fetchall()

@@ -1,4 +1,4 @@
-"""The journal of one space: what is written to it, and in which order of life."""
+"""The journal of one space, as everything but hooks writes it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Journal:
             self._db = None
 
     def lost(self) -> str:
-        """What to say if observations are missing that were there before; empty if none are."""
+        """A message if observations are missing that the journal had before; empty if none are."""
         with self.translated():
             count, before, moment = write.missing(self.db, os.path.dirname(self.path))
         if not before:
@@ -102,7 +102,7 @@ class Journal:
                 ) from error
 
     def tag(self, path: str, ops: list[str], head: str, now: int) -> None:
-        """Keep what a file was tagged by hand: `+tag` or `-tag`."""
+        """Store tags that were set on a file by hand: `+tag` or `-tag`."""
         place = entrance.name(path)
         rows = [(ids.ulid(), place, op[0], entrance.name(op[1:]), head, now) for op in ops]
         with self.writing() as db:
@@ -136,33 +136,28 @@ class Journal:
         finally:
             self._db.execute(f"PRAGMA busy_timeout={self._patience}")
 
-    # Observations
-
     def observe(self, row: Row) -> Observation:
-        """Keep an observation; when this returns, it is on disk."""
+        """Store an observation; when this returns, it is on disk. An existing id stays as it is."""
         try:
             db = self.db
             written = insert(db, [row])
         except (sqlite3.OperationalError, Busy) as error:
             self._spool(row, error)
             written = [row]
-        found: Observation = (
-            queries.made("observation", _as_read(written[0]))
-            if written
-            else queries.entry(db, "observation", str(row[0]))
-        )
-        return found
+        if written:
+            cells = dict(zip(COLUMNS, written[0], strict=True))
+            return queries.observation({**cells, "redacted": 0, "forgotten_at": 0})
+        existing: Observation = queries.entry(db, "observation", str(row[0]))
+        return existing
 
     def _spool(self, row: Row, error: Exception) -> None:
         try:
             spool.put(self.spools[0], row)
         except OSError as fault:
             raise StoreError(
-                f"cannot keep it: {fault.strerror or fault} ({error})",
+                f"cannot store the observation: {fault.strerror or fault} ({error})",
                 f"free some space where {self.path} lives, then run it again",
             ) from error
-
-    # Capsules
 
     def open_capsule(
         self,
@@ -174,16 +169,16 @@ class Journal:
         resume: bool = False,
         id_: str = "",
     ) -> Capsule:
-        """Begin a capsule; one that is still open for the same session was left by a crash.
+        """Open a capsule. One of the same session that is still open was left by a crash.
 
-        With `resume` that one goes on instead. One that has the id already is begun once.
+        It is closed, or returned if `resume` is set. If the id exists, that capsule is returned.
         """
         id_ = entrance.identifier(id_)
         scope = Scope(*entrance.names(scope))
         with self.writing() as db:
-            known: Capsule | None = queries.entry(db, "capsule", id_) if id_ else None
-            if known:
-                return known
+            existing: Capsule | None = queries.entry(db, "capsule", id_) if id_ else None
+            if existing:
+                return existing
             same = self._open(db, "type = ? AND session = ?", type_, scope.session)
             if same and resume:
                 return same[-1]
@@ -200,7 +195,7 @@ class Journal:
         return capsule
 
     def close_idle(self, now: int) -> None:
-        """Close what a crash left open."""
+        """Close the capsules that a crash left open."""
         with self.writing() as db:
             self._close_idle(db, now)
 
@@ -213,12 +208,12 @@ class Journal:
         rows = db.execute(
             f"SELECT {columns} FROM capsules WHERE status = 'open' AND {where} ORDER BY id", values
         )
-        return [queries.made("capsule", row) for row in rows.fetchall()]
+        return [queries.decode("capsule", row) for row in rows.fetchall()]
 
     def close_capsule(
         self, name: str, summary: str, now: int, confidence: float = 1.0
     ) -> tuple[Capsule, Summary | None]:
-        """End a capsule; without a summary one is made of what happened in it."""
+        """Close a capsule; without a summary one is made from its observations."""
         with self.writing() as db:
             kind, id_ = queries.resolve(db, name, ["capsule"])
             capsule: Capsule = queries.entry(db, kind, id_)
@@ -248,11 +243,11 @@ class Journal:
         if summary.strip():
             text = entrance.name(summary)
             return self._summary(db, closed, text, (), now, confidence, written=True)
-        said = db.execute(
+        summaries = db.execute(
             "SELECT COUNT(*) FROM summaries WHERE capsule = ? AND written AND created_at >= ?",
             (capsule.id, last or 0),
         ).fetchone()[0]
-        if last is None or said:
+        if last is None or summaries:
             return None
         text, evidence = summarize(closed, queries.stream(db, capsule.id))
         return self._summary(db, closed, text, evidence, ended, 0.5, written=False)
@@ -268,18 +263,16 @@ class Journal:
         *,
         written: bool,
     ) -> Summary:
-        made = Summary(ids.ulid(now), capsule.id, text, now, confidence, evidence, written)
+        id_ = ids.ulid(now)
         db.execute(
             "INSERT INTO summaries(id, capsule, content, created_at, confidence, evidence_refs,"
             " written) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*made[:5], json.dumps(evidence), int(written)),
+            (id_, capsule.id, text, now, confidence, json.dumps(evidence), int(written)),
         )
-        return made
-
-    # Pins
+        return Summary(id_, capsule.id, text, now, confidence, evidence, written)
 
     def pin(self, target: str, note: str, ttl_ms: int, scope: Scope, now: int) -> Pin:
-        """Pin a ref; what is pinned already in that scope gets the new note and time."""
+        """Pin a ref; if it is pinned in that scope, the pin gets the new note and end."""
         kind, _, id_ = entrance.name(target).partition(":")
         scope = Scope(*entrance.names(scope))
         ends = now + ttl_ms if ttl_ms else 0
@@ -295,15 +288,15 @@ class Journal:
                     (entrance.name(note), ends, row[0]),
                 )
                 return queries.entry(db, "pin", row[0])  # type: ignore[no-any-return]
-            made = Pin(ids.ulid(now), f"{kind}:{id_}", entrance.name(note), now, ends, scope)
+            pin = Pin(ids.ulid(now), f"{kind}:{id_}", entrance.name(note), now, ends, scope)
             db.execute(
                 "INSERT INTO pins VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (made.id, kind, id_, made.note, now, ends, *scope),
+                (pin.id, kind, id_, pin.note, now, ends, *scope),
             )
-        return made
+        return pin
 
     def unpin(self, name: str) -> list[str]:
-        """Take away a pin, or every pin of a ref; the refs of what is pinned no more."""
+        """Remove a pin, or every pin of a ref; returns the refs that were pinned."""
         name = entrance.name(name)
         with self.writing() as db:
             rows = db.execute(
@@ -311,16 +304,7 @@ class Journal:
                 " :name IN (id, 'pin:' || id, target_id, target_type || ':' || target_id)",
                 {"name": name},
             ).fetchall()
-            db.executemany("DELETE FROM pins WHERE id = ?", [row[:1] for row in rows])
+            db.executemany("DELETE FROM pins WHERE id = ?", [(id_,) for id_, _ in rows])
         if not rows:
             raise NotFound(f"nothing pinned as {name!r}", "`kinen list pins` shows the pins")
-        return [row[1] for row in rows]
-
-
-_READ = [one.strip() for one in queries.NOUNS["observations"].columns.split(",")]
-
-
-def _as_read(row: Row) -> tuple[Any, ...]:
-    """A row to be written, in the order in which it is read."""
-    by_name = dict(zip(COLUMNS, row, strict=True), redacted=0, forgotten_at=0)
-    return tuple(by_name[one] for one in _READ)
+        return [ref for _, ref in rows]

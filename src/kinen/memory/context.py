@@ -240,7 +240,7 @@ class Context:
         from kinen.journal import queries
         from kinen.recall.tiers import item
 
-        wanted = queries.Wanted(capsule=capsule.id, limit=1)
+        wanted = queries.EntryFilter(capsule=capsule.id, limit=1)
         summaries = queries.entries(self._core.store.db, "summaries", wanted)[0]
         text = summaries[0].content if summaries else capsule.intent
         at = iso((capsule.closed_at or capsule.opened_at) / 1000)

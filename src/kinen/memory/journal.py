@@ -60,34 +60,24 @@ class Journal:
         `at` is epoch milliseconds, now if not given. The same `id` is stored once.
         """
         from kinen.journal import queries
-        from kinen.journal import write as append
-        from kinen.journal.observe import allowed, check
-        from kinen.journal.schema import LATEST
-        from kinen.space.head import read_head
+        from kinen.journal.observe import observation_row
 
-        text = entrance.plain(text)
-        check(text, kind)
-        if not 0 <= at < LATEST:
-            raise QueryError(f"no such time: {at}", "give epoch milliseconds before the year 10000")
         root = self._core.space.root
         places = [os.path.join(root, file.replace("\0", "")) for file in files]
-        named = [paths.inside(place, root) for place in places]
-        allowed(named, list(self._core.config.privacy.exclude))
         journal = self._core.store
         if capsule:
             capsule = queries.resolve(journal.db, capsule, ["capsule"])[1]
-        branch, head = read_head(*self._core.git_folders)
         try:
-            row = append.row(
+            row = observation_row(
                 text,
                 kind,
                 at,
+                git_folders=self._core.git_folders,
+                files=[paths.inside(place, root) for place in places],
+                excluded=self._core.config.privacy.exclude,
                 id=id,
                 provenance=dict(provenance or {}),
                 capsule=capsule,
-                branch=branch,
-                head=head,
-                files=named,
                 **self.scope(scope)._asdict(),
             )
         except (TypeError, ValueError) as error:
@@ -151,7 +141,7 @@ class Journal:
 
         db = self._core.store.db
         id_ = queries.resolve(db, name, ["capsule"])[1]
-        found = queries.entries(db, "summaries", queries.Wanted(capsule=id_))[0]
+        found = queries.entries(db, "summaries", queries.EntryFilter(capsule=id_))[0]
         return queries.entry(db, "capsule", id_), list(queries.stream(db, id_)), found[::-1]
 
     def entries(
@@ -179,7 +169,7 @@ class Journal:
         if not self._core.store.exists:
             return [], 0
         hides = plural == "memories" and not audit
-        wanted = queries.Wanted(
+        wanted = queries.EntryFilter(
             session=session,
             repo=repo,
             agent=agent,
@@ -218,7 +208,7 @@ class Journal:
 
         if not self._core.store.exists:
             return [], None
-        wanted = queries.Wanted(
+        wanted = queries.EntryFilter(
             scope=scope or Scope(),
             kind=kind,
             kinds=kinds,

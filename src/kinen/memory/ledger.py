@@ -168,7 +168,7 @@ def _actions(db: sqlite3.Connection, capsule: str, at: int, *, later: bool) -> s
     )
     texts: list[str] = []
     for row in rows:
-        event = queries.made("observation", row)
+        event = queries.decode("observation", row)
         texts += events.files(event)
         texts.append(events.command(event))
         if event.kind == "file_diff":

@@ -196,7 +196,7 @@ class Sessions:
         db = self._core.store.db
         text = ""
         if capsule.status != "open":
-            wanted = queries.Wanted(capsule=capsule.id, limit=1)
+            wanted = queries.EntryFilter(capsule=capsule.id, limit=1)
             summaries = queries.entries(db, "summaries", wanted)[0]
             text = summaries[0].content if summaries else ""
         if not text:

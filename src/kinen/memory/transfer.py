@@ -224,7 +224,7 @@ class Transfer:
         """Store what is new of a session, unless it is not for us to add to."""
         from kinen.journal import queries
 
-        found = queries.entries(db, "capsules", queries.Wanted(past.id, audit=True))[0]
+        found = queries.entries(db, "capsules", queries.EntryFilter(past.id, audit=True))[0]
         known = [one for one in found if one.scope.session == past.id]
         if not all(past.made(one.id) for one in known):
             count.leave(LIVE)
