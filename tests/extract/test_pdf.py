@@ -132,12 +132,12 @@ def test_words_broken_at_line_ends_are_whole_again() -> None:
     ],
 )
 def test_repairs(page: str, expected: str) -> None:
-    assert pdf.repaired([page]) == [expected]
+    assert pdf.repair([page]) == [expected]
 
 
 def test_a_long_run_of_letters_is_repaired_at_once() -> None:
     page = "x" * 300_000
-    assert pdf.repaired([page]) == [page]
+    assert pdf.repair([page]) == [page]
 
 
 def test_title_and_outline_are_found() -> None:
@@ -164,7 +164,7 @@ def test_a_password_is_asked_for_and_an_empty_one_is_not() -> None:
     ("data", "reason"),
     [
         (b"", "empty file"),
-        (b"not a PDF at all", "damaged PDF: it does not start as one"),
+        (b"not a PDF at all", "damaged PDF: no PDF header"),
         (b"%PDF-1.4\n", "damaged PDF: its structure cannot be read"),
         (made(""), "no text in it"),
         (made(), "damaged PDF: its structure cannot be read"),

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.journal import events
-from kinen.markdown.sentences import told
+from kinen.markdown.sentences import statement
 from kinen.model.journal import Finding
 from kinen.privacy.injected import asks_kinen, is_kinen_tool
 from kinen.text import excerpt, iso
@@ -63,7 +63,7 @@ def from_repeated(observations: Iterable[Observation]) -> Iterator[Finding]:
             if was and len(was.failures) >= OFTEN and len(was.since) == 1 and not was.edited:
                 text = f"`{command}` failed with `{was.error}` until `{was.since[0]}` was run"
                 sources = (*was.refs, one.ref)
-                yield Finding("lesson", told("", text), 0.75, sources, was.at)
+                yield Finding("lesson", statement("", text), 0.75, sources, was.at)
             open_ = {
                 name: trouble._replace(since=(*trouble.since, command))
                 for name, trouble in open_.items()
@@ -81,7 +81,11 @@ def from_events(observations: Iterable[Observation]) -> list[Finding]:
             found[key] = known._replace(failures=(*known.failures, one))
     return [
         Finding(
-            "pattern", told("", f"`{command}` keeps failing: `{one.error}`"), 0.7, one.refs, one.at
+            "pattern",
+            statement("", f"`{command}` keeps failing: `{one.error}`"),
+            0.7,
+            one.refs,
+            one.at,
         )
         for (command, _), one in found.items()
         if len(one.failures) >= OFTEN and len({each.capsule for each in one.failures}) > 1

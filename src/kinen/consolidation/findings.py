@@ -16,7 +16,7 @@ from kinen.markdown.sentences import (
     plain,
     sentences,
     stands_alone,
-    told,
+    statement,
     weight,
 )
 from kinen.model.journal import Finding
@@ -78,11 +78,13 @@ def from_checkpoint(checkpoint: Checkpoint, ref: str) -> list[Finding]:
         type_, sure = "decision", EXPLICIT if checkpoint.decision else TOLD
         choice = plain(checkpoint.decision)
         # Few words say little to somebody who was not there.
-        content = told(title if choice and weight(choice) < FEW else "", choice or title, why)
+        content = statement(title if choice and weight(choice) < FEW else "", choice or title, why)
     elif checkpoint.type in ("learning", "incident"):
         lessons = [plain(text) for label, text in said if label in _LESSONS]
         type_, sure = "lesson", EXPLICIT if lessons else TOLD
-        content = told(title, joined(lessons) or plain(checkpoint.impact), "" if lessons else why)
+        content = statement(
+            title, joined(lessons) or plain(checkpoint.impact), "" if lessons else why
+        )
     else:
         return []
     sure = checkpoint.confidence / 5 if checkpoint.confidence else sure
@@ -136,7 +138,7 @@ def _stated(message: Message, headline: str, said: list[str]) -> Iterator[tuple[
     """What a message may be worth, the surest first."""
     type_, broken = message.type, _BREAKS.search(message.body)
     if broken:
-        yield "decision", told(headline, plain(broken[1])), BREAKING
+        yield "decision", statement(headline, plain(broken[1])), BREAKING
     undone = re.match(r'Revert (".+)', headline)
     if (type_ == "revert" or undone) and said:
         what = (undone[1] if undone else headline).strip('"')
@@ -144,11 +146,11 @@ def _stated(message: Message, headline: str, said: list[str]) -> Iterator[tuple[
     about = [one for n, one in enumerate(said) if _same_subject(headline, one, first=n == 0)]
     if type_ == "fix":
         cause = next((one for one in about if _CAUSES.search(one) and _is_whole(one)), "")
-        yield from [("lesson", told(headline, cause), REASONED)] if cause else ()
+        yield from [("lesson", statement(headline, cause), REASONED)] if cause else ()
     for rule, confidence in ((_DECIDES, REASONED), (_AIMS, HINTED)):
         if type_ in _WORTHY:
             reason = next((one for one in about if rule.search(one) and _is_whole(one)), "")
-            yield from [("decision", told(headline, reason), confidence)] if reason else ()
+            yield from [("decision", statement(headline, reason), confidence)] if reason else ()
         if rule.search(headline) and (type_ in _WORTHY or not type_):
             yield "decision", headline, HINTED
     if message.breaking:

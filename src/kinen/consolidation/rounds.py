@@ -18,7 +18,7 @@ from kinen.markdown.sentences import (
     plain,
     sentences,
     stands_alone,
-    told,
+    statement,
     weight,
 )
 from kinen.model.journal import Finding
@@ -103,7 +103,7 @@ def from_round(ref: str, text: str, at: str = "") -> list[Finding]:
     at = at or (f"{day}T00:00:00.000Z" if day else "")
     found = dict.fromkeys(drawn for section in _sections(tree) for drawn in _drawn(section))
     return [
-        Finding("decision", told(topic, choice, reason), confidence, (ref,), at, topic)
+        Finding("decision", statement(topic, choice, reason), confidence, (ref,), at, topic)
         for topic, choice, reason, confidence in found
     ]
 

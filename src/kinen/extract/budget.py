@@ -1,7 +1,7 @@
-"""How much of one file is indexed, measured in what it holds and never in time.
+"""How much of a file is indexed, limited by its contents and never by time.
 
-The same bytes must give the same index on every machine, so that a clock cannot decide. The limits
-are set so that the slowest text of each kind takes a few seconds (docs/decisions/0013-budgets.md).
+The same bytes must give the same index on every machine. The limits are set so that the slowest
+text of each kind takes a few seconds (docs/decisions/0013-budgets.md).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ TEXT = 6 << 20
 """Characters of text; `index.max_text_mb` sets another limit."""
 CHUNKS = 30_000
 TAGS = 1_000
-"""Different tags of one file."""
+"""Distinct tags of a file."""
 MARKUP = 200_000
 """Tags of HTML or XML that are parsed."""
 TIDY = 100_000
-"""Characters that are given up at most to cut at the end of a line or word."""
+"""Characters that may be dropped to cut at the end of a line or word."""
 
 
 class Limit(NamedTuple):
-    """A thing that costs time, and how many of it are read."""
+    """A kind of text that costs time, and how many occurrences are read."""
 
     name: str
     pattern: re.Pattern[str]
@@ -33,7 +33,7 @@ class Limit(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """The part of a text that is read, and why it is not all of it."""
+    """The part of a text that is read, and why the rest is not."""
 
     text: str
     reason: str = ""
@@ -63,7 +63,7 @@ def bound(text: str, limits: Sequence[Limit], most: int = TEXT) -> Cut:
         reason = f"it has {len(text):,} characters (limit {most:,})"
     for limit in limits:
         if stop <= limit.most:
-            continue  # no room for that many
+            continue  # too short to contain that many
         over = next(islice(limit.pattern.finditer(text, 0, stop), limit.most, None), None)
         if over is not None:
             stop = over.start()

@@ -1,8 +1,8 @@
-"""Reading PDFs in a process of its own, with a limit of time and memory.
+"""Reads PDFs in a child process, with limits of time and memory.
 
 pdfium is native code: a page can make it unpack gigabytes, run for minutes or crash, and nothing
-in the same process could stop it. The child reads one document after the other, and sends each
-page as soon as it has it, so that what was read before it was stopped is not lost.
+in the same process could stop it. The child reads one document after the other and sends each page
+at once, so that the pages before a failure are not lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SECONDS = 10
 MEMORY_MB = 400
 TURNS = 200
-"""Documents that one child reads: what pdfium leaks ends with it."""
+"""Documents that a child reads before it is replaced, because pdfium leaks memory."""
 
 
 class Reader:
@@ -36,9 +36,9 @@ class Reader:
         self._turns = 0
 
     def pdf(self, data: bytes, most: int = budget.TEXT) -> tuple[Extract, bool]:
-        """The text of a PDF, and whether a second try would give the same.
+        """The text of a PDF, and whether it is complete.
 
-        Raises Unreadable when there is none. A child that was stopped gives the pages it had read.
+        Raises Unreadable if there is no text. After a timeout or crash, the pages so far count.
         """
         from kinen.extract import pdf
 
@@ -67,8 +67,8 @@ class Reader:
         process.wait()
 
     def _ask(self, data: bytes, most: int) -> tuple[list[dict[str, Any]], str]:
-        """What the child says of a document, and why it says no more if it was stopped."""
-        process = self._started()
+        """The messages of the child about a document, and why there are no more if it failed."""
+        process = self._start()
         late = threading.Event()
 
         def stop() -> None:
@@ -98,7 +98,7 @@ class Reader:
             return messages, f"reading it took more than {self._seconds} s (index.file_seconds)"
         return messages, f"it needs more than {self._memory} MB (index.file_memory_mb), or crashes"
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         if self._turns >= TURNS:
             self.close()
         if self._process is None or self._process.poll() is not None:
@@ -116,12 +116,12 @@ class Reader:
 
 
 def main(memory_mb: int) -> None:
-    """The child: documents come on standard input, each with its length and limit before it."""
+    """The child: reads documents from standard input, each after a line with length and limit."""
     _limit_memory(memory_mb << 20)
-    source, out = sys.stdin.buffer, sys.stdout.buffer
-    while head := source.readline():
+    stdin = sys.stdin.buffer
+    while head := stdin.readline():
         length, most = map(int, head.split())
-        _answer(source.read(length), most, out)
+        _answer(stdin.read(length), most, sys.stdout.buffer)
 
 
 def _answer(data: bytes, most: int, out: IO[bytes]) -> None:
@@ -142,9 +142,9 @@ def _answer(data: bytes, most: int, out: IO[bytes]) -> None:
 def _limit_memory(most: int) -> None:
     try:
         import resource
-    except ImportError:  # Windows: there only the time is limited
+    except ImportError:  # on Windows only the time is limited
         return
-    with contextlib.suppress(ValueError, OSError):  # a limit that is lower already
+    with contextlib.suppress(ValueError, OSError):  # the limit is already lower
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

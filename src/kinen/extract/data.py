@@ -1,12 +1,14 @@
-"""What a data file holds, from its head and its name: never the whole of it."""
+"""Describes a data file by its name and its first bytes: format, columns, rows, a sample."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import Unreadable
@@ -15,67 +17,62 @@ from kinen.extract.suffixes import suffix_of
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 SAMPLE = 3
 WIDTH = 80
 MAX_COLUMNS = 200
 MAX_TABLES = 50
-MAX_DEPTH = 100
 MAX_COUNTED = 32 * 1024 * 1024
 """Above this size the rows of a database are not counted."""
 MAX_VALUE = 16 * 1024 * 1024
 MAX_STEPS = 20_000_000
-"""How much work SQLite may do for one file before it is stopped."""
+"""Instructions that SQLite may run for one file."""
 
-_NAMES = {
-    ".7z": "7-Zip archive",
+_BINARY_FORMATS = {
     ".arrow": "Arrow table",
     ".avro": "Avro data",
-    ".bin": "binary data",
     ".feather": "Feather table",
-    ".gz": "gzip file",
     ".h5": "HDF5 data",
-    ".hdf5": "HDF5 data",
     ".npy": "NumPy array",
     ".npz": "NumPy arrays",
     ".ods": "OpenDocument spreadsheet",
     ".onnx": "ONNX model",
-    ".orc": "ORC table",
     ".parquet": "Parquet table",
     ".pickle": "Python pickle",
     ".pkl": "Python pickle",
-    ".safetensors": "safetensors model",
-    ".tar": "tar archive",
     ".xls": "Excel workbook",
     ".xlsx": "Excel workbook",
-    ".zip": "zip archive",
-    ".zst": "Zstandard file",
 }
+"""Names of formats that their suffix does not spell out."""
+_YAML_KEY = re.compile(
+    r"""(?m)^(?:"([^"\n]+)"|'([^'\n]+)'|([^\s#'"\[\]{}&*!|>%@-][^:\n]*)):(?:\s|$)"""
+)
 
 
 class _Shape(NamedTuple):
-    """What was learned of a file, or of one table of a database."""
+    """What is known of a file, or of a table of a database."""
 
     format: str
     columns: tuple[str, ...] = ()
     rows: int | None = None
-    about: bool = False
+    estimated: bool = False
+    """Is `rows` projected from the beginning of the file?"""
     sample: tuple[str, ...] = ()
     tables: tuple[tuple[str, _Shape], ...] = ()
 
 
 def describe(path: Path, size: int, head: bytes) -> Extract:
-    """Name, columns, row count if that is cheap, and the first rows of a data file."""
+    """A data file of some size from its first bytes; of an SQLite file, its tables are read."""
     shape = _shape(path, size, head)
-    lines = [f"{path.name}: {_summary(shape)}, {_size(size)}", *_body(shape)]
+    lines = [f"{path.name}: {_summary(shape)}, {_size(size)}", *_details(shape)]
     for name, table in shape.tables:
-        lines += ["", f"Table {name}: {_summary(table)}", *_body(table)]
+        lines += ["", f"Table {name}: {_summary(table)}", *_details(table)]
     metadata: dict[str, Any] = {"format": shape.format, "size": size}
     if shape.columns:
         metadata["columns"] = list(shape.columns)
-    if shape.rows is not None and not shape.about:
+    if shape.rows is not None and not shape.estimated:
         metadata["rows"] = shape.rows
     if shape.tables:
         metadata["tables"] = [name for name, _ in shape.tables]
@@ -86,42 +83,46 @@ def _shape(path: Path, size: int, head: bytes) -> _Shape:
     if head.startswith(b"SQLite format 3\0"):
         return _database(path, size)
     suffix = suffix_of(path.name)
+    kind = suffix[1:].upper()
     whole = size <= len(head)
     try:
-        # A cut line or character says nothing, unless there is no other.
+        # The last line is incomplete, unless it is the only one.
         text = decode(head if whole else head[: head.rfind(b"\n") + 1] or head)
     except Unreadable:
-        return _Shape(_NAMES.get(suffix, f"{suffix[1:].upper()} file" if suffix else "binary file"))
-    reader = _READERS.get(suffix, _lines)
+        return _Shape(_BINARY_FORMATS.get(suffix, f"{kind} file" if kind else "binary file"))
     try:
-        shape = reader(text, whole)
+        shape = _READERS.get(suffix, _lines)(text, whole)
     except (ValueError, RecursionError, csv.Error):
         shape = _lines(text, whole)
-    if shape.about and shape.rows:
-        shape = shape._replace(rows=_rounded(shape.rows * size / max(1, len(text.encode()))))
-    if shape.format == "text" and suffix:
-        shape = shape._replace(format=f"{suffix[1:].upper()} text")
+    if shape.rows and not whole:
+        rows = shape.rows * size / max(1, len(text.encode()))
+        # An estimate must not look like a count: only two digits of it are shown.
+        shape = shape._replace(rows=int(float(f"{rows:.2g}")), estimated=True)
+    if shape.format == "text" and kind:
+        shape = shape._replace(format=f"{kind} text")
     return shape
 
 
-def _table(text: str, whole: bool, delimiter: str = "") -> _Shape:
-    first = text.partition("\n")[0]
-    delimiter = delimiter or max(",;\t|", key=first.count)
+def _csv(text: str, whole: bool, delimiter: str = "") -> _Shape:
+    delimiter = delimiter or max(",;\t|", key=text.partition("\n")[0].count)
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     if not rows:
         return _lines(text, whole)
     header = rows[0]
-    if all(map(_wordy, header)) and len(set(header)) == len(header):
+    if all(map(_is_column_name, header)) and len(set(header)) == len(header):
         rows = rows[1:]
     else:
         header = [f"column {n}" for n in range(1, len(header) + 1)]
-    sample = tuple(_joined(row) for row in rows[:SAMPLE])
     name = "TSV" if delimiter == "\t" else "CSV"
-    return _Shape(name, _columns(header), len(rows), not whole, sample)
+    return _Shape(name, _columns(header), len(rows), sample=_cells(rows))
 
 
-def _wordy(cell: str) -> bool:
-    """Whether this can be the name of a column: not empty, and no number."""
+def _tsv(text: str, whole: bool) -> _Shape:
+    return _csv(text, whole, "\t")
+
+
+def _is_column_name(cell: str) -> bool:
+    """Is a cell neither empty nor a number?"""
     try:
         float(cell)
     except ValueError:
@@ -130,111 +131,68 @@ def _wordy(cell: str) -> bool:
 
 
 def _json(text: str, whole: bool) -> _Shape:
-    if whole:
-        return _value("JSON", json.loads(text))
     start = text.lstrip("\ufeff \t\r\n")
-    if start.startswith("["):
-        return _rows("JSON", list(_items(start)), None)
-    if start.startswith("{"):
-        return _value("JSON", dict(_members(start)))
-    return _lines(text, whole)
+    if whole:
+        value = json.loads(text)
+    elif start.startswith("["):
+        return _objects("JSON", list(islice(_values(start), SAMPLE)), None)
+    elif start.startswith("{"):
+        values = list(_values(start))
+        value = dict(zip_longest(map(str, values[::2]), values[1::2], fillvalue="…"))
+    else:
+        return _lines(text, whole)
+    if isinstance(value, list):
+        return _objects("JSON", value, len(value))
+    if isinstance(value, dict):
+        return _Shape("JSON", _columns(value), sample=(_object(value),) if value else ())
+    return _Shape("JSON", sample=(_cut(value),))
 
 
-def _items(text: str) -> Iterator[Any]:
-    """The first elements of a JSON array that is cut off somewhere."""
-    decoder, at = json.JSONDecoder(), 1
-    for _ in range(SAMPLE):
+def _values(text: str) -> Iterator[Any]:
+    """The values of an incomplete JSON array, or the keys and values of an object in turn."""
+    decoder = json.JSONDecoder()
+    at = 1
+    while True:
+        while at < len(text) and (text[at].isspace() or text[at] in ",:"):
+            at += 1
         try:
-            value, at = decoder.raw_decode(text, _past(text, at, ","))
+            value, at = decoder.raw_decode(text, at)
         except ValueError:
             return
         yield value
 
 
-def _members(text: str) -> Iterator[tuple[str, Any]]:
-    """The first members of a JSON object that is cut off somewhere."""
-    decoder, at = json.JSONDecoder(), 1
-    while True:
-        try:
-            key, at = decoder.raw_decode(text, _past(text, at, ","))
-        except ValueError:
-            return
-        try:
-            value, at = decoder.raw_decode(text, _past(text, at, ":"))
-        except ValueError:
-            yield str(key), "…"
-            return
-        yield str(key), value
-
-
-def _past(text: str, at: int, mark: str) -> int:
-    while at < len(text) and (text[at].isspace() or text[at] == mark):
-        at += 1
-    return at
-
-
-def _jsonl(text: str, whole: bool) -> _Shape:
+def _jsonl(text: str, whole: bool) -> _Shape:  # noqa: ARG001
     lines = [line for line in text.split("\n") if line.strip()]
-    rows = [json.loads(line) for line in lines[:SAMPLE]]
-    return _rows("JSON lines", rows, len(lines))._replace(about=not whole)
+    return _objects("JSON lines", [json.loads(line) for line in lines[:SAMPLE]], len(lines))
 
 
-def _value(name: str, value: Any) -> _Shape:
-    if isinstance(value, list):
-        return _rows(name, value, len(value))
-    if isinstance(value, dict):
-        return _Shape(name, _columns(value), sample=(_row(value),) if value else ())
-    return _Shape(name, sample=(_cut(value),))
+def _objects(name: str, values: list[Any], count: int | None) -> _Shape:
+    sample = values[:SAMPLE]
+    keys = dict.fromkeys(key for value in sample if isinstance(value, dict) for key in value)
+    return _Shape(name, _columns(keys), count, sample=tuple(_object(value) for value in sample))
 
 
-def _rows(name: str, rows: list[Any], count: int | None) -> _Shape:
-    keys = dict.fromkeys(key for row in rows[:SAMPLE] if isinstance(row, dict) for key in row)
-    return _Shape(name, _columns(keys), count, sample=tuple(_row(row) for row in rows[:SAMPLE]))
-
-
-def _row(value: Any) -> str:
+def _object(value: Any) -> str:
     if not isinstance(value, dict):
         return _cut(value)
-    return " | ".join(f"{_cut(k)}: {_cut(v)}" for k, v in list(value.items())[:MAX_COLUMNS])
+    pairs = list(value.items())[:MAX_COLUMNS]
+    return " | ".join(f"{_cut(key)}: {_cut(item)}" for key, item in pairs)
 
 
 def _yaml(text: str, whole: bool) -> _Shape:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    keys: list[str] = []
-    depth, key = 0, True
-    try:
-        # Events build nothing, so aliases that multiply cost nothing.
-        for event in yaml.parse(text, Loader=loader):
-            if isinstance(event, yaml.events.CollectionEndEvent):
-                depth -= 1
-            elif isinstance(event, yaml.events.NodeEvent):
-                if depth == 1 and key and isinstance(event, yaml.events.ScalarEvent):
-                    keys.append(event.value)
-                if depth == 0:
-                    key = not isinstance(event, yaml.events.MappingStartEvent)
-                if depth <= 1:
-                    key = not key
-                depth += isinstance(event, yaml.events.CollectionStartEvent)
-            if depth > MAX_DEPTH:  # libyaml takes quadratic time for nested brackets
-                break
-    except yaml.YAMLError:
-        pass
-    return _lines(text, whole)._replace(format="YAML", columns=_columns(dict.fromkeys(keys)))
+    """The keys at the start of a line; parsing it all would give aliases a chance to multiply."""
+    keys = dict.fromkeys(filter(None, (key for match in _YAML_KEY.findall(text) for key in match)))
+    return _lines(text, whole)._replace(format="YAML", columns=_columns(keys))
 
 
-def _lines(text: str, _whole: bool) -> _Shape:
+def _lines(text: str, whole: bool) -> _Shape:  # noqa: ARG001
     lines = (line.strip() for line in text.split("\n"))
     return _Shape("text", sample=tuple(_cut(line) for line in lines if line)[:SAMPLE])
 
 
-def _tsv(text: str, whole: bool) -> _Shape:
-    return _table(text, whole, "\t")
-
-
 _READERS: dict[str, Callable[[str, bool], _Shape]] = {
-    ".csv": _table,
+    ".csv": _csv,
     ".tsv": _tsv,
     ".tab": _tsv,
     ".json": _json,
@@ -247,7 +205,7 @@ _READERS: dict[str, Callable[[str, bool], _Shape]] = {
 
 
 def _database(path: Path, size: int) -> _Shape:
-    """The tables of an SQLite file, opened so that nothing is written, locked or run for long."""
+    """The tables of an SQLite file, which is never written or locked, within limits of work."""
     uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as database:
@@ -262,7 +220,7 @@ def _database(path: Path, size: int) -> _Shape:
                 (MAX_TABLES,),
             ).fetchall()
             tables = tuple(
-                (str(name), _database_table(database, str(name), counted=size <= MAX_COUNTED))
+                (str(name), _table(database, str(name), count=size <= MAX_COUNTED))
                 for (name,) in names
             )
     except (sqlite3.Error, OSError, ValueError, OverflowError):
@@ -270,35 +228,37 @@ def _database(path: Path, size: int) -> _Shape:
     return _Shape("SQLite database", tables=tables)
 
 
-def _database_table(database: sqlite3.Connection, name: str, *, counted: bool) -> _Shape:
+def _table(database: sqlite3.Connection, name: str, *, count: bool) -> _Shape:
     quoted = '"' + name.replace('"', '""') + '"'
-    columns = _columns(
-        str(column[1]) for column in _asked(database, f"PRAGMA table_xinfo({quoted})")
+    columns = _rows(database, f"PRAGMA table_xinfo({quoted})")
+    sample = _rows(database, f"SELECT * FROM {quoted} LIMIT {SAMPLE}")  # noqa: S608
+    total = _rows(database, f"SELECT count(*) FROM {quoted}") if count else []  # noqa: S608
+    return _Shape(
+        format="table",
+        columns=_columns(str(column[1]) for column in columns),
+        rows=total[0][0] if total else None,
+        sample=_cells(sample),
     )
-    rows = _asked(database, f"SELECT * FROM {quoted} LIMIT {SAMPLE}")  # noqa: S608
-    total = _asked(database, f"SELECT count(*) FROM {quoted}") if counted else []  # noqa: S608
-    sample = tuple(_joined(row) for row in rows)
-    return _Shape("table", columns, total[0][0] if total else None, sample=sample)
 
 
-def _asked(database: sqlite3.Connection, question: str) -> list[Any]:
-    """The answer, or nothing where the table is damaged or does too much to give one."""
+def _rows(database: sqlite3.Connection, query: str) -> list[Any]:
+    """The rows of a query; none if the table is damaged or the query takes too much work."""
     try:
-        return database.execute(question).fetchall()
+        return database.execute(query).fetchall()
     except (sqlite3.Error, OverflowError):
         return []
 
 
-def _columns(names: Any) -> tuple[str, ...]:
-    return tuple(_cut(name) for name in list(names)[:MAX_COLUMNS])
+def _columns(names: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(_cut(name) for name in islice(names, MAX_COLUMNS))
 
 
-def _joined(row: Sequence[Any]) -> str:
-    return " | ".join(map(_cut, row[:MAX_COLUMNS])).rstrip()
+def _cells(rows: list[Any]) -> tuple[str, ...]:
+    return tuple(" | ".join(map(_cut, row[:MAX_COLUMNS])).rstrip() for row in rows[:SAMPLE])
 
 
 def _cut(value: Any) -> str:
-    """A value on one line, at most `WIDTH` characters of it."""
+    """A value on one line of at most `WIDTH` characters."""
     if isinstance(value, bytes):
         return f"<{len(value)} bytes>"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -309,31 +269,27 @@ def _cut(value: Any) -> str:
 def _summary(shape: _Shape) -> str:
     facts = [shape.format]
     if shape.tables:
-        facts.append(_counted(len(shape.tables), "table"))
+        facts.append(_plural(len(shape.tables), "table"))
     if shape.rows is not None:
-        facts.append(("about " if shape.about else "") + _counted(shape.rows, "row"))
+        facts.append(("about " if shape.estimated else "") + _plural(shape.rows, "row"))
     if shape.columns:
-        facts.append(_counted(len(shape.columns), "column"))
+        facts.append(_plural(len(shape.columns), "column"))
     return ", ".join(facts)
 
 
-def _body(shape: _Shape) -> list[str]:
+def _details(shape: _Shape) -> list[str]:
     lines = [f"Columns: {', '.join(shape.columns)}"] if shape.columns else []
-    return lines + (["Sample:", *shape.sample] if shape.sample else [])
+    if shape.sample:
+        lines += ["Sample:", *shape.sample]
+    return lines
 
 
-def _counted(n: int, noun: str) -> str:
+def _plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
-
-
-def _rounded(n: float) -> int:
-    """An estimate must not look like a count: two digits of it are kept."""
-    digits = len(str(int(n)))
-    return round(int(n), 2 - digits) if digits > 2 else int(n)
 
 
 def _size(size: int) -> str:
     if size < 1024:
-        return _counted(size, "byte")
+        return _plural(size, "byte")
     power = min((size.bit_length() - 1) // 10, 4)
     return f"{size / 1024**power:.1f} {'_KMGT'[power]}B"

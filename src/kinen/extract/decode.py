@@ -18,7 +18,7 @@ _CONTROL_TABLE = dict.fromkeys(_CONTROLS)
 
 
 def decode(data: bytes, charset: str = "") -> str:
-    """The text that these bytes stand for; a byte order mark beats `charset`, and that a guess."""
+    """Bytes as text, by their byte order mark, else by `charset`, else by a guess."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _checked(data[len(mark) :].decode(encoding, "replace"))
@@ -34,14 +34,14 @@ def decode(data: bytes, charset: str = "") -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return _guessed(data)
+        return _guess(data)
 
 
-def _guessed(data: bytes) -> str:
+def _guess(data: bytes) -> str:
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     if broken < sum(1 for c in text if c > "\x7f") - broken:
-        return text  # mostly right UTF-8 with a torn character or two
+        return text  # UTF-8 with a few damaged characters
     try:
         return data.decode("cp1252")
     except UnicodeDecodeError:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 200 * 1024 * 1024
 MAX_RATIO = 200
-"""A file that unpacks to more than this many times its size is a bomb, unless it is small."""
+"""A file that unpacks to more than this many times its size is refused, unless it is small."""
 SMALL = 1024 * 1024
+"""Bytes up to which any ratio is accepted."""
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -52,7 +53,7 @@ class _Item(NamedTuple):
 
 
 class _Package(NamedTuple):
-    """What the OPF file says: all items, those to be read in order, and who wrote it."""
+    """The contents of the OPF file; the spine has the items in reading order."""
 
     items: tuple[_Item, ...]
     spine: tuple[_Item, ...]
@@ -60,10 +61,7 @@ class _Package(NamedTuple):
 
 
 def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noqa: ARG001
-    """The chapters in reading order, each by its sections.
-
-    Of a book with more markup than is read of one file, the first chapters.
-    """
+    """The sections of all chapters in reading order; of a very long book, the first chapters."""
     if not data:
         raise Unreadable("empty file")
     with _Book(data) as book:
@@ -93,14 +91,14 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noq
 
 
 class _Allowance:
-    """How much markup of a book may still be parsed."""
+    """The amount of markup that may still be parsed."""
 
     def __init__(self, characters: int) -> None:
         self.characters = characters
         self._tags = budget.MARKUP
 
     def take(self, markup: str) -> budget.Cut:
-        """The part of a chapter that is within what is left."""
+        """The part of a chapter that is within the allowance."""
         limit = budget.HTML[0]._replace(most=self._tags)
         text, cut = budget.bound(markup, [limit], max(1, self.characters - 1))
         self.characters -= len(text)
@@ -109,7 +107,7 @@ class _Allowance:
 
 
 class _Book:
-    """A zip file that is read with a budget, and never unpacked to disk."""
+    """A zip file, read within limits and never unpacked to disk."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -136,7 +134,7 @@ class _Book:
         return entry is not None and bool(entry.flag_bits & 1)
 
     def text(self, name: str, most: int = budget.TEXT) -> str:
-        """The text of one file, at most so many bytes of it, or nothing if it is damaged."""
+        """The text of at most `most` bytes of a file; empty if it is damaged."""
         data = self._read(self._entries[name], most)
         try:
             return decode(data, html.charset(data))
@@ -190,19 +188,21 @@ def _package_name(book: _Book) -> str | None:
 
 
 def _metadata(elements: list[tuple[str, LexborNode]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for key in ("title", "creator", "language"):
-        values = [html.words(node) for tag, node in elements if tag == key]
-        if named := [value for value in values if value]:
-            found[key] = ", ".join(named) if key == "creator" else named[0]
-    return found
+        texts = (html.words(node) for tag, node in elements if tag == key)
+        values = [text for text in texts if text]
+        if values:
+            metadata[key] = ", ".join(values) if key == "creator" else values[0]
+    return metadata
 
 
 def _encrypted(book: _Book) -> frozenset[str]:
-    """The files that DRM hides; obfuscated fonts are listed with them but hide no text."""
+    """The files that are encrypted, except obfuscated fonts, which contain no text."""
     if not book.has("META-INF/encryption.xml"):
         return frozenset()
-    paths, algorithm = [], ""
+    paths = []
+    algorithm = ""
     for tag, node in _elements(book.text("META-INF/encryption.xml")):
         if tag == "encrypteddata":
             algorithm = ""
@@ -214,7 +214,7 @@ def _encrypted(book: _Book) -> frozenset[str]:
 
 
 def _contents(book: _Book, package: _Package) -> dict[str, list[str]]:
-    """The titles that the table of contents gives to each file."""
+    """The titles of each file in the table of contents."""
     titles: dict[str, list[str]] = {}
     navs = [item.path for item in package.items if "nav" in item.properties]
     ncxs = [item.path for item in package.items if item.type == "application/x-dtbncx+xml"]
@@ -227,9 +227,10 @@ def _contents(book: _Book, package: _Package) -> dict[str, list[str]]:
 
 
 def _entries(markup: str) -> Iterator[tuple[str, str]]:
-    label, toc = "", True
+    label = ""
+    toc = True
     for tag, node in _elements(markup):
-        if tag == "nav":  # a page list or landmarks may follow the table of contents
+        if tag == "nav":  # other lists, such as landmarks, may follow the table of contents
             toc = node.attributes.get("epub:type") in ("toc", None)
         elif tag == "navlabel":
             label = html.words(node)
@@ -242,12 +243,12 @@ def _entries(markup: str) -> Iterator[tuple[str, str]]:
 def _chapter(markup: str, titles: list[str], last: str) -> list[Part]:
     body = html.parse(_expanded(markup)).body
     parts = html.sections([body]) if body is not None else ()
-    return [Part(part.text, _titled(part.title, titles) or last) for part in parts]
+    return [Part(part.text, _chapter_title(part.title, titles) or last) for part in parts]
 
 
-def _titled(heading: str, titles: list[str]) -> str:
+def _chapter_title(heading: str, titles: list[str]) -> str:
     if len(titles) != 1:
-        return heading  # several chapters in one file: its headings tell them apart
+        return heading  # several chapters in one file: only headings tell them apart
     first, _, rest = heading.partition(" > ")
     chapter = titles[0]
     if first and first.casefold() not in chapter.casefold():
@@ -256,7 +257,7 @@ def _titled(heading: str, titles: list[str]) -> str:
 
 
 def _elements(markup: str) -> Iterator[tuple[str, LexborNode]]:
-    """The elements of an XML file by local name; the HTML parser expands no entities of its own."""
+    """The elements of an XML file by local name; the HTML parser expands no custom entities."""
     root = html.parse(_expanded(markup)).root
     if root is not None:
         for node, leaving in html.walk(root):
@@ -265,7 +266,7 @@ def _elements(markup: str) -> Iterator[tuple[str, LexborNode]]:
 
 
 def _expanded(markup: str) -> str:
-    """XML's `<title/>` as HTML understands it, which would read on to the end of the file."""
+    """XML with `<title/>` as `<title></title>`: HTML would take the first for an open tag."""
 
     def expand(match: re.Match[str]) -> str:
         name, rest = match.groups()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 5_000
 BREAK = "\0"
-"""Stands for <br> among collapsed white space; the parser lets no NUL through."""
+"""Stands for <br> while white space is collapsed; the parser removes every NUL."""
 
 VOID = frozenset(
     "area base br col embed frame hr img input link meta param source track wbr".split()
@@ -50,7 +50,7 @@ _KNOWN_CHARSET = re.compile(
 
 
 def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noqa: ARG001
-    """The page's own text without its furniture, a part for each section."""
+    """The main text of a page without menus and footers, a part for each section."""
     markup = decode(data, charset(data))
     if not markup or markup.isspace():
         raise Unreadable("empty file")
@@ -68,20 +68,20 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noq
 
 
 def charset(data: bytes) -> str:
-    """The encoding that the page declares, if it is one of the web's."""
+    """The encoding that the page declares; empty if it is unknown or UTF-8."""
     match = _CHARSET.search(data[:4096])
     name = (match[1] or match[2]).decode("ascii", "replace") if match else ""
     if not _KNOWN_CHARSET.fullmatch(name):
         return ""
-    # Browsers read Latin-1 as its superset, and so do the people who declare it.
+    # Browsers read Latin-1 as its superset cp1252, and authors rely on it.
     name = re.sub(r"(?i)^(iso-?8859-?1|latin-?1|us-ascii)$", "cp1252", name)
     if name.lower() in ("utf-8", "utf8"):
-        return ""  # the guess is UTF-8 first, and knows what to do when that is a lie
+        return ""  # `decode` tries UTF-8 first, and copes with a wrong declaration
     return name.replace("windows-", "cp").replace("macintosh", "mac_roman")
 
 
 def parse(markup: str) -> LexborHTMLParser:
-    """The page as a tree, unless it is so deep that parsing it would take minutes."""
+    """The page as a tree; raises Unreadable if it is so deep that parsing takes minutes."""
     if markup.count("<") > MAX_DEPTH and _depth(markup) > MAX_DEPTH:
         raise Unreadable("damaged HTML: nested too deeply")
     return LexborHTMLParser(markup)
@@ -106,7 +106,7 @@ def sections(
 def walk(
     root: LexborNode, skipped: Callable[[LexborNode], bool] = lambda _: False
 ) -> Iterator[tuple[LexborNode, bool]]:
-    """Every node in order, elements a second time when they end; never recursive."""
+    """Every node in order, and each element again at its end; not recursive."""
     stack = [(root, False)]
     while stack:
         node, leaving = stack.pop()
@@ -125,7 +125,8 @@ def walk(
 
 def words(node: LexborNode) -> str:
     """All text below a node on one line."""
-    return " ".join("".join(n.text(deep=False) for n, _ in walk(node) if n.tag == "-text").split())
+    texts = (child.text(deep=False) for child, _ in walk(node) if child.tag == "-text")
+    return " ".join("".join(texts).split())
 
 
 class _Writer:
@@ -138,7 +139,8 @@ class _Writer:
         self.inline: list[str] = []
         self.row: list[str] | None = None
         self.tables: list[bool] = []
-        self.lists = self.pre = 0
+        self.lists = 0
+        self.pre = 0
         self.bullet = False
 
     def text(self, text: str) -> None:
@@ -157,8 +159,8 @@ class _Writer:
         elif tag == "pre":
             self.pre += 1
         elif tag == "table":
-            # Tables also lay pages out; then their cells are no row of anything.
-            self.tables.append(not _lays_out(node))
+            # The cells of a table that lays out the page are not rows of data.
+            self.tables.append(not _is_layout(node))
         elif tag == "tr" and self.tables and self.tables[-1]:
             self.row = []
 
@@ -181,8 +183,9 @@ class _Writer:
             self.tables.pop()
 
     def take(self) -> str:
-        """The text gathered since the last block, its white space collapsed as a browser does."""
-        text, self.inline = "".join(self.inline), []
+        """The text since the last block, white space collapsed as in a browser."""
+        text = "".join(self.inline)
+        self.inline = []
         if self.pre:
             return text.replace(BREAK, "\n").strip("\n").rstrip()
         lines = "\n".join(" ".join(line.split()) for line in text.split(BREAK))
@@ -224,11 +227,12 @@ class _Writer:
         text = ""
         last = ""
         for kind, block in self.blocks:
-            tight = kind == last and kind in ("item", "row")
-            text += ("\n" if tight else "\n\n" if text else "") + block
+            if text:
+                text += "\n" if kind == last and kind in ("item", "row") else "\n\n"
+            text += block
             last = kind
         if not text and childless and self.path:
-            text = self.path[-1][1]  # a heading over nothing is still said
+            text = self.path[-1][1]  # a heading without text below it is still indexed
         if text:
             self.parts.append(Part(text, " > ".join(title for _, title in self.path)))
         self.blocks = []
@@ -239,15 +243,15 @@ class _Writer:
         return tuple(self.parts)
 
 
-def _lays_out(table: LexborNode) -> bool:
-    """Whether a table holds what no table of data does: headings, or another table."""
-    # By place and not by `!=`, which compares the text of both nodes.
+def _is_layout(table: LexborNode) -> bool:
+    """Does a table contain headings, code or another table? Tables of data do not."""
+    # The first node is the table itself; comparing nodes with `!=` would compare their text.
     inner = islice(walk(table), 1, None)
     return any(node.tag in _LAYOUT for node, leaving in inner if not leaving)
 
 
 def _depth(markup: str) -> int:
-    """An upper bound of how deep the tree gets, from the tags alone."""
+    """An upper bound of the depth of the tree, from the tags alone."""
     opened: dict[str, int] = {}
     depth = deepest = 0
     for slash, name in _TAG.findall(markup):
@@ -265,41 +269,43 @@ def _depth(markup: str) -> int:
 
 
 def _main(body: LexborNode) -> list[LexborNode]:
-    """The elements that hold the page's own text: <main>, else articles, else everything."""
-    mains = _outermost(body, lambda n: n.tag == "main" or n.attributes.get("role") == "main")
+    """The elements with the main text: <main>, else articles, else the body."""
+    mains = _outermost(
+        body, lambda node: node.tag == "main" or node.attributes.get("role") == "main"
+    )
     if any(map(_size, mains)):
         return mains
-    articles = _outermost(body, lambda n: n.tag == "article")
-    # A list of teasers beside the text is made of articles too.
+    articles = _outermost(body, lambda node: node.tag == "article")
+    # Teasers beside the text may be articles too, but have less than half of it.
     if articles and 2 * sum(map(_size, articles)) >= _size(body):
         return articles
     return [body]
 
 
-def _outermost(body: LexborNode, wanted: Callable[[LexborNode], bool]) -> list[LexborNode]:
-    found: list[LexborNode] = []
+def _outermost(body: LexborNode, matches: Callable[[LexborNode], bool]) -> list[LexborNode]:
+    nodes: list[LexborNode] = []
 
     def stop(node: LexborNode) -> bool:
         if node.tag in _SILENT:
             return True
-        if wanted(node):
-            found.append(node)
+        if matches(node):
+            nodes.append(node)
             return True
         return False
 
     for _ in walk(body, stop):
         pass
-    return found
+    return nodes
 
 
 def _size(root: LexborNode) -> int:
-    texts = walk(root, lambda n: n.tag in _SILENT or n.tag in ("header", "footer"))
-    return sum(len(n.text(deep=False).strip()) for n, _ in texts if n.tag == "-text")
+    nodes = walk(root, lambda node: node.tag in _SILENT or node.tag in ("header", "footer"))
+    return sum(len(node.text(deep=False).strip()) for node, _ in nodes if node.tag == "-text")
 
 
 def _furniture(node: LexborNode, *, inside: bool) -> bool:
     if node.tag in _FURNITURE:
-        # An article's header holds its title; the site's holds its menu.
+        # The header of an article has its title, that of the page the menu.
         return not (inside and node.tag == "header")
     attributes = node.attributes
     return (
@@ -311,18 +317,18 @@ def _furniture(node: LexborNode, *, inside: bool) -> bool:
 
 def _title(page: LexborHTMLParser, parts: tuple[Part, ...]) -> str:
     title = page.css_first("head > title")
-    named = words(title) if title is not None else ""
-    return named or parts[0].title.partition(" > ")[0]
+    text = words(title) if title is not None else ""
+    return text or parts[0].title.partition(" > ")[0]
 
 
 def _metadata(page: LexborHTMLParser) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for name in ("description", "author"):
         node = page.css_first(f'meta[name="{name}"]')
         content = node.attributes.get("content") if node is not None else None
         if content and content.strip():
-            found[name] = " ".join(content.split())
+            metadata[name] = " ".join(content.split())
     link = page.css_first('link[rel="canonical"]')
     if link is not None and link.attributes.get("href"):
-        found["url"] = link.attributes["href"]
-    return found
+        metadata["url"] = link.attributes["href"]
+    return metadata

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_PAGES = 5_000
 MAX_OUTLINE = 1_000
 HYPHEN = "\x02"
-"""Where pdfium joined two lines at a hyphen, it leaves this in place of both."""
+"""pdfium writes this where it joined two lines at a hyphen."""
 
 _PDFIUM = Lock()  # pdfium is not thread-safe, not even for two documents
 _BROKEN = re.compile(r"(?<=\w)(?:-[ \t]*\n|\x02[ \t]*\n?)[ \t]*(?=(\w{1,40}))")
@@ -39,23 +39,23 @@ _REPAIRS = _JUNK | {
 }
 _NO_TITLE = re.compile(r"(?i)^(untitled.*|microsoft .* - .*|.*\.(docx?|indd|tex|dvi|pdf|ps|rtf))$")
 
-# Its warnings on damaged files would be printed amid our own output.
+# Its warnings about damaged files would appear in our output.
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 
 def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noqa: ARG001
-    """One part for each page that has text, with the title and outline if there are any."""
+    """A part for each page with text, and the title and outline if there are any."""
     pages: list[str] = []
     metadata, cut = read(data, most, pages.append)
     return assemble(pages, metadata, cut)
 
 
 def read(data: bytes, most: int, take: Callable[[str], None]) -> tuple[dict[str, Any], str]:
-    """Hand over each page as it is read; then the metadata, and why not all pages were read."""
+    """Call `take` with each page; returns the metadata, and why not all pages were read."""
     if not data:
         raise Unreadable("empty file")
     with _PDFIUM:
-        document = _opened(data)
+        document = _open(data)
         try:
             return _read(document, most, take)
         finally:
@@ -63,8 +63,8 @@ def read(data: bytes, most: int, take: Callable[[str], None]) -> tuple[dict[str,
 
 
 def assemble(pages: list[str], metadata: dict[str, Any], cut: str = "") -> Extract:
-    """What `read` handed over as parts, with hyphens at line ends joined."""
-    texts = repaired(pages)
+    """The pages that `read` delivered as parts, with words joined at line ends."""
+    texts = repair(pages)
     parts = tuple(Part(text, page=n) for n, text in enumerate(texts, 1) if text)
     if not parts:
         raise Unreadable("no text in it (scanned images?)")
@@ -72,29 +72,30 @@ def assemble(pages: list[str], metadata: dict[str, Any], cut: str = "") -> Extra
     return Extract(parts, "" if _NO_TITLE.match(title) else title, metadata, cut)
 
 
-def repaired(pages: list[str]) -> list[str]:
-    """Pages with clean line ends, whole words and plain letters."""
+def repair(pages: list[str]) -> list[str]:
+    """Pages with LF line ends, without hyphenation and ligatures."""
     pages = [page.replace("\r\n", "\n").replace("\r", "\n") for page in pages]
     compounds = {word.lower() for page in pages for word in _COMPOUND.findall(page)}
 
     def joined(match: re.Match[str]) -> str:
-        right, before = match[1], match.string[max(0, match.start() - 40) : match.start()]
+        right = match[1]
+        before = match.string[max(0, match.start() - 40) : match.start()]
         left = "".join(_LAST_WORD.findall(before))
-        # A name or a compound that is written with its hyphen elsewhere keeps it here.
-        kept = not right[0].islower() or f"{left}-{right}".lower() in compounds
-        return "-" if kept else ""
+        # Keep the hyphen of a name, and of a compound that has it elsewhere in the document.
+        hyphen = not right[0].islower() or f"{left}-{right}".lower() in compounds
+        return "-" if hyphen else ""
 
     return [_tidy(_BROKEN.sub(joined, page)) for page in pages]
 
 
 def _tidy(page: str) -> str:
-    # A mark that stands between no words was a hyphen all the same.
+    # A mark that is not between two words is a hyphen, too.
     text = page.replace(HYPHEN, "-").translate(_REPAIRS)
     lines = "\n".join(line.rstrip() for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip("\n")
 
 
-def _opened(data: bytes) -> Any:
+def _open(data: bytes) -> Any:
     try:
         return pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
@@ -104,7 +105,7 @@ def _opened(data: bytes) -> Any:
         if "security" in reason:
             raise Unreadable("encrypted PDF: unknown encryption") from error
         if b"%PDF-" not in data[:1024]:
-            raise Unreadable("damaged PDF: it does not start as one") from error
+            raise Unreadable("damaged PDF: no PDF header") from error
         raise Unreadable("damaged PDF: its structure cannot be read") from error
 
 

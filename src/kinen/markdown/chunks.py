@@ -1,7 +1,7 @@
 """Chunks: markdown by heading and block, other text by paragraph, none above its limit.
 
-Every chunk is an unbroken stretch of its source. Markdown and text files are cut between lines, and
-inside one only where that line alone is above the limit.
+Every chunk is a contiguous part of its source. Markdown and text files are cut between lines, and
+within a line only if that line alone is above the limit.
 """
 
 from __future__ import annotations
@@ -26,20 +26,25 @@ if TYPE_CHECKING:
 SIZE = 512
 OVERLAP = 50
 SMALL = 32
-"""Tokens up to which the blocks of a section share a chunk."""
+"""Tokens up to which blocks of a section share a chunk."""
 LEAST = 8
-"""Tokens below which no limit is taken seriously."""
+"""The smallest limit, in tokens."""
 
-# Ranks of a place to cut, best first; after a blank line it is the depth of indentation.
+# Ranks of places to cut, best first; after a blank line the rank is the indentation.
 _DEEPEST = 20
-_AFTER_SENTENCE, _LINE, _SENTENCE, _WORD, _CHARACTER, _NEVER = 30, 40, 50, 60, 70, 80
+_AFTER_SENTENCE = 30
+_LINE = 40
+_SENTENCE = 50
+_WORD = 60
+_CHARACTER = 70
+_NEVER = 80
 
 _STOPS = "。！？"
 _WORDS = re.compile(r"\S+")
 _ENDED = re.compile(rf"[.!?…{_STOPS}][\"'”’)\]*_`]*\s*$")
 _TAIL = 16
 _SEAM = 2
-"""What two pieces of a word may weigh more together than apart."""
+"""How much more two pieces of a word may weigh together than apart."""
 _BARE = ("heading", "rule")
 _SOLID = ("list", "table", "fence")
 """Kinds whose pieces do not overlap."""
@@ -48,13 +53,13 @@ _SOLID = ("list", "table", "fence")
 def chunk_markdown(
     parsed: Parsed, ref: str, *, size: int = SIZE, overlap: int = OVERLAP, small: int = SMALL
 ) -> tuple[Chunk, ...]:
-    """A markdown file's chunks: what its frontmatter says of it, then its sections in order."""
+    """The chunks of a markdown file: its frontmatter as text, then its sections in order."""
     limits = _limits(size, overlap)
     pieces: list[_Piece] = []
-    about = _about(parsed)
-    if about:
-        spans = _spans(list(_atoms(about, limits.most, limits.most)), limits)
-        pieces += [_Piece(about[a:b], "", 1, parsed.frontmatter_end) for a, b in spans]
+    front = _frontmatter_text(parsed)
+    if front:
+        spans = _spans(list(_atoms(front, limits.most, limits.most)), limits)
+        pieces += [_Piece(front[start:end], "", 1, parsed.frontmatter_end) for start, end in spans]
     for group in _groups(parsed.blocks, min(small * QUARTERS, limits.most), limits.most):
         pieces += _group_pieces(group, parsed.lines, limits)
     return tuple(Chunk(ref, n, *piece) for n, piece in enumerate(pieces))
@@ -68,7 +73,7 @@ def chunk_parts(
     chunks: list[Chunk] = []
     for part in parts:
         text = part.text.replace("\r\n", "\n").replace("\r", "\n")
-        # without line numbers a piece may begin anywhere, so that overlap is worth finer atoms
+        # Without line numbers a piece may begin anywhere, so finer atoms give a better overlap.
         whole = limits.most if part.line or not limits.overlap else limits.overlap
         atoms = list(_atoms(text, whole, limits.most))
         for piece in _pieces(text, part.line, part.title, limits, atoms):
@@ -91,7 +96,7 @@ class _Limits(NamedTuple):
 
 
 class _Atom(NamedTuple):
-    """A stretch of text that stays whole, and how good a place its beginning is to cut."""
+    """A part of the text that stays whole, and the rank of its beginning as a place to cut."""
 
     start: int
     end: int
@@ -100,7 +105,7 @@ class _Atom(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Consecutive blocks that become a chunk, and what decides whether one more joins them."""
+    """Consecutive blocks that become a chunk, and what decides whether the next block joins."""
 
     first: Block
     last: Block
@@ -117,12 +122,12 @@ class _Group(NamedTuple):
             return both <= most
         if self.body is not None:
             return both <= (most if self.leads_in else small)
-        # a heading leaves a table or fence alone that would be cut to make room for it
+        # A heading does not join a table or code block that would have to be cut for it.
         return both <= most or weight > most or block.kind not in ("table", "fence")
 
     @property
     def leads_in(self) -> bool:
-        """Does its last block only announce what follows?"""
+        """Does its last block only introduce what follows?"""
         return self.last.kind in ("paragraph", "list") and is_lead_in(self.last.text)
 
     def with_block(self, block: Block, weight: int) -> _Group:
@@ -139,24 +144,22 @@ def _limits(size: int, overlap: int) -> _Limits:
 _word_weight = lru_cache(maxsize=1 << 16)(weigh)
 
 
-# Markdown
-
-
-def _about(parsed: Parsed) -> str:
-    """What the frontmatter says about the file, as text to be found by."""
+def _frontmatter_text(parsed: Parsed) -> str:
+    """Title, summary, aliases and tags of the frontmatter as searchable text."""
     values = parsed.frontmatter
-    aliases, tags = ", ".join(aliases_of(values)), ", ".join(tags_of(values))
-    said = (
+    aliases = ", ".join(aliases_of(values))
+    tags = ", ".join(tags_of(values))
+    lines = (
         text_of(values.get("title")),
         summary_of(values),
         aliases and f"aliases: {aliases}",
         tags and f"tags: {tags}",
     )
-    return "\n".join(line for line in said if line)
+    return "\n".join(line for line in lines if line)
 
 
 def _groups(blocks: Iterable[Block], small: int, most: int) -> Iterator[_Group]:
-    """Blocks that share a chunk: headings with what follows them, and small blocks together."""
+    """Blocks that share a chunk: headings with what follows, and small blocks together."""
     group: _Group | None = None
     for block in blocks:
         weight = weigh(block.text)
@@ -172,7 +175,8 @@ def _groups(blocks: Iterable[Block], small: int, most: int) -> Iterator[_Group]:
 
 
 def _group_pieces(group: _Group, lines: Sequence[str], limits: _Limits) -> Iterator[_Piece]:
-    start, end = group.first.start_line, group.last.end_line
+    start = group.first.start_line
+    end = group.last.end_line
     body = group.body or group.last
     heading = " > ".join(filter(None, body.path))
     text = "\n".join(lines[start - 1 : end])
@@ -186,13 +190,10 @@ def _group_pieces(group: _Group, lines: Sequence[str], limits: _Limits) -> Itera
     yield from _pieces(text, start, heading, limits, atoms)
 
 
-# Cutting
-
-
 def _pieces(
     text: str, line: int, heading: str, limits: _Limits, atoms: Sequence[_Atom]
 ) -> Iterator[_Piece]:
-    """The text cut at its atoms, with line numbers if its first line has one."""
+    """The text cut at its atoms, with line numbers if the first line has a number."""
     breaks = [match.start() for match in re.finditer("\n", text)] if line else []
     for start, end in _spans(atoms, limits):
         piece = text[start:end]
@@ -202,7 +203,7 @@ def _pieces(
 
 
 def _spans(atoms: Sequence[_Atom], limits: _Limits) -> Iterator[tuple[int, int]]:
-    """Where each piece begins and ends: as full as a good place to cut allows."""
+    """The start and end of each piece: at least half full, cut at the best place after that."""
     start = cut = 0
     while cut < len(atoms):
         half, stop = _reach(atoms, start, limits.most)
@@ -216,8 +217,10 @@ def _spans(atoms: Sequence[_Atom], limits: _Limits) -> Iterator[tuple[int, int]]
 
 
 def _reach(atoms: Sequence[_Atom], start: int, most: int) -> tuple[int, int]:
-    """The atoms that follow a piece when it is half full, and full."""
-    half, stop, total = start + 1, start, 0
+    """The next atom when a piece from `start` is half full, and when it is full."""
+    half = start + 1
+    stop = start
+    total = 0
     while stop < len(atoms) and total + atoms[stop].weight <= most:
         total += atoms[stop].weight
         stop += 1
@@ -227,7 +230,7 @@ def _reach(atoms: Sequence[_Atom], start: int, most: int) -> tuple[int, int]:
 
 
 def _resumed(atoms: Sequence[_Atom], start: int, cut: int, limits: _Limits) -> int:
-    """Where the piece after a cut begins: at the best place within the overlap."""
+    """The first atom of the piece after a cut: at the best place within the overlap."""
     if cut == len(atoms):
         return cut
     room = min(limits.overlap, limits.most - atoms[cut].weight)
@@ -241,20 +244,26 @@ def _resumed(atoms: Sequence[_Atom], start: int, cut: int, limits: _Limits) -> i
 def _atoms(
     text: str, whole: int, most: int, best: Container[int] = (), glued: int = 0
 ) -> Iterator[_Atom]:
-    """The lines of a text, and the words of those lines that weigh more than `whole`.
+    """The lines of a text; lines that weigh more than `whole` as words.
 
-    Lines up to `glued` belong to what stands before them; `best` are good lines to begin with.
+    There is no cut before the lines up to `glued`; `best` are good lines to begin a piece.
     """
-    offset, before = 0, ""
+    offset = 0
+    before = ""
     for n, line in enumerate(text.split("\n")):
         if line.strip():
             weight = weigh(line)
-            rank = _NEVER if n <= glued else 0 if n in best else _line_rank(line, before)
+            rank = _line_rank(line, before)
+            if n <= glued:
+                rank = _NEVER
+            elif n in best:
+                rank = 0
             if weight <= whole:
                 yield _Atom(offset, offset + len(line), weight, rank)
             else:
                 yield from _words(line, offset, rank, most)
-        offset, before = offset + len(line) + 1, line
+        offset += len(line) + 1
+        before = line
 
 
 def _line_rank(line: str, before: str) -> int:
@@ -265,7 +274,8 @@ def _line_rank(line: str, before: str) -> int:
 
 def _words(line: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:
     for match in _WORDS.finditer(line):
-        word, start = match[0], offset + match.start()
+        word = match[0]
+        start = offset + match.start()
         weight = _word_weight(word)
         if weight <= max(most // 8, 4 * QUARTERS):
             yield _Atom(start, start + len(word), weight, rank)
@@ -276,7 +286,7 @@ def _words(line: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:
 
 
 def _characters(word: str, offset: int, rank: int, most: int) -> Iterator[_Atom]:
-    """A word without end, or a script without spaces, in pieces of a few characters."""
+    """A very long word, or text of a script without spaces, in pieces of a few characters."""
     pattern = rf"[^{_STOPS}]{{1,{most}}}[{_STOPS}]?|[{_STOPS}]"
     for match in re.finditer(pattern, word, re.DOTALL):
         weight = weigh(match[0]) + _SEAM

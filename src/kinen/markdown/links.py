@@ -1,4 +1,4 @@
-"""Where links lead, found as Obsidian finds it: by path, by name, by folder, by alias."""
+"""Resolves links as Obsidian does: by path, by name, by folder, by alias."""
 
 from __future__ import annotations
 
@@ -14,11 +14,20 @@ if TYPE_CHECKING:
     from kinen.model.records import Link
 
 ATTACHMENT = "*"
-"""Where a link leads that ends at a file or folder which is no record, such as an image."""
+"""The target of a link to a file or folder that is not a record, such as an image."""
+WIKI = re.compile(r"!?\[\[([^\[\]\n]+)\]\](?!\()")
+"""A wiki link; the group has target and alias."""
+ALIAS = re.compile(r"\\?\|")
+"""Separates the target of a wiki link from its alias; escaped inside a table."""
 
 _NOTE = re.compile(r"\.(?:md|markdown)$")
 _SESSION = re.compile(r"(?:.*/)?sessions/[^/]+/")
 _INDEXES = ("init.md", "index.md", "session-summary.md", "readme.md")
+
+
+def show_wiki_links(text: str) -> str:
+    """A text with each wiki link replaced by the words that a reader sees."""
+    return WIKI.sub(lambda match: ALIAS.split(match[1], maxsplit=1)[-1].lstrip("#"), text)
 
 
 class Names:
@@ -28,7 +37,9 @@ class Names:
         self, notes: Iterable[tuple[str, str, Collection[str]]], files: Iterable[str] = ()
     ) -> None:
         self._targets: dict[str, str] = {}
-        self._notes, self._others, self._folders = _Paths(), _Paths(), _Paths()
+        self._notes = _Paths()
+        self._others = _Paths()
+        self._folders = _Paths()
         self._aliases: defaultdict[str, set[str]] = defaultdict(set)
         for ref, path, aliases in notes:
             for alias in aliases:
@@ -44,7 +55,7 @@ class Names:
             self._folders.add(folder)
 
     def resolve(self, link: Link, from_path: str) -> str:
-        """The ref that a link in a file leads to, `ATTACHMENT`, or nothing if it is broken."""
+        """The ref that a link in a file leads to, `ATTACHMENT`, or empty if it is broken."""
         target = link.target
         if not target:
             return self._targets.get(from_path, "")
@@ -66,7 +77,7 @@ class Names:
             path = self._notes.at(f"{folder}/{index}")
             if path:
                 return self._targets[path]
-        # the name of a note that does not exist may well be that of a folder
+        # A wiki link without a slash means a note, even if only a folder has this name.
         return ATTACHMENT if target.endswith("/") or not wiki else ""
 
     def _find_alias(self, target: str) -> str:
@@ -75,20 +86,20 @@ class Names:
 
 
 class _Paths:
-    """Paths by their own and by their last name, whatever their case and Unicode form."""
+    """Paths by whole path and by last name, ignoring case and Unicode form."""
 
     def __init__(self) -> None:
-        self._whole: defaultdict[str, list[str]] = defaultdict(list)
-        self._named: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_path: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
 
     def add(self, path: str) -> None:
         key = _folded(path)
         for name in {key, _NOTE.sub("", key)}:
-            self._whole[name].append(path)
-            self._named[name.rpartition("/")[2]].append(path)
+            self._by_path[name].append(path)
+            self._by_name[name.rpartition("/")[2]].append(path)
 
     def find(self, target: str, from_path: str, *, wiki: bool) -> str:
-        """The path that a target means in a file, if there is one."""
+        """The path that a target means in a file; empty if there is none."""
         exact = (self.at(path) for path in _readings(target, from_path, wiki=wiki))
         path = next(filter(None, exact), "")
         if path or target.startswith(("./", "../")):
@@ -96,23 +107,24 @@ class _Paths:
         return self._ending(target.strip("/ "), from_path)
 
     def at(self, path: str) -> str:
-        """What is at a path; where names differ in case only, the one written like it."""
-        found = self._whole.get(_folded(path), ())
-        return min(found, key=lambda other: (not _alike(other, path), other), default="")
+        """The path that equals this one except for case; the exact one if there are several."""
+        candidates = self._by_path.get(_folded(path), ())
+        return min(candidates, key=lambda other: (not _alike(other, path), other), default="")
 
     def _ending(self, target: str, from_path: str) -> str:
-        """The path that ends in a target: nearest to the file it is asked from, then shortest."""
+        """The path that ends in a target: the nearest to the linking file, then the shortest."""
         key = "/" + _folded(normpath(target))
-        found = self._named.get(key.rpartition("/")[2], ())
+        candidates: Iterable[str] = self._by_name.get(key.rpartition("/")[2], ())
         if "/" in key[1:]:
-            found = [
-                p for p in found if _NOTE.sub("", f"/{_folded(p)}").endswith(_NOTE.sub("", key))
+            end = _NOTE.sub("", key)
+            candidates = [
+                path for path in candidates if _NOTE.sub("", f"/{_folded(path)}").endswith(end)
             ]
-        return min(found, key=lambda path: _distance(path, target, from_path), default="")
+        return min(candidates, key=lambda path: _distance(path, target, from_path), default="")
 
 
 def _readings(target: str, from_path: str, *, wiki: bool) -> Iterator[str]:
-    """A target as a path of the space: from its root, from the file's folder, or either way."""
+    """A target as paths of the space: from its root, from the file's folder, or both."""
     rooted = normpath(target.lstrip("/ "))
     beside = normpath(f"{dirname(from_path)}/{target}".lstrip("/"))
     if target.startswith("/"):
@@ -137,8 +149,9 @@ def _distance(path: str, target: str, from_path: str) -> tuple[bool, bool, bool,
 
 
 def _alike(path: str, written: str) -> bool:
-    """Whether a path ends as written, case included."""
-    path, written = normalize("NFC", path), normalize("NFC", written)
+    """Does a path end as written, including case?"""
+    path = normalize("NFC", path)
+    written = normalize("NFC", written)
     return path.endswith(written) or _NOTE.sub("", path).endswith(written)
 
 

@@ -1,7 +1,7 @@
 """Markdown as data: frontmatter, blocks with their lines and headings, links and tags.
 
-Blocks come from markdown-it's block parser. Its inline parser is the slow half and runs only over
-text that may hold a link or a tag, with just the rules that decide what is code, markup or link.
+Blocks come from markdown-it's block parser. Its inline parser is the slow half: it runs only on
+text that may contain a link or a tag, with just the rules that tell code, markup and links apart.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kinen.markdown.frontmatter import (
     text_of,
     unique,
 )
+from kinen.markdown.links import ALIAS, WIKI, show_wiki_links
 from kinen.markdown.tables import light_table
 from kinen.model.records import Link
 
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     _Span = tuple[str, int, int, int, str, tuple[int, ...]]
 
 MAX_INLINE = 20_000
-"""Characters that go through the inline parser at once."""
+"""Characters that the inline parser gets at once."""
 MAX_NESTING = 4
-"""Brackets within brackets that may still be links: every level costs time on hostile text."""
+"""Nested brackets that may still be links: each level costs time on hostile text."""
 
 _KINDS = {
     "heading_open": "heading",
@@ -53,31 +54,29 @@ _KINDS = {
     "html_block": "html",
     "hr": "rule",
 }
-_WIKI = re.compile(r"!?\[\[([^\[\]\n]+)\]\](?!\()")
-_ALIAS = re.compile(r"\\?\|")
 _TAG = re.compile(r"#([\w/-]+)")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_WORTHWHILE = re.compile(r"\[\[[^\[\]\n]|\]\(|(?<!\S)#\w")
+_MAY_LINK = re.compile(r"\[\[[^\[\]\n]|\]\(|(?<!\S)#\w")
 _MARKUP = re.compile(r"[\[\]*_`<\\&~]")
 
 
 class Block(NamedTuple):
-    """A top-level block, its exact source lines (from 1, inclusive), and the headings above it."""
+    """A top-level block with its source lines (from 1, inclusive) and the headings above it."""
 
     kind: str
     text: str
     start_line: int
     end_line: int
     path: tuple[str, ...] = ()
-    """The headings it stands under, outermost first; a heading's own text is the last."""
+    """The headings above it, outermost first; of a heading, its own text is the last."""
     level: int = 0
-    """Of a heading: 1 to 6."""
+    """1 to 6 for a heading, else 0."""
     parts: tuple[int, ...] = ()
-    """The lines where its own children begin: items of a list, paragraphs of a quote."""
+    """The lines where its children begin: items of a list, paragraphs of a quote."""
 
 
 class Parsed(NamedTuple):
-    """Everything that is read off one markdown text."""
+    """The contents of a markdown text."""
 
     lines: tuple[str, ...]
     blocks: tuple[Block, ...]
@@ -90,34 +89,31 @@ class Parsed(NamedTuple):
     frontmatter_end: int
     """The line of the closing `---`, 0 when there is no frontmatter."""
     problem: str
-    """Why the frontmatter could not be read; its lines are then a block like any other."""
+    """Why the frontmatter is invalid; its lines are then ordinary blocks."""
     cut: str = ""
-    """Why only the beginning of the text was read; empty when all of it was."""
+    """Why only the beginning of the text was read, or empty."""
 
 
 def parse(text: str, most: int = budget.TEXT) -> Parsed:
-    """Read a markdown text; whatever is wrong with it, something sensible comes back.
-
-    Of a text that is beyond what is read of one file only the beginning is parsed: see `cut`.
-    """
+    """Parse a markdown text; never raises. Of a text above the budget only the start is read."""
     text, cut = budget.bound(text, budget.MARKDOWN, most)
     lines = split_lines(text)
     end, values, problem = read_frontmatter(lines)
     env: dict[str, Any] = {}
     tokens = _tokens("\n" * end + "\n".join(lines[end:]), env)
     blocks = tuple(_blocks(tokens, lines, 0 if problem else end))
-    found = _Found()
-    _read_frontmatter_links(lines[1:end], found)
+    inline = _Inline()
+    _read_frontmatter_links(lines[1:end], inline)
     for token in tokens:
         if token.type == "inline" and token.map:
-            _read_inline(token.content, token.map[0] + 1, env, found)
+            _read_inline(token.content, token.map[0] + 1, env, inline)
     return Parsed(
         lines=lines,
         blocks=blocks,
-        links=tuple(found.links),
+        links=tuple(inline.links),
         title=text_of(values.get("title")) or _first_title(blocks),
         aliases=aliases_of(values),
-        tags=unique((*tags_of(values), *found.tags))[: budget.TAGS],
+        tags=unique((*tags_of(values), *inline.tags))[: budget.TAGS],
         summary=summary_of(values),
         frontmatter=values,
         frontmatter_end=end,
@@ -131,9 +127,6 @@ def split_lines(text: str) -> tuple[str, ...]:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return tuple(text.removeprefix("\ufeff").replace("\0", "\ufffd").split("\n"))
-
-
-# Blocks
 
 
 class _Parser(MarkdownIt):
@@ -176,16 +169,17 @@ def _word_parser() -> MarkdownIt:
 def _tokens(source: str, env: dict[str, Any]) -> list[Token]:
     try:
         return _block_parser().parse(source, env)
-    except (IndexError, RuntimeError):  # what the parser cannot take is indexed as plain lines
+    except (IndexError, RuntimeError):  # the lines are then indexed as paragraphs
         return []
 
 
 def _blocks(tokens: Iterable[Token], lines: Sequence[str], end: int) -> Iterator[Block]:
-    """The top-level blocks in order, and the lines that no token covers as paragraphs."""
+    """The top-level blocks in order; lines that no token covers become paragraphs."""
     headings: list[tuple[int, str]] = []
     last = end
     for kind, first, stop, level, title, parts in _spans(tokens):
-        start, until = max(first, last), _trimmed(lines, stop)
+        start = max(first, last)
+        until = _trimmed(lines, stop)
         if until <= start:
             continue
         path = tuple(text for _, text in headings)
@@ -206,10 +200,12 @@ def _spans(tokens: Iterable[Token]) -> Iterator[_Span]:
         kind = _KINDS.get(token.type)
         if kind is None or token.map is None:
             continue
-        level, title = 0, ""
+        level = 0
+        title = ""
         parts: tuple[int, ...] = ()
         if kind == "heading":
-            level, title = int(token.tag[1:]), _plain_inline(next(tokens).content)
+            level = int(token.tag[1:])
+            title = _plain_inline(next(tokens).content)
         elif token.nesting:
             children = tuple(_children(tokens))
             parts = children if kind in ("list", "quote") else ()
@@ -225,7 +221,7 @@ def _children(tokens: Iterable[Token]) -> Iterator[int]:
 
 
 def _gaps(lines: Sequence[str], start: int, stop: int, path: tuple[str, ...]) -> Iterator[Block]:
-    """Lines between blocks that are not blank: link reference definitions, for one."""
+    """Lines between blocks that are not blank, such as link reference definitions."""
     for n in range(start, stop + 1):
         if n == stop or not lines[n].strip():
             if n > start:
@@ -245,20 +241,16 @@ def _first_title(blocks: Iterable[Block]) -> str:
 
 
 def _plain_inline(content: str) -> str:
-    """The words of a heading without their markup."""
+    """The words of a heading without markup."""
     if not _MARKUP.search(content) or len(content) > MAX_INLINE:
         return " ".join(content.split())
-    content = _WIKI.sub(lambda m: _ALIAS.split(m[1], maxsplit=1)[-1], content)
-    tokens = _word_parser().parseInline(content)[0].children or []
-    words = (" " if t.type.endswith("break") else t.content for t in tokens)
+    tokens = _word_parser().parseInline(show_wiki_links(content))[0].children or []
+    words = (" " if token.type.endswith("break") else token.content for token in tokens)
     return " ".join("".join(words).split())
 
 
-# Links and tags
-
-
-class _Found:
-    """What the inline rules have met so far, and where the text at hand begins."""
+class _Inline:
+    """The links and tags so far, and the position of the text that is being parsed."""
 
     __slots__ = ("breaks", "line", "links", "tags")
 
@@ -272,25 +264,26 @@ class _Found:
         return self.line + bisect_left(self.breaks, position)
 
 
-def _read_inline(content: str, line: int, env: dict[str, Any], found: _Found) -> None:
+def _read_inline(content: str, line: int, env: dict[str, Any], inline: _Inline) -> None:
     for piece in _bounded(content):
-        if _WORTHWHILE.search(piece) or ("references" in env and "[" in piece):
-            found.line = line
-            found.breaks = [match.start() for match in re.finditer("\n", piece)]
-            _run_rules(piece, env, found)
+        if _MAY_LINK.search(piece) or ("references" in env and "[" in piece):
+            inline.line = line
+            inline.breaks = [match.start() for match in re.finditer("\n", piece)]
+            _run_rules(piece, env, inline)
         line += piece.count("\n")
 
 
-def _run_rules(piece: str, env: dict[str, Any], found: _Found) -> None:
-    parser, env["found"] = _link_parser(), found
+def _run_rules(piece: str, env: dict[str, Any], inline: _Inline) -> None:
+    parser = _link_parser()
+    env["inline"] = inline
     try:
         parser.inline.parse(piece, parser, env, [])
     except (IndexError, RuntimeError):
-        return  # what was found before the parser gave up counts
+        return  # the links before the failure count
 
 
 def _bounded(content: str) -> Iterator[str]:
-    """The text in pieces that the inline parser gets through quickly whatever they hold."""
+    """The text in pieces that are short enough for the inline parser."""
     start = 0
     while len(content) - start > MAX_INLINE:
         stop = max(content.rfind(mark, start, start + MAX_INLINE) for mark in ("\n", " "))
@@ -303,18 +296,18 @@ def _bounded(content: str) -> Iterator[str]:
 def _wiki_rule(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "![":
         return False
-    match = _WIKI.match(state.src, state.pos, state.posMax)
+    match = WIKI.match(state.src, state.pos, state.posMax)
     if not match:
         return False
-    found: _Found | None = state.env.get("found")
-    if found and not silent:
-        found.links += filter(None, [_wiki_link(match, found.line_at(state.pos))])
+    inline: _Inline | None = state.env.get("inline")
+    if inline and not silent:
+        inline.links += filter(None, [_wiki_link(match, inline.line_at(state.pos))])
     state.pos = match.end()
     return True
 
 
 def _wiki_link(match: re.Match[str], line: int) -> Link | None:
-    target, *alias = _ALIAS.split(match[1], maxsplit=1)
+    target, *alias = ALIAS.split(match[1], maxsplit=1)
     name, _, heading = target.partition("#")
     name = name.strip()
     if "://" in name or name.startswith("mailto:") or not (name or heading):
@@ -330,33 +323,35 @@ def _tag_rule(state: StateInline, silent: bool) -> bool:
     match = _TAG.match(state.src, position, state.posMax)
     if not match or not match[1].strip("0123456789/-"):
         return False
-    found: _Found | None = state.env.get("found")
-    if found and not silent:
-        found.tags.append(match[1].strip("/"))
+    inline: _Inline | None = state.env.get("inline")
+    if inline and not silent:
+        inline.tags.append(match[1].strip("/"))
     state.pos = match.end()
     return True
 
 
 def _recorded(rule: _Rule, *, embedded: bool = False) -> _Rule:
-    """A rule of markdown-it that also notes where its link leads."""
+    """A rule of markdown-it that also records the link."""
 
     def recorded(state: StateInline, silent: bool) -> bool:
-        start, before = state.pos, len(state.tokens)
-        found: _Found | None = state.env.get("found")
+        start = state.pos
+        before = len(state.tokens)
+        inline: _Inline | None = state.env.get("inline")
         if embedded:
-            state.env["found"] = None  # an image's text is parsed apart and links to nothing
+            state.env["inline"] = None  # links in the text of an image do not count
         matched = rule(state, silent)
-        state.env["found"] = found
-        if matched and found and not silent:
-            found.links += _path_links(state.tokens[before:], found.line_at(start), embedded)
+        state.env["inline"] = inline
+        if matched and inline and not silent:
+            inline.links += _path_links(state.tokens[before:], inline.line_at(start), embedded)
         return matched
 
     return recorded
 
 
 def _path_links(tokens: Sequence[Token], line: int, embedded: bool) -> Iterator[Link]:
-    """The link that these tokens open, unless it leads out of the space or nowhere."""
-    kind, attribute = ("image", "src") if embedded else ("link_open", "href")
+    """The link that these tokens open, unless it is empty or leads out of the space."""
+    kind = "image" if embedded else "link_open"
+    attribute = "src" if embedded else "href"
     at = next(n for n, token in enumerate(tokens) if token.type == kind)
     written = str(tokens[at].attrs.get(attribute, ""))
     path, _, heading = written.partition("#")
@@ -366,7 +361,8 @@ def _path_links(tokens: Sequence[Token], line: int, embedded: bool) -> Iterator[
         yield Link(path, text, unquote(heading), line, embedded, wiki=False)
 
 
-def _read_frontmatter_links(lines: Iterable[str], found: _Found) -> None:
+def _read_frontmatter_links(lines: Iterable[str], inline: _Inline) -> None:
     for n, line in enumerate(lines, 2):
         if "[[" in line and not line.lstrip().startswith("#"):
-            found.links += filter(None, (_wiki_link(m, n) for m in _WIKI.finditer(line)))
+            links = (_wiki_link(match, n) for match in WIKI.finditer(line))
+            inline.links += filter(None, links)

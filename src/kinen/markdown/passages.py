@@ -1,7 +1,7 @@
-"""The passage to show for a match: the smallest stretch of lines that makes sense by itself.
+"""The passage to show for a match: the fewest lines that make sense by themselves.
 
-Search matches small units. A reader wants the section around the match when it is short, else the
-lead-in with its list or code, else the neighbouring blocks, all within a number of tokens.
+Search matches small units. A reader wants the section around the match if it is short, else the
+lead-in with its list or code, else the neighbouring blocks, all within a limit of tokens.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
 
 def is_lead_in(text: str) -> bool:
-    """Does a block only announce what follows: does it end in a colon, or is it all bold?"""
+    """Does a block only introduce what follows: does it end in a colon, or is it all bold?"""
     stripped = text.strip()
     if not stripped:
         return False
@@ -119,7 +119,7 @@ def _is_bare(line: str) -> bool:
 
 
 def blocks_of(lines: Sequence[str], start: int, end: int) -> list[Block]:
-    """The blocks of a stretch of markdown, by the shape of its lines alone."""
+    """The blocks of some lines of markdown, recognised line by line without a parser."""
     blocks: list[Block] = []
     at = start
     while at < end:
@@ -168,7 +168,7 @@ def _fence_end(lines: Sequence[str], at: int, end: int, mark: str) -> int:
 
 
 def _list_end(lines: Sequence[str], at: int, end: int) -> int:
-    """A list goes on over items, indented lines and lazy continuation, up to a new block."""
+    """A list contains items, indented lines and lazy continuation, up to a new block."""
     blank = False
     while at < end:
         line = lines[at]

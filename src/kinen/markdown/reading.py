@@ -1,6 +1,6 @@
 """What the embedding model reads of a markdown text.
 
-A vector costs what its tokens cost, and in real notes every third token is markup, the target of a
+Embedding time grows with tokens, and in real notes every third token is markup, the target of a
 link or the tenth item of a list. Full text has all of it (docs/decisions/0005-passages.md).
 """
 
@@ -27,9 +27,9 @@ _MARKS = re.compile(r"\*+|__+|~~|`+")
 
 
 def reading(text: str) -> str:
-    """The words of a markdown text without markup; of long lists, tables and code the beginning.
+    """The words of a markdown text without markup; of long lists, tables and code only a part.
 
-    Of a list the beginning of each line is read, since its items are alike in weight.
+    Of a long list or table that is the beginning of each line, since all items matter alike.
     """
     lines = text.split("\n")
     read: list[str] = []
@@ -45,7 +45,7 @@ def reading(text: str) -> str:
 
 
 def without_markup(line: str) -> str:
-    """The words of a line: links as they are shown, no emphasis, no marks of lists and tables."""
+    """The words of a line: the text of links, no emphasis, no marks of lists and tables."""
     if "|" in line and _DELIMITER.fullmatch(line):
         return ""
     line = _LINE_START.sub("", line, count=1)
@@ -65,7 +65,7 @@ def _is_fence(line: str) -> bool:
 
 
 def _first_lines(lines: list[str]) -> list[str]:
-    """As many lines as fit, and the first in any case."""
+    """As many lines as fit, but at least the first."""
     room = LONGEST * QUARTERS
     read: list[str] = []
     for line in lines:
@@ -78,7 +78,7 @@ def _first_lines(lines: list[str]) -> list[str]:
 
 
 def _beginnings(lines: list[str]) -> list[str]:
-    """All lines if they fit, else the beginning of each until the room is used."""
+    """All lines if they fit, else the beginning of each until the room is full."""
     room = LONGEST * QUARTERS
     if sum(map(weigh, lines)) <= room:
         return lines
@@ -94,11 +94,11 @@ def _beginnings(lines: list[str]) -> list[str]:
 
 
 def _beginning(line: str, room: int) -> str:
-    """The first words of a line that fit, one at least."""
-    taken: list[str] = []
+    """The first words of a line that fit, at least one."""
+    words: list[str] = []
     for word in line.split():
         room -= weigh(word)
-        if room < 0 and taken:
+        if room < 0 and words:
             break
-        taken.append(word)
-    return " ".join(taken)
+        words.append(word)
+    return " ".join(words)

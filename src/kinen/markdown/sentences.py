@@ -1,4 +1,4 @@
-"""Sentences of prose: what is said, whether for certain, and whether it stands on its own."""
+"""Sentences of prose: splitting, certainty, and whether one can be understood alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
+from kinen.markdown.links import show_wiki_links
 from kinen.text import STOP_WORDS, excerpt, terms
 
 if TYPE_CHECKING:
@@ -16,20 +17,19 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LONGEST = 500
-"""Characters of a finding: more is not read, and would not be one thing."""
+"""Characters of a statement."""
 _MOST_INLINE = 8000
-"""Characters that are freed of their markup at once."""
+"""Characters of a stretch whose markup is removed; the rest is dropped."""
 REASONS = ("rationale", "reason", "reasoning", "why", "because", "justification")
 _WRAPPED = range(58, 111)
-"""How long lines are that an editor or a habit broke, and not the end of a thought."""
+"""Lengths of lines that were wrapped by an editor and do not end a sentence."""
 
-_WIKI = re.compile(r"!?\[\[([^\[\]\n]+)\]\](?!\()")
 _MARKS = re.compile(
     "[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u231a-\u23ff\U0001f000-\U0001faff]"
     r"+(?:\s*\d{4}-\d{2}-\d{2})?"
 )
 _STOPS = re.compile(r"(?<=[^.][.!?])[\"')\]]*\s+")
-_SHORTENED = re.compile(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
 _LABEL = re.compile(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
 _UNSURE = re.compile(
     r"\.\.\.|…|\b(?:maybe|perhaps|probably|possibly|presumably|might|seems?|appears?|likely|unsure"
@@ -39,7 +39,7 @@ _UNSURE = re.compile(
     r"|would (?:be|also|like)|need to (?:look|find|see|think|explore)|explor(?:e|ing))\b",
     re.IGNORECASE,
 )
-_ASKING = re.compile(
+_REQUEST = re.compile(
     r"^(?:(?:ok|okay|yes|yeah|yep|no|good|great|so|and|also|then|now|but|well|indeed)\b[\s,.!]*)*"
     r"(?:please|pls|(?:can|could|would|will) you|let me|(?:tell|show) me|have a look|go ahead"
     r"|i(?:'d| would) like|i (?:want|need)|look|see|try|check|explore|advise|what|why|how|where"
@@ -53,7 +53,7 @@ _POINTING = re.compile(
     r"|such|previous|earlier)\b",
     re.IGNORECASE,
 )
-_SAYING_LITTLE = frozenset(
+_FILLERS = frozenset(
     """always never please make sure ensure use using used want need like good great fine ok okay
     yes yeah no option options choice agree agreed sounds sound looks look right perfect thing
     things way stuff also now first let lets go going ahead instead rather prefer remember decide
@@ -63,10 +63,9 @@ _SAYING_LITTLE = frozenset(
 
 
 def plain(markdown: str) -> str:
-    """A stretch of markdown as words on one line: no markup but that of code, no link targets."""
-    markdown = markdown[:_MOST_INLINE]
-    markdown = _WIKI.sub(lambda link: re.split(r"\\?\|", link[1])[-1].lstrip("#"), markdown)
-    # an underscore is part of a name far more often than emphasis
+    """Inline markdown as words on one line: no markup except of code, no link targets."""
+    markdown = show_wiki_links(markdown[:_MOST_INLINE])
+    # An underscore is part of a name far more often than it is emphasis.
     tokens = _inline().parseInline(markdown.replace("_", "\ue000"))[0].children or ()
     words = "".join(map(_words, tokens)).replace("\ue000", "_")
     return " ".join(_MARKS.sub(" ", words).split())
@@ -75,9 +74,9 @@ def plain(markdown: str) -> str:
 def _words(token: Token) -> str:
     if token.type == "code_inline":
         return f"`{token.content}`"
-    if token.type == "image":
+    if token.type in ("image", "text"):
         return token.content
-    return token.content if token.type == "text" else " " if token.type.endswith("break") else ""
+    return " " if token.type.endswith("break") else ""
 
 
 @cache
@@ -93,7 +92,7 @@ def _block() -> MarkdownIt:
 
 
 def parsed(markdown: str) -> list[Token]:
-    """The blocks of a text, their words as written; none where the parser gives up."""
+    """The tokens of a text's blocks; empty if the parser fails."""
     try:
         return _block().parse(markdown)
     except (IndexError, RuntimeError):
@@ -101,65 +100,69 @@ def parsed(markdown: str) -> list[Token]:
 
 
 def paragraphs(markdown: str) -> Iterator[str]:
-    """What a text says in its own words: no code, no quotation, no table, no heading."""
-    apart = 0
+    """The paragraphs and list items of a text: no code, quotation, table or heading."""
+    skipped = 0
     for token in parsed(markdown):
         if token.type.startswith(("blockquote", "table", "heading")):
-            apart += token.nesting
-        elif token.type == "inline" and not apart:
+            skipped += token.nesting
+        elif token.type == "inline" and not skipped:
             yield token.content
 
 
 def sentences(text: str, *, wrapped: bool = False) -> list[str]:
-    """The sentences of a paragraph; a line of its own is one, unless lines are merely broken."""
+    """The sentences of a paragraph; the end of a line ends one, unless the lines are wrapped."""
     lines = text.split("\n")
     broken = wrapped or all(len(line) in _WRAPPED for line in lines[:-1])
-    found: list[str] = []
+    pieces: list[str] = []
     for line in [" ".join(lines)] if broken else lines:
         piece = ""
         for part in _STOPS.split(plain(line)):
             piece = f"{piece} {part}".strip()
-            if not _SHORTENED.search(piece):
-                found.append(piece)
+            if not _ABBREVIATION.search(piece):
+                pieces.append(piece)
                 piece = ""
-        found.append(piece)
-    return [sentence for sentence in found if sentence]
+        pieces.append(piece)
+    return [piece for piece in pieces if piece]
 
 
 def labelled(paragraph: str) -> tuple[str, str]:
-    """The label that a paragraph begins with in bold, in small letters, and the rest."""
+    """The bold label that a paragraph begins with, in lower case, and the rest."""
     bold = _LABEL.match(paragraph)
     return (bold["label"].strip().lower(), paragraph[bold.end() :]) if bold else ("", paragraph)
 
 
 def is_certain(sentence: str) -> bool:
-    """Whether it is neither a question nor a doubt."""
+    """Is it neither a question nor a guess?"""
     return not ("?" in sentence[-3:] or _UNSURE.search(sentence))
 
 
 def is_sure(sentence: str) -> bool:
-    """Whether it states something: nor is it a request."""
-    return is_certain(sentence) and not _ASKING.match(sentence)
+    """Is it a statement: no question, guess or request?"""
+    return is_certain(sentence) and not _REQUEST.match(sentence)
 
 
 def weight(sentence: str) -> int:
-    """How many words of it say something."""
-    return sum(term not in _SAYING_LITTLE for term in terms(sentence))
+    """The number of words with a meaning of their own."""
+    return sum(term not in _FILLERS for term in terms(sentence))
 
 
 def stands_alone(sentence: str, least: int = 2) -> bool:
-    """Whether somebody who was not there knows what it is about."""
+    """Can it be understood without its context?"""
     pointing = len(_POINTING.findall(sentence))
     return weight(sentence) >= least + 2 * min(pointing, 2)
 
 
-def told(topic: str, choice: str, reason: str = "") -> str:
-    """One line that says it all: `topic: choice, because reason`."""
-    topic, choice = (topic, choice.strip()) if choice.strip() else ("", topic)
+def statement(topic: str, choice: str, reason: str = "") -> str:
+    """The parts of a decision on one line: `topic: choice, because reason`."""
+    choice = choice.strip()
+    if not choice:
+        choice = topic
+        topic = ""
     reason = reason.strip().rstrip(".")
     if reason:
         first = reason.split(" ", 1)[0]
-        reason = reason[:1].lower() + reason[1:] if first.lower() in STOP_WORDS else reason
+        if first.lower() in STOP_WORDS:
+            reason = reason[:1].lower() + reason[1:]
         choice = f"{choice.rstrip('.')}, because {reason.removeprefix('because ')}"
     if topic and topic.lower() != choice.lower():
         choice = f"{topic} {choice}" if topic.endswith("?") else f"{topic}: {choice}"
@@ -167,5 +170,5 @@ def told(topic: str, choice: str, reason: str = "") -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Sentences one after the other, each with its stop."""
+    """Sentences in one text, each with a full stop."""
     return " ".join(part if part[-1] in ".!?:;…" else f"{part}." for part in parts if part)

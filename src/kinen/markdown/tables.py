@@ -18,9 +18,9 @@ _CELLS = frozenset(("th_open", "th_close", "td_open", "td_close"))
 
 
 def light_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """markdown-it's rule for tables, keeping of the cells only what may hold a link or a tag.
+    """markdown-it's rule for tables, keeping only cells that may contain a link or a tag.
 
-    Three tokens for each cell would take a kilobyte: a table of a million cells a gigabyte.
+    Three tokens per cell take a kilobyte: a table of a million cells would take a gigabyte.
     """
     push = state.push
     spare = Token("", "", 0)
@@ -28,7 +28,7 @@ def light_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     def light(kind: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         if kind in _CELLS:
             return spare
-        # The rule sets the content of a cell after it was pushed, so the last one is judged now.
+        # The rule sets the content of a cell after pushing it, so check the previous cell now.
         last = state.tokens[-1] if state.tokens else spare
         if last.type == "inline" and not _LINKING.search(last.content):
             state.tokens.pop()

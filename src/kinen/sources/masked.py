@@ -59,8 +59,8 @@ class MaskedPast:
     def since(self, head: str, old: str = "") -> Iterator[Commit]:
         return map(masked_commit, self._past.since(head, old))
 
-    def among(self, head: str, known: set[str]) -> Iterator[Commit]:
-        return map(masked_commit, self._past.among(head, known))
+    def among(self, head: str, indexed: set[str]) -> Iterator[Commit]:
+        return map(masked_commit, self._past.among(head, indexed))
 
     def tree(self, head: str) -> list[str] | None:
         return self._past.tree(head)

@@ -81,10 +81,10 @@ class Files:
         self._manifest = Manifest()
         self._odd: dict[str, str] = {}
 
-    def delta(self, known: Mapping[str, State]) -> Delta:
-        """Compare size and time of every file with the known state; read only what differs."""
+    def delta(self, states: Mapping[str, State]) -> Delta:
+        """Compare all files with their last state by size and time; read only what differs."""
         ignore = Ignore(Path(self.root))
-        stamps, self.attachments = walk(self.root, ignore, known)
+        stamps, self.attachments = walk(self.root, ignore, states)
         stamps.pop(MANIFEST, None)
         self._odd = {
             spelled(path): stamp for path, stamp in stamps.items() if spelled(path) != path
@@ -94,19 +94,19 @@ class Files:
         self.files = self.attachments | stamps.keys()
         self._manifest = Manifest.read(self.root)
         rules = self._rules(ignore)
-        before = known.get(RULES, _NEVER)
-        fresh = stamps if before.digest != rules.digest else stamps.keys() - known.keys()
+        before = states.get(RULES, _NEVER)
+        fresh = stamps if before.digest != rules.digest else stamps.keys() - states.keys()
         for path in [path for path in fresh if ignore.ignored(path, directory=False)]:
             del stamps[path]
         if before.stamp != rules.stamp:
-            known = dict.fromkeys(known, _NEVER)
-        changed = [path for path, stamp in stamps.items() if self._differs(path, stamp, known)]
-        gone = [path for path in known if path not in stamps and path not in (RULES, MANIFEST)]
+            states = dict.fromkeys(states, _NEVER)
+        changed = [path for path, stamp in stamps.items() if self._differs(path, stamp, states)]
+        gone = [path for path in states if path not in stamps and path not in (RULES, MANIFEST)]
         if self.only:
-            known = {path: state for path, state in known.items() if path in gone}
+            states = {path: state for path, state in states.items() if path in gone}
             changed = [path for path in stamps if self.only in session_of(path)]
             gone = [path for path in gone if self.only in session_of(path)]
-        return Delta(len(changed) + len(gone), self._changes(changed, gone, known, rules))
+        return Delta(len(changed) + len(gone), self._changes(changed, gone, states, rules))
 
     def _rules(self, ignore: Ignore) -> State:
         """What decides how files are read, as a state: a change means to read them again."""
@@ -116,29 +116,29 @@ class Files:
             stamp += f":masked {MASKING}"
         return State(stamp, ignore.digest)
 
-    def _differs(self, path: str, stamp: str, known: Mapping[str, State]) -> bool:
-        before = known.get(path, _NEVER)
+    def _differs(self, path: str, stamp: str, states: Mapping[str, State]) -> bool:
+        before = states.get(path, _NEVER)
         return before.stamp != stamp or (before.reason == SUPPRESSED) != self._hidden(path)
 
     def _hidden(self, path: str) -> bool:
         return f"{kind_of(path)}:{path}" in self._suppressed
 
     def _changes(
-        self, changed: list[str], gone: list[str], known: Mapping[str, State], rules: State
+        self, changed: list[str], gone: list[str], states: Mapping[str, State], rules: State
     ) -> Iterator[Change]:
         for path in sorted(gone):
-            yield Change(path, known[path], removed=True)
+            yield Change(path, states[path], removed=True)
         try:
             for path in sorted(changed):
-                yield self._read(path, known.get(path, _NEVER))
+                yield self._read(path, states.get(path, _NEVER))
         finally:
             self._reader.close()
         # Last, so that a run that was interrupted finds the rules changed again.
-        if known.get(RULES) != rules and not self.only:
+        if states.get(RULES) != rules and not self.only:
             problem = self._manifest.problem
             if problem:
                 yield Change(MANIFEST, State("", "", problem))
-            elif MANIFEST in known:
+            elif MANIFEST in states:
                 yield Change(MANIFEST, _NEVER, removed=True)
             yield Change(RULES, rules)
 
@@ -303,7 +303,7 @@ def _joined(value: Any) -> str:
     return "; ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def walk(root: str, ignore: Ignore, known: Container[str] = ()) -> tuple[dict[str, str], set[str]]:
+def walk(root: str, ignore: Ignore, states: Container[str] = ()) -> tuple[dict[str, str], set[str]]:
     """Stamps of the files that kinen reads, and the paths of all other files."""
     stamps: dict[str, str] = {}
     others: set[str] = set()
@@ -322,7 +322,7 @@ def walk(root: str, ignore: Ignore, known: Container[str] = ()) -> tuple[dict[st
                     waiting.append((path + "/", entry.path))
             elif not entry.is_file(follow_symlinks=False):
                 continue
-            elif path not in known and not is_read(path):
+            elif path not in states and not is_read(path):
                 others.add(path)
             else:
                 stat = entry.stat(follow_symlinks=False)

@@ -162,9 +162,9 @@ class Log:
             before.close()
         return steps
 
-    def among(self, head: str, known: set[str]) -> Iterator[Commit]:
-        """The commits up to the head that are not in `known`; unreadable ones get a note."""
-        missing = [sha for sha in self._reachable(head) if sha not in known]
+    def among(self, head: str, indexed: set[str]) -> Iterator[Commit]:
+        """The commits up to the head that are not in `indexed`; unreadable ones get a note."""
+        missing = [sha for sha in self._reachable(head) if sha not in indexed]
         return map(self._commit, self._log_each(missing))
 
     def tree(self, head: str) -> list[str] | None:

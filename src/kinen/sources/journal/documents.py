@@ -37,30 +37,30 @@ class Entries:
         self._db: sqlite3.Connection
         self._hidden: set[str] = set()
 
-    def delta(self, known: Mapping[str, State]) -> Delta:
+    def delta(self, states: Mapping[str, State]) -> Delta:
         """What was written or changed since the mark; everything if that is of another journal."""
         # One snapshot for all reads: other processes write meanwhile.
         self._db = snapshot(self._path)
         until = Mark(*mark(self._db))
-        since = _mark(known.get(MARK), self._rules)
+        since = _mark(states.get(MARK), self._rules)
         anew = since.journal != until.journal or since[1:] > until[1:]
         if anew:
             since = Mark(until.journal, 0, 0)
-            known = {}
+            states = {}
         if since == until:
             self._db.close()
             return Delta(0, iter(()))
         self._hidden = queries.suppressed(self._db)
         changed = queries.changed(self._db, since, until)
         total = until.added - since.added + len(changed)
-        return Delta(total, self._changes(known, since, until, changed), anew)
+        return Delta(total, self._changes(states, since, until, changed), anew)
 
     @property
     def _rules(self) -> str:
         return f"{self._size}:{self._overlap}:{THRESHOLD}:{MOST}"
 
     def _changes(
-        self, known: Mapping[str, State], since: Mark, until: Mark, changed: list[str]
+        self, states: Mapping[str, State], since: Mark, until: Mark, changed: list[str]
     ) -> Iterator[Change]:
         rebuilt: dict[str, None] = {}
         """Capsules whose segments are cut again from the start."""
@@ -75,14 +75,14 @@ class Entries:
                     yield Change(ref, None, removed=True)
             else:
                 yield self._change(ref, entry)
-        yield from self._added(known, since, until, rebuilt)
+        yield from self._added(states, since, until, rebuilt)
         for capsule in rebuilt:
             yield from self._segments(capsule, None)
         yield Change(MARK, State("|".join(map(str, until)), self._rules))
         self._db.close()
 
     def _added(
-        self, known: Mapping[str, State], since: Mark, until: Mark, rebuilt: dict[str, None]
+        self, states: Mapping[str, State], since: Mark, until: Mark, rebuilt: dict[str, None]
     ) -> Iterator[Change]:
         """New observations; those of a capsule continue its last segment.
 
@@ -93,7 +93,7 @@ class Entries:
         for capsule, first in queries.grown(self._db, since, until).items():
             if capsule in rebuilt:
                 continue
-            state = known.get(f"capsule:{capsule}")
+            state = states.get(f"capsule:{capsule}")
             if state and state.digest and first <= _place(state.stamp):
                 rebuilt[capsule] = None
             else:
