@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 EXPRESSIONS = {
     *(row[2] for row in (*shapes.TOKENS, *shapes.PHRASES)),
     *(row[1] for row in shapes.COMMANDS),
+    *(shapes.call_of(row[0]) for row in shapes.COMMANDS),
     *shapes.EXPRESSIONS.values(),
     *names.EXPRESSIONS,
 }
 SEARCHED = EXPRESSIONS - {
     # These are matched at one place each, or only see short values.
     shapes.EXPRESSIONS["key_text"],
-    shapes.EXPRESSIONS["arguments"],
     shapes.EXPRESSIONS["continued"],
     *(names.BARE, names.LOOSE),
     *(names.PLACEHOLDER, names.CODE, names.NAMES_OF_CODE),
@@ -139,9 +139,12 @@ DENSE = (
     "htpasswd -b TOKEN\\\n",
     "machine a login b password é\nhtpasswd -b {}",
     "<password>AKIAé\\\ndocker login/\n?sig=",
+    "htpasswd -b {TOKEN\\\n",
+    "\" = machine a login b password b'é\nhtpasswd -b {}",
+    *("pwd:{} ", "pwd={}\\\n", "é://a:{}@h ", "mysql -p{};", "htpasswd -b é {};"),
 )
 """Units of which a text is made that has as many matches as can be, `{}` different each time."""
-MASKING = 14.0
+MASKING = 11.0
 """Python's time for each character, in times, that masking may take for such a text."""
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from kinen.privacy import names
 from kinen.privacy.marks import CHARACTERS, fold, mark_of, spelled, unfold
-from kinen.privacy.names import class_of, is_placeholder
-from kinen.privacy.shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, compiled
+from kinen.privacy.names import Placeholders, class_of
+from kinen.privacy.shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, call_of, compiled
 from kinen.privacy.values import named_values
 
 TYPE_CHECKING = False
@@ -157,11 +157,12 @@ def _token_rows(text: str) -> Rows:
 
 
 def _mask_tokens(text: str, rows: Rows, found: Found) -> str:
+    placeholders = Placeholders()
     for name, words, expression in rows:
         if any(word in text for word in words):
 
             def replace(match: re.Match[str], name: str = name) -> str:
-                if is_placeholder(match[1]):
+                if placeholders[match[1]]:
                     return match[0]
                 start = match.start(1) - match.start()
                 end = match.end(1) - match.start()
@@ -174,6 +175,7 @@ def _mask_tokens(text: str, rows: Rows, found: Found) -> str:
 def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, found: Found) -> str:
     """Masks the first group of an expression wherever it matches at its word."""
     pattern = compiled(expression)
+    placeholders = Placeholders()
     pieces: list[str] = []
     end = 0
     place = low.find(word)
@@ -184,7 +186,7 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, fou
             continue
         secret = match[1]
         prose = name == "bearer" and not any(c.isdigit() or c == "=" for c in secret)
-        if not prose and not is_placeholder(secret):
+        if not prose and not placeholders[secret]:
             pieces.append(text[end : match.start(1)])
             pieces.append(mark_of(found, name))
             end = match.end(1)
@@ -193,22 +195,24 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, fou
 
 
 def _mask_url_logins(text: str, found: Found) -> str:
-    ends: dict[str, int] = {}
-
-    def replace(match: re.Match[str]) -> str:
+    placeholders = Placeholders()
+    pieces: list[str] = []
+    end = 0
+    for match in compiled(EXPRESSIONS["url_login"]).finditer(text):
         rest = match[1]
-        end = ends.get(rest)
-        if end is None:
-            end = _password_end(rest)
-            if end > 0 and is_placeholder(rest[:end]):
-                end = 0
-            ends[rest] = end
-        if end <= 0:
-            return match[0]
-        start = match.start(1) - match.start()
-        return f"{match[0][:start]}{mark_of(found, 'url_password')}{rest[end:]}"
+        length = _password_end(rest)
+        if length > 0 and not placeholders[rest[:length]]:
+            start = match.start(1)
+            pieces.append(text[end:start])
+            end = start + length
+    return _with_marks([*pieces, text[end:]], "url_password", found)
 
-    return compiled(EXPRESSIONS["url_login"]).sub(replace, text)
+
+def _with_marks(pieces: list[str], name: str, found: Found) -> str:
+    """Joins what stands between secrets of one class, and counts the secrets."""
+    if len(pieces) > 1:
+        found[name] = found.get(name, 0) + len(pieces) - 1
+    return CHARACTERS[name].join(pieces)
 
 
 def _password_end(rest: str) -> int:
@@ -220,16 +224,17 @@ def _password_end(rest: str) -> int:
     first = rest.find("@")
     if first < 0:
         return 0
-    port = len(rest) - len(rest.lstrip("0123456789"))
-    if port and rest[port] in "/?#":
+    if rest[0].isdigit() and rest.lstrip("0123456789")[0] in "/?#":
         return 0
-    end = len(rest)
-    for sign in "?#":
-        place = rest.find(sign, first)
-        end = place if 0 <= place < end else end
-    last = rest.rfind("@", first, end)
-    while last > first and rest[last - 1] == "/":
-        last = rest.rfind("@", first, last)
+    last = first
+    if rest.find("@", first + 1) > 0:
+        end = len(rest)
+        for sign in "?#":
+            place = rest.find(sign, first)
+            end = place if 0 <= place < end else end
+        last = rest.rfind("@", first, end)
+        while last > first and rest[last - 1] == "/":
+            last = rest.rfind("@", first, last)
     return last if rest[last + 1 : last + 2] not in ("", "/", "@") else 0
 
 
@@ -242,46 +247,20 @@ def _mask_commands(text: str, found: Found) -> str:
 
 def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], found: Found) -> str:
     """Masks the passwords among the arguments of a command, wherever it is called."""
-    line = compiled(EXPRESSIONS["arguments"])
-    secrets: dict[str, tuple[int, int]] = {}
+    search = pattern.search
+    placeholders = Placeholders()
     pieces: list[str] = []
     end = 0
-    place = text.find(command)
-    while place >= 0:
-        call = line.match(text, place + len(command))
-        stop = call.end() if call else place + len(command)
-        for match in pattern.finditer(text, place, stop):
-            words = match[1]
-            span = secrets.get(words)
-            if span is None:
-                span = _password_span(words, len(secrets) < names.JUDGED)
-                secrets[words] = span
-            if span[1]:
-                start = match.start(1)
-                pieces.append(text[end : start + span[0]])
-                end = start + span[1]
-        place = text.find(command, stop)
-    if not pieces:
-        return text
-    found["password"] = found.get("password", 0) + len(pieces)
-    return CHARACTERS["password"].join([*pieces, text[end:]])
-
-
-def _password_span(words: str, judged: bool) -> tuple[int, int]:
-    """Where the last word of a command's arguments begins and ends without its quotes.
-
-    0 and 0 if it is no password. A word that is not `judged` is one.
-    """
-    word = words.rsplit(maxsplit=1)[-1]
-    start = len(words.rstrip()) - len(word)
-    bare = word.lstrip("\"'")
-    start += len(word) - len(bare)
-    bare = bare.rstrip("\"'")
-    if judged:
-        secret = not is_placeholder(bare)
-    else:
-        secret = bare.isascii() or not compiled(EXPRESSIONS["mark"]).search(bare)
-    return (start, start + len(bare)) if bare and secret else (0, 0)
+    for call in compiled(call_of(command)).finditer(text):
+        place, stop = call.span()
+        while match := search(text, place, stop):
+            place = match.end()
+            password = match[1].strip("\"'")
+            if password and not placeholders[password]:
+                start = text.index(password, match.start(1))
+                pieces.append(text[end:start])
+                end = start + len(password)
+    return _with_marks([*pieces, text[end:]], "password", found)
 
 
 def _mask_continued(text: str, found: Found) -> str:
@@ -321,7 +300,7 @@ def _continued(text: str) -> list[tuple[int, int]]:
         start = text.rfind("\n", 0, match.start()) + 1
         while start > 1 and text[start - 2] == "\\":
             start = text.rfind("\n", 0, start - 1) + 1
-        end = compiled(EXPRESSIONS["continued"]).match(text, match.end())
+        end = compiled(EXPRESSIONS["continued"]).match(text, match.end(), match.end() + left)
         place = end.end() if end else match.end()
         left -= place - start
         spans.append((start, place))
@@ -354,14 +333,13 @@ def _mask_named_values(text: str, found: Found) -> str:
         return text
     spans.sort()
     pieces: list[str] = []
-    classes: list[str] = []
     end = 0
     for start, stop, name in spans:
         if start >= end:
             pieces.append(text[end:start])
             pieces.append(CHARACTERS[name])
-            classes.append(name)
             end = stop
-    for name in set(classes):
-        found[name] = found.get(name, 0) + classes.count(name)
+    marks = pieces[1::2]
+    for name in {name for *_, name in spans}:
+        found[name] = found.get(name, 0) + marks.count(CHARACTERS[name])
     return "".join(pieces) + text[end:]

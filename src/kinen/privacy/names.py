@@ -161,6 +161,20 @@ def is_placeholder(value: str) -> bool:
     return len(set(start[:12])) <= 6 and len(set(start.lower().strip("\"'"))) <= 2
 
 
+class Placeholders(dict[str, bool]):
+    """Which values of a text are placeholders: each is judged once, `JUDGED` of them at most.
+
+    A value beyond that is a placeholder only if it has a mark in it.
+    """
+
+    def __missing__(self, value: str) -> bool:
+        if len(self) < JUDGED:
+            verdict = is_placeholder(value)
+            self[value] = verdict
+            return verdict
+        return not value.isascii() and compiled(OMITTED).search(value) is not None
+
+
 def is_harmless(word: str, rest: str) -> bool:
     """Whether a name is about a secret (`token_count`, `passwordField`) and does not hold one."""
     if not rest:

@@ -189,9 +189,18 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("sshpass", rf"-p(?<=\s-p)\s{{0,4}}{_WORD}"),
     ("redis-cli", rf"-a(?<=\s-a)\s{{1,4}}{_VALUE}"),
     ("docker login", rf"-p(?<=\s-p)\s{{1,4}}{_VALUE}"),
-    ("htpasswd", r"-(?<=\s-)(?=[A-Za-z]{0,6}b)[A-Za-z]{1,13}+((?:[ \t]++[^\s>&]++){2,}+)"),
+    (
+        "htpasswd",
+        r"-(?<=\s-)(?=[A-Za-z]{0,6}b)[A-Za-z]{1,13}+[ \t]++[^\s>&]++(?:[ \t]++([^\s>&]++))+",
+    ),
 )
-"""Name of a command, expression for its arguments; the last word of its group is a password."""
+"""Name of a command, expression for its arguments whose group is a password, perhaps in quotes."""
+
+
+def call_of(command: str) -> str:
+    """An expression for a command with its arguments, up to the end of the line or a pipe."""
+    return command + r"(?:[^\n|;\\]++|\\[\s\S])*+"
+
 
 EXPRESSIONS: dict[str, str] = {
     "private_tag": r"(?i)<\s{0,8}+(/?)\s{0,8}+private(?=[\s/>])[^<>]{0,500}+>",
@@ -199,7 +208,6 @@ EXPRESSIONS: dict[str, str] = {
     "key_end": r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
     "key_text": r"(?:[\sA-Za-z0-9+/=:,-]++|\\[nr])*+",
     "url_login": r"://[^\s:/?#@\"'<>`]{0,100}+:((?:[^\s\"'<>`:]++|:(?!//))++)",
-    "arguments": r"(?:[^\n|;\\]++|\\[\s\S])*+",
     "continued": r"(?:[^\n]*+(?<=\\)\n)*+[^\n]*+",
     "cut_word": r"(?<=\S)\\\n(?=\S)",
     "mark": f"[{MARKS}]",

@@ -27,17 +27,21 @@ def named_values(text: str, low: str) -> list[Span]:
             kind = match.lastgroup
             if kind == "spoken":
                 stop = start + len(text[start:stop].rstrip(".,:;!?"))
-            key = text[place : stop + 1] if stop < place + _REMEMBERED else ""
-            name = verdicts.get(key) if key else None
+                name_end = match.end("word")
+            else:
+                name_end = match.end("rest")
+            judged = len(verdicts) < names.JUDGED
+            key_end = stop + 1 if judged else name_end
+            key = text[place:key_end] if key_end <= place + _REMEMBERED else ""
+            name = verdicts.get(key)
             if name is None:
-                name = _verdict(text, match, text[start:stop], len(verdicts) < names.JUDGED)
-                verdicts[key] = name
+                name = _verdict(text, match, text[start:stop], judged)
+                if key:
+                    verdicts[key] = name
             if not name:
                 continue
-            if kind != "spoken":
-                rest = match.end("rest")
-                if low[stop - 1] == low[rest - 1] and low.endswith(low[start:stop], 0, rest):
-                    continue  # `api_key=API_KEY`
+            if low[stop - 1] == low[name_end - 1] and low.endswith(low[start:stop], 0, name_end):
+                continue  # `api_key=API_KEY`
             if stop - start == _LONGEST_START and kind in ("bare", "loose"):
                 stop = _whole_end(text, start, kind)
             spans.append((start, stop, name))
