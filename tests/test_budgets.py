@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory
+from kinen.extract import budget
 from kinen.markdown.parse import parse
 from kinen.sources.files.ignore import Patterns
 from kinen.text import terms
@@ -389,3 +390,51 @@ def test_the_first_words_of_a_megabyte_are_found_without_reading_all_of_it() -> 
     short = cpu(lambda: [terms(text[:1_000], 16) for _ in range(200)])
     long = cpu(lambda: [terms(text, 16) for _ in range(200)])
     assert long <= 2.5 * short + 0.05
+
+
+def commit_of(space: Path, count: int) -> str:
+    """Makes a repository whose only commit adds many files, without writing them."""
+    files = "".join(f"M 100644 :1 src/{n % 997}/file{n}.py\n" for n in range(count))
+    stream = (
+        "blob\nmark :1\ndata 5\nneed\n\n"
+        "commit refs/heads/main\ncommitter a <a@b> 1700000000 +0000\ndata 9\nall of it\n" + files
+    )
+    git = ["git", "-C", str(space)]
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    subprocess.run([*git, "fast-import", "--quiet"], input=stream.encode(), check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    return head.stdout.strip()
+
+
+def test_a_commit_of_too_many_files_is_cut(
+    space: Path, kinen: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "COMMIT_FILES", 30)
+    monkeypatch.setattr(budget, "HEAD_FILES", 20)
+    head = commit_of(space, 100)
+    with Memory.open(space) as memory:
+        memory.sync()
+        assert memory.files()[1] == 50
+        reasons = dict(memory.skipped())
+        assert memory.partly_read() == {head, "HEAD"}
+    assert reasons == {
+        head: "only the first 30 of the 100 files that it touches were read",
+        "HEAD": "50 of its files were left out: no commit that was read touches them (limit 20)",
+    }
+    status = kinen("index", "status").out
+    assert f"cut {head}: only the first 30 of the 100 files" in status
+    assert "cut HEAD: 50 of its files were left out" in status
+
+
+@pytest.mark.skipif(not LONG, reason="KINEN_STRESS=1 makes a commit of 500,000 files")
+def test_a_commit_of_half_a_million_files_is_indexed_within_bounds(
+    space: Path, kinen: Callable[..., Ran]
+) -> None:
+    head = commit_of(space, 500_000)
+    usage = measured(space, "index", "--no-embed")
+    assert usage.code == 0
+    assert usage.cpu <= 2 * SECONDS  # git alone has to print a million paths
+    assert usage.megabytes <= MEGABYTES
+    status = kinen("index", "status").out
+    assert f"cut {head}: only the first 50,000 of the 500,000 files" in status
+    assert "cut HEAD: 400,000 of its files were left out" in status

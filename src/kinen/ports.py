@@ -49,7 +49,7 @@ class Past(Protocol):
     notes: dict[str, str]
     """What could not be read, and why; it is tried again."""
     cuts: dict[str, str]
-    """Commits of whose message only a part was read, and why."""
+    """Commits of whose message or files only a part was read, and why."""
     remarks: list[str]
     """What else there is to say."""
 

@@ -9,10 +9,12 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinen.config.keys import GitSection
+from kinen.extract import budget
 from kinen.index.git.commits import Hand, Settings
 from kinen.index.git.sync import follow
 from kinen.index.writer import Writer
@@ -351,4 +353,48 @@ def test_following_equals_building_and_a_plain_replay(
             there = writer.db.execute("SELECT path FROM paths WHERE present ORDER BY path")
             assert [path for (path,) in there] == sorted(repository.trees[repository.head])
         anew.close()
+    writer.close()
+
+
+@settings(
+    max_examples=300 if LONG else 12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(
+    actions=st.lists(ACTION, min_size=5, max_size=12),
+    files_of_a_commit=st.integers(1, 3),
+    files_at_head=st.integers(0, 2),
+)
+def test_following_equals_building_where_commits_and_the_head_have_too_many_files(
+    tmp_path_factory: Any,
+    actions: list[tuple[Any, Any, Any]],
+    files_of_a_commit: int,
+    files_at_head: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("history")
+    repository = Repository(folder / "repo")
+    writer = Writer(str(folder / "grown.db"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budget, "COMMIT_FILES", files_of_a_commit)
+        patch.setattr(budget, "HEAD_FILES", files_at_head)
+        for number, action in enumerate([FIRST, *actions]):
+            repository.act(*action)
+            followed(repository, writer)
+            anew = Writer(str(folder / f"{number}.db"))
+            followed(repository, anew)
+            grown, built = dump(writer.db), dump(anew.db)
+            for part, rows in built.items():
+                assert grown[part] == rows, part
+            counts = anew.db.execute("SELECT COUNT(*) FROM touches GROUP BY commit_id")
+            assert all(count <= files_of_a_commit for (count,) in counts)
+            tree = set(repository.trees.get(repository.head, {}))
+            there = {path for (path,) in anew.db.execute("SELECT path FROM paths WHERE present")}
+            hidden = tree - there
+            assert there <= tree
+            reasons = dict(anew.db.execute("SELECT key, reason FROM states WHERE reason != ''"))
+            assert bool(hidden) == ("HEAD" in reasons)
+            if hidden:
+                assert reasons["HEAD"].startswith(f"{len(hidden)} of its files were left out")
+            anew.close()
     writer.close()

@@ -20,6 +20,10 @@ TAGS = 1_000
 """Distinct tags of a file."""
 MARKUP = 200_000
 """Tags of HTML or XML that are parsed."""
+COMMIT_FILES = 50_000
+"""Files that one commit contributes; the rest of a larger commit is counted and left out."""
+HEAD_FILES = 50_000
+"""Files at the head that are listed although no commit that was read touches them."""
 TIDY = 100_000
 """Characters that may be dropped to cut at the end of a line or word."""
 

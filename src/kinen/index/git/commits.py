@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SOURCE = "git"
 BATCH = 2000
+MOST_TOUCHES = 200_000
+"""Touched files after which a batch is written, so that huge commits do not add up in memory."""
 HIDDEN = -1
 """The record of a commit that the user forgot."""
 # Of git's records none has a key, and an author is its user. What is the same in all is not bound.
@@ -64,6 +66,10 @@ class History:
         """What they did."""
         self.fresh = not self.one("SELECT EXISTS (SELECT 1 FROM commits)")
         """Whether no commit was known when it began."""
+        self.tree_is_cut = False
+        """Whether files at the head were left out before."""
+        self.left_out: int | None = None
+        """How many files at the head are left out; None if the tree was not looked at."""
         self.loading = Loading(writer, bulk=self.fresh)
         self._last_path = self.one("SELECT MAX(id) FROM paths")
         self._empty = not self._last_path
@@ -237,10 +243,13 @@ def _chunks(record: int, commit: Commit) -> list[tuple[object, ...]]:
 
 def _batches(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
     batch: list[Commit] = []
+    touches = 0
     for commit in commits:
         batch.append(commit)
-        if len(batch) == BATCH:
+        touches += len(commit.touches)
+        if len(batch) == BATCH or touches > MOST_TOUCHES:
             yield batch
             batch = []
+            touches = 0
     if batch:
         yield batch

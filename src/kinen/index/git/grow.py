@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from kinen.extract import budget
 from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
-from kinen.index.git.settle import alive_json, counted, insert, moved, said, set_apart
+from kinen.index.git.settle import alive_json, at_head, counted, insert, moved, said, set_apart
 from kinen.index.writer import encode
 from kinen.storage.database import translated, writing
 
@@ -31,12 +32,15 @@ def grow(history: History, head: str, old: str, tree: Tree) -> bool:
     told = {step.commit: step for step in history.steps}
     steps = [told[id_] for id_ in order]
     merged = any(len(shas) > 1 for _, shas in history.new.values())
-    if _unsettles(history, steps, merged):
+    cut = any(len(step.touches) >= budget.COMMIT_FILES for step in steps)
+    # Then the touches alone do not say which files there are.
+    needs_tree = merged or cut or history.tree_is_cut
+    if _unsettles(history, steps, needs_tree):
         return False
     lineage = _state(history, {touch for step in steps for touch in step.touches})
     owners = dict(lineage.owner)
     found = [lineage.commit(*step) for step in steps]
-    affected = _present(history, steps, tree() if merged else None)
+    affected = _present(history, steps, tree() if needs_tree else None)
     last = history.one("SELECT place FROM commits WHERE id = ?", before)
     placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
     history.db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
@@ -46,7 +50,7 @@ def grow(history: History, head: str, old: str, tree: Tree) -> bool:
     return True
 
 
-def _unsettles(history: History, steps: list[Step], merged: bool) -> bool:
+def _unsettles(history: History, steps: list[Step], needs_tree: bool) -> bool:
     """Whether the place of a tag given by hand moves, or the file it is for: both were settled by
     the commits there were.
     """
@@ -59,7 +63,7 @@ def _unsettles(history: History, steps: list[Step], merged: bool) -> bool:
         path = history.path(hand.path)
         placed = history.one("SELECT place FROM commits WHERE sha = ?", hand.head)
         given = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
-        if (merged or path in touched) and not (placed and given):
+        if (needs_tree or path in touched) and not (placed and given):
             return True
     return False
 
@@ -80,7 +84,7 @@ def _present(history: History, steps: list[Step], tree: list[str] | None) -> set
     now = moved(steps)
     affected = set(now)
     if tree is not None:
-        there = {history.path(path) for path in tree}
+        there = at_head(history, tree)
         history.keep_paths()
         rows = history.db.execute("SELECT id FROM paths WHERE present").fetchall()
         before = {id_ for (id_,) in rows}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kinen.extract import budget
 from kinen.index.git.commits import FILE_RECORD
 from kinen.index.git.lineage import SILENT, File, Lineage, Step, Touch, ordered
 from kinen.index.writer import encode
@@ -46,7 +47,7 @@ def build(history: History, plan: Plan) -> None:
     """Write the files anew."""
     _, steps, found, lineage, waiting, there = plan
     history.remove(plan.gone)
-    present = _after(steps) if there is None else {history.path(path) for path in there}
+    present = _after(steps) if there is None else at_head(history, there)
     history.keep_paths()
     _rewrite(history, [step.commit for step in steps], present)
     _own_all(history, lineage, steps, found)
@@ -61,6 +62,25 @@ def build(history: History, plan: Plan) -> None:
         extras.add(number)
     at = dict(history.db.execute("SELECT id, at FROM commits"))
     insert(history, files, extras, counted(found), present, at)
+
+
+def at_head(history: History, tree: list[str]) -> set[int]:
+    """The paths of the tree: all that a commit touched, and the first so many of the others.
+
+    The touches of all commits must have been written.
+    """
+    history.left_out = 0
+    if len(tree) > budget.HEAD_FILES:
+        rows = history.db.execute(
+            "SELECT path FROM paths WHERE id IN"
+            " (SELECT path FROM touches UNION SELECT before FROM touches)"
+        )
+        touched = {path for (path,) in rows}
+        others = [path for path in tree if path not in touched]
+        history.left_out = max(0, len(others) - budget.HEAD_FILES)
+        hidden = set(others[budget.HEAD_FILES :])
+        tree = [path for path in tree if path not in hidden]
+    return {history.path(path) for path in tree}
 
 
 def _told(

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import GitError
+from kinen.extract import budget
 from kinen.index.git import settle
 from kinen.index.git.commits import BATCH, SOURCE, History
 from kinen.index.git.grow import grow, retag
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 HEAD = ""
 """The key under which an index remembers the last commit, as its source's mark."""
+TREE = "HEAD"
+"""The key under which is said that files at the head were left out."""
 _FACTS = ("tags", "hands", "hidden")
 
 
@@ -66,6 +69,7 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     mark = Mark(head, past.rules, settings.rules, str(len(settings.hands)), digest(str(refs)))
     broken = [key for key, state in states.items() if state.reason and state.stamp != CUT]
     cuts = {key: state.reason for key, state in states.items() if state.stamp == CUT}
+    history.tree_is_cut = TREE in cuts
     if mark == before and not broken:
         return Report()
     if not head:
@@ -88,7 +92,7 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     elif added < 0:
         added = _read(history, past, "" if gaps else before.head, done) if not now else 0
         _settle(history, head, before.head, lambda: past.tree(head), anew=not grew)
-        _remember(writer, mark, past.notes, cuts | past.cuts)
+        _remember(writer, mark, past.notes, cuts | past.cuts | _cut_tree(history))
     notes = (*past.remarks, *(f"{what}: {why}" for what, why in past.notes.items()))
     return Report(added=added, skipped=len(past.notes), notes=notes)
 
@@ -114,7 +118,7 @@ def _step(
         history.loading.begin()
         added = history.add(found, inside=past.inside, done=done)
         _settle(history, mark.head, before.head, lambda: past.tree(mark.head), anew=False)
-        _remember(history.writer, mark, past.notes, cuts | past.cuts)
+        _remember(history.writer, mark, past.notes, cuts | past.cuts | _cut_tree(history))
     return added
 
 
@@ -152,6 +156,19 @@ def _settle(history: History, head: str, old: str, tree: settle.Tree, *, anew: b
         history.writer.bump()
 
 
+def _cut_tree(history: History) -> dict[str, str]:
+    """Why not all files at the head are listed, if that was looked at; empty if all are."""
+    if history.left_out is None:
+        return {}
+    if not history.left_out:
+        return {TREE: ""}
+    reason = (
+        f"{history.left_out:,} of its files were left out: no commit that was read touches them"
+        f" (limit {budget.HEAD_FILES:,})"
+    )
+    return {TREE: reason}
+
+
 def _mark(states: dict[str, State]) -> Mark:
     if HEAD not in states:
         return Mark()
@@ -169,7 +186,8 @@ def _remember(writer: Writer, mark: Mark, notes: dict[str, str], cuts: dict[str,
         rows += [
             (sha, CUT, "", why)
             for sha, why in cuts.items()
-            if sha not in notes and writer.db.execute(known, (sha,)).fetchone()
+            if why and sha not in notes
+            if sha == TREE or writer.db.execute(known, (sha,)).fetchone()
         ]
         writer.count_chunks()
         writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))

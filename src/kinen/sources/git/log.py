@@ -11,10 +11,11 @@ import datetime as dt
 import json
 import os
 import tempfile
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import GitError, UnsafeFile
+from kinen.extract import budget
 from kinen.journal.schema import LATEST
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.records import Commit, Part
@@ -297,14 +298,24 @@ class Log:
 
     def _commit(self, raw: RawCommit) -> Commit:
         message = read_message(raw.message)
-        if message.cut:
-            self.cuts[raw.sha] = message.cut
         parents = tuple(raw.parents.split(" ")) if raw.parents else ()
         touches = raw.touches
+        count = len(touches)
         if touches:
             excluded = self._excluded
-            touches = [touch for touch in touches if not excluded(touch[1])]
-        text = f"{message.subject}\n\n{message.body}" if message.body else message.subject
+            included = (touch for touch in touches if not excluded(touch[1]))
+            touches = list(islice(included, budget.COMMIT_FILES + 1))
+        cuts = [message.cut] if message.cut else []
+        if len(touches) > budget.COMMIT_FILES:
+            touches.pop()
+            cuts.append(
+                f"only the first {len(touches):,} of the {count:,} files that it touches were read"
+            )
+        if cuts:
+            self.cuts[raw.sha] = "; ".join(cuts)
+        text = f"{message.subject}
+
+{message.body}" if message.body else message.subject
         return Commit(
             raw.sha,
             parents,
