@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
 
+LONG = bool(os.environ.get("KINEN_STRESS"))
 PRECIOUS = "what others rely on\n"
 
 
@@ -284,26 +287,68 @@ def test_hooks_lose_nothing_where_the_home_is_moved_away_between_them(
     used: Path, space: Path, home: Path, tmp_path: Path
 ) -> None:
     """Each event is in the home that was there, or in a spool."""
-    line = [sys.executable, "-m", "kinen", "hook", "claude-code"]
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     env = {**os.environ, "TMPDIR": str(scratch), "KINEN_DEBUG": "1"}
     running = []
     homes = [home / "kinen"]
     for n in range(12):
-        said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(space)}
-        said |= {"prompt": f"prompt number {n}", "prompt_id": str(n)}
-        process = subprocess.Popen(line, cwd=space, stdin=subprocess.PIPE, text=True, env=env)
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(said))
-        process.stdin.close()
-        running.append(process)
+        running.append(hook_process(space, f"prompt number {n}", env))
         if n % 4 == 3:
             assert [process.wait(300) for process in running] == [0] * (n + 1)
             homes.append(home / f"away-{n}")
             (home / "kinen").rename(homes[-1])
     kept = stored(*homes, scratch)
     assert {f"prompt number {n}" for n in range(12)} <= kept
+
+
+def test_hooks_lose_nothing_while_the_home_is_moved_away_again_and_again(
+    used: Path, space: Path, home: Path, tmp_path: Path
+) -> None:
+    """Each event is in a home that was there when it was written, or in a spool; none is mixed
+    into the journal of another home."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    env = {**os.environ, "TMPDIR": str(scratch)}
+    count = 300 if LONG else 24
+    homes = [home / "kinen"]
+    events = iter(range(count))
+    running: list[subprocess.Popen[str]] = []
+    codes = set()
+    left = True
+    while left or running:
+        if left and len(running) < 6:
+            number = next(events, None)
+            left = number is not None
+            if left:
+                running.append(hook_process(space, f"prompt number {number}", env))
+        with contextlib.suppress(FileNotFoundError):  # nobody has made a new one yet
+            away = home / f"away-{len(homes)}"
+            (home / "kinen").rename(away)
+            homes.append(away)
+        time.sleep(random.random() / 50)
+        codes |= {process.returncode for process in running if process.poll() is not None}
+        running = [process for process in running if process.returncode is None]
+    assert codes == {0}
+    assert len(homes) > 2
+    texts = stored(*homes, scratch)
+    assert {f"prompt number {n}" for n in range(count)} - texts == set()
+    for path in (path for folder in homes for path in folder.rglob("journal.db")):
+        db = sqlite3.connect(path)
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        db.close()
+
+
+def hook_process(space: Path, text: str, env: dict[str, str]) -> subprocess.Popen[str]:
+    """A hook that has been told of a prompt, and runs."""
+    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(space)}
+    said |= {"prompt": text, "prompt_id": text}
+    line = [sys.executable, "-m", "kinen", "hook", "claude-code"]
+    process = subprocess.Popen(line, cwd=space, stdin=subprocess.PIPE, text=True, env=env)
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(said))
+    process.stdin.close()
+    return process
 
 
 def stored(*folders: Path) -> set[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
 
+from kinen.ids import ulid
 from kinen.journal.schema import SCHEMA
+from kinen.storage import private
 from kinen.storage.database import statements
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
@@ -15,6 +18,33 @@ FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 def scripts() -> list[str]:
     """The names of all migrations, in order."""
     return sorted(name for name in os.listdir(FOLDER) if name.endswith(".sql"))
+
+
+def create(path: str) -> None:
+    """Make a new journal, complete before it gets its name; one that is there stays.
+
+    The log of a half-made one could be opened in another folder if the home is moved meanwhile;
+    then this raises sqlite3.OperationalError. Where the file system has no links, whoever opens
+    the journal makes it in place.
+    """
+    draft = f"{path}.{ulid()}"
+    try:
+        db = sqlite3.connect(private.database(draft), isolation_level=None)
+        try:
+            migrate(db, 0)
+        finally:
+            db.close()
+        if os.path.exists(f"{draft}-wal"):
+            raise FileNotFoundError(draft)
+        os.link(draft, path)
+    except FileNotFoundError as error:
+        raise sqlite3.OperationalError("the journal was moved while it was made") from error
+    except OSError:
+        pass  # another process was first, or there are no links
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            with contextlib.suppress(OSError):
+                os.unlink(draft + suffix)
 
 
 def migrate(db: sqlite3.Connection, version: int) -> None:

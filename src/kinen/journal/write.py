@@ -103,14 +103,28 @@ def encoded(value: Any) -> str:
 
 def connect(path: str, timeout_ms: int) -> sqlite3.Connection:
     """The journal, brought up to date; a newer one is refused with sqlite3.NotSupportedError."""
+    return _connected(path, timeout_ms)[0]
+
+
+def _connected(path: str, timeout_ms: int) -> tuple[sqlite3.Connection, tuple[int, int]]:
+    """The journal, brought up to date, and which file it is."""
+    if not os.path.exists(path):
+        from kinen.journal.migrate import create
+
+        create(path)
+    file = private.identity(private.database(path))
     db = sqlite3.connect(
-        private.database(path),
+        path,
         timeout=timeout_ms / 1000,
         isolation_level=None,
         check_same_thread=False,
     )
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
+        # SQLite opens the log by its path when it first reads. If the home was moved in between,
+        # the log belongs to the journal that took its place, and must not be written to.
+        if private.identity(path) != file:
+            raise sqlite3.OperationalError("the journal was moved while it was opened")
         if version != SCHEMA:
             from kinen.journal.migrate import migrate
 
@@ -120,7 +134,7 @@ def connect(path: str, timeout_ms: int) -> sqlite3.Connection:
     except BaseException:
         db.close()
         raise
-    return db
+    return db, file
 
 
 def keep(
@@ -140,8 +154,7 @@ def keep(
     try:
         private.folder(data)
         path = os.path.join(data, "journal.db")
-        file = private.identity(private.database(path))
-        db = connect(path, timeout_ms)
+        db, file = _connected(path, timeout_ms)
         held.append(db)
         files = spool.waiting(spools)
         if files:
