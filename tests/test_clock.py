@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import pytest
 from kinen.daemon import control
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 LONG = bool(os.environ.get("KINEN_STRESS"))
@@ -162,3 +164,67 @@ def test_a_daemon_serves_whatever_clock_those_have_who_ask(
         assert control.look(folder).state["pid"] == pid
     finally:
         control.stop(folder)
+
+
+def test_a_daemon_whose_own_clock_goes_back_goes_on(
+    machine: Machine, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches, events and syncs go on, with what was written before and after."""
+    folder = str(home / "kinen")
+    clock = tmp_path / "clock"
+    clock.write_text("+0\n")
+    (machine.space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    machine.run("+0", "index", "--no-embed")
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    preload = subprocess.run(
+        [
+            str(FAKETIME),
+            "-f",
+            "+0",
+            sys.executable,
+            "-c",
+            "import os; print(os.environ['LD_PRELOAD'])",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    settings = {"FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", **SETTINGS}
+    with (tmp_path / "log").open("w") as log:
+        daemon = subprocess.Popen(
+            [sys.executable, "-m", "kinen", "serve", "--port", "0"],
+            cwd=machine.space,
+            env={**os.environ, **settings, "LD_PRELOAD": preload},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        wait_for(lambda: bool(control.look(folder).state), "the daemon answers")
+        monkeypatch.setenv("KINEN_DAEMON_AUTO_START", "true")
+        for number, offset in enumerate(CLOCKS):
+            clock.write_text(f"{offset}\n")
+            (machine.space / f"note{number}.md").write_text(f"# Note\n\nunheard{number} words\n")
+            machine.hook("+0", "UserPromptSubmit", prompt=f"prompt{number}", prompt_id=str(number))
+            ref = f"note:note{number}.md"
+            search = ("search", f"unheard{number}", "--json")
+            wait_for(
+                lambda search=search, ref=ref: ref in machine.process("+0", *search).stdout,
+                f"{ref} is found under the clock {offset}",
+            )
+            assert "note:tea.md" in refs(machine.json("+0", "search", "kettle"))
+            said = machine.run("+0", "list", "observations")
+            assert all(f"prompt{earlier}" in said for earlier in range(number + 1))
+            assert control.look(folder).state["pid"] == daemon.pid
+        assert daemon.poll() is None
+        assert "Traceback" not in (tmp_path / "log").read_text()
+    finally:
+        control.stop(folder)
+        daemon.wait(GUARD)
+
+
+def wait_for(fact: Callable[[], bool], what: str) -> None:
+    """Wait until something is so; the limit only guards against waiting forever."""
+    end = time.monotonic() + GUARD
+    while not fact():
+        assert time.monotonic() < end, f"{what}: still not so"
+        time.sleep(0.1)
