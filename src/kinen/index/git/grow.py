@@ -169,7 +169,7 @@ def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[
     history.drop(record for _, record in gone if record)
     for table, key in (("files", "id"), ("names", "rowid")):
         db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(id_,) for id_, _ in gone])
-    extras, last = set(), max([*kept, *files, history.one("SELECT MAX(id) FROM files")])
+    extras, last = set(), max([*kept, *files, *counts, history.one("SELECT MAX(id) FROM files")])
     for number, path in enumerate(sorted((affected & present) - taken), last + 1):
         files[number] = File(path, tags=given.get(path, SILENT))
         extras.add(number)

@@ -54,14 +54,17 @@ def build(history: History, plan: Plan) -> None:
     files = dict(lineage.files)
     taken = {file.path for file in files.values()}
     extras = set()
-    for number, path in enumerate(sorted(present - taken), max(files, default=0) + 1):
+    counts = counted(found)
+    # A file that was retired has a number too, by which its commits are counted.
+    last = max((*files, *counts), default=0)
+    for number, path in enumerate(sorted(present - taken), last + 1):
         tags = SILENT
         for op in waiting.get(path, ()):
             tags = tags.by_hand(op)
         files[number] = File(path, tags=tags)
         extras.add(number)
     at = dict(history.db.execute("SELECT id, at FROM commits"))
-    insert(history, files, extras, counted(found), present, at)
+    insert(history, files, extras, counts, present, at)
 
 
 def at_head(history: History, tree: list[str]) -> set[int]:
