@@ -313,9 +313,7 @@ class Log:
             )
         if cuts:
             self.cuts[raw.sha] = "; ".join(cuts)
-        text = f"{message.subject}
-
-{message.body}" if message.body else message.subject
+        text = f"{message.subject}\n\n{message.body}" if message.body else message.subject
         return Commit(
             raw.sha,
             parents,
