@@ -28,9 +28,9 @@ def text(name: str, content: bytes | str) -> str:
 
 
 def test_a_table_is_described_by_its_columns_and_first_rows() -> None:
-    found = described("people.csv", 'name,age,note\nAda,36,"a, b"\nBob,7,\nCy,8,x\nDi,9,y\n')
-    assert found.title == "people.csv"
-    assert found.parts[0].text == (
+    description = described("people.csv", 'name,age,note\nAda,36,"a, b"\nBob,7,\nCy,8,x\nDi,9,y\n')
+    assert description.title == "people.csv"
+    assert description.parts[0].text == (
         "people.csv: CSV, 4 rows, 3 columns, 49 bytes\n"
         "Columns: name, age, note\n"
         "Sample:\n"
@@ -38,7 +38,7 @@ def test_a_table_is_described_by_its_columns_and_first_rows() -> None:
         "Bob | 7 |\n"
         "Cy | 8 | x"
     )
-    assert found.metadata == {
+    assert description.metadata == {
         "format": "CSV",
         "size": 49,
         "columns": ["name", "age", "note"],
@@ -54,11 +54,13 @@ def test_other_delimiters_and_missing_headers_are_noticed() -> None:
 
 
 def test_only_the_head_of_a_large_table_is_told_and_its_rows_are_estimated() -> None:
-    found = described("big.csv", "id,word\n" + "".join(f"{n:06},é word\n" for n in range(50_000)))
-    assert "CSV, about 50,000 rows, 2 columns" in found.parts[0].text
-    assert len(found.parts[0].text) < 300
-    assert found.metadata is not None
-    assert "rows" not in found.metadata
+    description = described(
+        "big.csv", "id,word\n" + "".join(f"{n:06},é word\n" for n in range(50_000))
+    )
+    assert "CSV, about 50,000 rows, 2 columns" in description.parts[0].text
+    assert len(description.parts[0].text) < 300
+    assert description.metadata is not None
+    assert "rows" not in description.metadata
 
 
 def test_long_values_are_cut() -> None:
@@ -94,8 +96,8 @@ def test_json_lines_are_rows() -> None:
 
 
 def test_yaml_is_described_by_its_top_keys_and_aliases_cost_nothing() -> None:
-    found = text("x.yml", "name: kinen\nlist:\n  - a: 1\nmap: {inner: 2, more: 3}\nlast: x\n")
-    assert "Columns: name, list, map, last" in found
+    description = text("x.yml", "name: kinen\nlist:\n  - a: 1\nmap: {inner: 2, more: 3}\nlast: x\n")
+    assert "Columns: name, list, map, last" in description
     bomb = "a0: &a0 [x]\n" + "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 40)
     )
@@ -129,19 +131,21 @@ def test_unknown_binaries_are_named(name: str, expected: str) -> None:
 
 def test_sizes_are_readable() -> None:
     sizes = [1, 2048, 5 * 1024**2, 3 * 1024**3, 5 * 1024**5]
-    found = [data.describe(Path("x.bin"), size, b"\0").parts[0].text for size in sizes]
-    ends = [line.rpartition(", ")[2] for line in found]
+    description = [data.describe(Path("x.bin"), size, b"\0").parts[0].text for size in sizes]
+    ends = [line.rpartition(", ")[2] for line in description]
     assert ends == ["1 byte", "2.0 KB", "5.0 MB", "3.0 GB", "5120.0 TB"]
 
 
 def database(path: Path) -> Path:
-    with closing(sqlite3.connect(path)) as made:
-        made.execute('CREATE TABLE "odd ""name" (id INTEGER PRIMARY KEY, body TEXT, raw BLOB)')
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            'CREATE TABLE "odd ""name" (id INTEGER PRIMARY KEY, body TEXT, raw BLOB)'
+        )
         rows = [(f"row {n}", b"\0\1") for n in range(5)]
-        made.executemany('INSERT INTO "odd ""name" (body, raw) VALUES (?, ?)', rows)
-        made.execute("CREATE TABLE empty (x)")
-        made.execute("CREATE VIEW v AS SELECT * FROM empty")
-        made.commit()
+        connection.executemany('INSERT INTO "odd ""name" (body, raw) VALUES (?, ?)', rows)
+        connection.execute("CREATE TABLE empty (x)")
+        connection.execute("CREATE VIEW v AS SELECT * FROM empty")
+        connection.commit()
     return path
 
 
@@ -153,8 +157,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_database_is_described_by_its_tables(tmp_path: Path) -> None:
     path = database(tmp_path / "what? #1.db")
     before = path.read_bytes()
-    found = data.describe(path, len(before), before[:HEAD])
-    assert found.parts[0].text.splitlines()[1:] == [
+    description = data.describe(path, len(before), before[:HEAD])
+    assert description.parts[0].text.splitlines()[1:] == [
         "",
         "Table empty: table, 0 rows, 1 column",
         "Columns: x",
@@ -172,19 +176,19 @@ def test_a_database_is_described_by_its_tables(tmp_path: Path) -> None:
 
 def test_the_rows_of_a_large_database_are_not_counted(tmp_path: Path) -> None:
     path = database(tmp_path / "a.db")
-    found = data.describe(path, data.MAX_COUNTED + 1, path.read_bytes()).parts[0].text
-    assert 'Table odd "name: table, 3 columns' in found
+    description = data.describe(path, data.MAX_COUNTED + 1, path.read_bytes()).parts[0].text
+    assert 'Table odd "name: table, 3 columns' in description
 
 
 def test_a_column_that_computes_too_much_is_not_shown(tmp_path: Path) -> None:
     path = database(tmp_path / "a.db")
-    with closing(sqlite3.connect(path)) as made:
-        made.executescript(
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
             "CREATE TABLE trap (a, b AS (hex(zeroblob(a)))); INSERT INTO trap (a) VALUES (20000000)"
         )
-    found = data.describe(path, path.stat().st_size, path.read_bytes()).parts[0].text
-    assert found.endswith("Table trap: table, 1 row, 2 columns\nColumns: a, b")
-    assert "row 0" in found
+    description = data.describe(path, path.stat().st_size, path.read_bytes()).parts[0].text
+    assert description.endswith("Table trap: table, 1 row, 2 columns\nColumns: a, b")
+    assert "row 0" in description
 
 
 @given(at=st.integers(0, 13_000), new=st.binary(min_size=1, max_size=40))
@@ -196,13 +200,13 @@ def test_a_torn_database_is_still_named(
     content = bytearray(whole)
     content[at : at + len(new)] = new
     path.write_bytes(content)
-    found = data.describe(path, len(content), bytes(content[:HEAD]))
-    assert found.parts[0].text.startswith("torn.db: ")
+    description = data.describe(path, len(content), bytes(content[:HEAD]))
+    assert description.parts[0].text.startswith("torn.db: ")
 
 
 def test_a_database_that_is_gone_is_still_named(tmp_path: Path) -> None:
-    found = data.describe(tmp_path / "gone.db", 100, b"SQLite format 3\0" + bytes(84))
-    assert found.parts[0].text == "gone.db: SQLite database, 100 bytes"
+    description = data.describe(tmp_path / "gone.db", 100, b"SQLite format 3\0" + bytes(84))
+    assert description.parts[0].text == "gone.db: SQLite database, 100 bytes"
 
 
 SUFFIXES = ".csv .tsv .json .jsonl .yaml .toml .xml .db .parquet .unknown".split()
@@ -210,8 +214,8 @@ SUFFIXES = ".csv .tsv .json .jsonl .yaml .toml .xml .db .parquet .unknown".split
 
 @given(st.sampled_from(SUFFIXES), st.one_of(st.binary(), st.text().map(str.encode)), st.booleans())
 def test_any_bytes_are_described(suffix: str, head: bytes, whole: bool) -> None:
-    found = data.describe(Path(f"x{suffix}"), len(head) * (1 if whole else 1000), head)
-    assert found.parts[0].text.startswith(f"x{suffix}: ")
+    description = data.describe(Path(f"x{suffix}"), len(head) * (1 if whole else 1000), head)
+    assert description.parts[0].text.startswith(f"x{suffix}: ")
 
 
 @given(st.sampled_from(SUFFIXES), st.text("{}[],:\"'\\ab1-\n|;\t&*!#", max_size=60), st.booleans())

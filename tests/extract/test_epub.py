@@ -62,31 +62,31 @@ def read(changes: dict[str, str] | None = None, without: tuple[str, ...] = ()) -
 
 
 def test_chapters_come_in_reading_order_with_their_titles() -> None:
-    found = read()
-    assert found.parts == (
+    book = read()
+    assert book.parts == (
         Part("It began.", "Chapter One"),
         Part("It went on.\n\nA footnote.", "Chapter One > Later"),
         Part("It ended.", "Chapter Two"),
     )
-    assert found.title == "A Book & more"
-    assert found.metadata == {"creator": "Ada, Bob", "language": "en"}
+    assert book.title == "A Book & more"
+    assert book.metadata == {"creator": "Ada, Bob", "language": "en"}
 
 
 def test_old_books_have_their_titles_in_the_ncx() -> None:
-    found = read(without=("OEBPS/nav.xhtml",))
-    assert [part.title for part in found.parts] == ["", "Later", "Chapter Two: the End"]
+    book = read(without=("OEBPS/nav.xhtml",))
+    assert [part.title for part in book.parts] == ["", "Later", "Chapter Two: the End"]
 
 
 def test_several_chapters_in_one_file_keep_their_own_headings() -> None:
     entries = '<a href="text/a.xhtml#1">I</a><a href="text/a.xhtml#2">II</a>'
-    found = read(
+    book = read(
         {
             "OEBPS/nav.xhtml": f"<nav>{entries}</nav>",
             "OEBPS/text/a.xhtml": "<h2>I</h2><p>a</p><h2>II</h2><p>b</p>",
             "OEBPS/b two.xhtml": "<p>still the second</p>",
         }
     )
-    assert [part.title for part in found.parts] == ["I", "II", "II"]
+    assert [part.title for part in book.parts] == ["I", "II", "II"]
 
 
 def test_a_book_without_container_or_package_is_read_all_the_same() -> None:
@@ -100,8 +100,8 @@ def test_a_book_without_container_or_package_is_read_all_the_same() -> None:
 def test_entities_are_not_expanded() -> None:
     levels = "".join(f'<!ENTITY x{n} "{f"&x{n - 1};" * 10}">' for n in range(1, 12))
     bomb = f'<!DOCTYPE p [<!ENTITY x0 "ha">{levels}<!ENTITY f SYSTEM "file:///etc/passwd">]>'
-    found = read({"OEBPS/b two.xhtml": f"{bomb}<html><body><p>A &x11; &f; B</p></body></html>"})
-    text = " ".join(part.text for part in found.parts)
+    book = read({"OEBPS/b two.xhtml": f"{bomb}<html><body><p>A &x11; &f; B</p></body></html>"})
+    text = " ".join(part.text for part in book.parts)
     assert "B" in text
     assert "root:" not in text
     assert len(text) < 5_000
@@ -109,13 +109,13 @@ def test_entities_are_not_expanded() -> None:
 
 def test_hidden_chapters_are_named_as_such() -> None:
     aes = "http://www.w3.org/2001/04/xmlenc#aes128-cbc"
-    one = {"META-INF/encryption.xml": ENCRYPTION.format(aes, "OEBPS/text/a.xhtml")}
-    found = read(one)
-    assert [part.text for part in found.parts] == ["It ended."]
-    assert found.metadata is not None
-    assert found.metadata["note"] == "1 of 5 chapters are encrypted"
+    chapter = {"META-INF/encryption.xml": ENCRYPTION.format(aes, "OEBPS/text/a.xhtml")}
+    book = read(chapter)
+    assert [part.text for part in book.parts] == ["It ended."]
+    assert book.metadata is not None
+    assert book.metadata["note"] == "1 of 5 chapters are encrypted"
     with pytest.raises(Unreadable, match=r"encrypted EPUB \(DRM\)"):
-        read(one, without=("OEBPS/b two.xhtml",))
+        read(chapter, without=("OEBPS/b two.xhtml",))
 
 
 def test_obfuscated_fonts_hide_nothing() -> None:

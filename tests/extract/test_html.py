@@ -22,12 +22,12 @@ def text(markup: str) -> str:
 
 
 def test_sections_carry_the_headings_above_them() -> None:
-    found = read(
+    page_extract = read(
         "<title> My  page </title><p>Before.</p><h1>Auth</h1><p>Intro.</p><h2>Tokens</h2>"
         "<p>Short.</p><h3>Refresh</h3><p>Long.</p><h2>Keys <a href=#k>¶</a></h2><p>Rotate.</p>"
     )
-    assert found.title == "My page"
-    assert found.parts == (
+    assert page_extract.title == "My page"
+    assert page_extract.parts == (
         Part("Before."),
         Part("Intro.", "Auth"),
         Part("Short.", "Auth > Tokens"),
@@ -120,11 +120,11 @@ def test_the_charset_is_honoured(markup: str, encoding: str) -> None:
 
 
 def test_metadata_is_found() -> None:
-    found = read(
+    page_extract = read(
         "<meta name=description content=' About  it '><meta name=author content=Ada>"
         "<link rel=canonical href=https://example.org/a><p>x"
     )
-    assert found.metadata == {
+    assert page_extract.metadata == {
         "description": "About it",
         "author": "Ada",
         "url": "https://example.org/a",
@@ -165,11 +165,11 @@ PIECES = [f"<{end}{tag}>" for tag in TAGS for end in ("", "/")] + [
 @settings(deadline=None)
 def test_any_tags_are_read_or_refused(pieces: list[str]) -> None:
     try:
-        found = html.extract(PATH, "".join(pieces).encode("utf-8", "replace"))
+        page_extract = html.extract(PATH, "".join(pieces).encode("utf-8", "replace"))
     except Unreadable as error:
         assert error.message
     else:
-        assert all(part.text.strip() for part in found.parts)
+        assert all(part.text.strip() for part in page_extract.parts)
 
 
 @given(st.binary())

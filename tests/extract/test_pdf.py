@@ -72,7 +72,7 @@ class Maker:
         return bytes(out + b"startxref\n%d\n%%%%EOF\n" % start)
 
 
-def made(
+def pdf_with(
     *pages: str, title: str = "", outline: str = "", password: str | None = None, copies: int = 1
 ) -> bytes:
     """A PDF with these pages of text, each line where it stands."""
@@ -106,17 +106,19 @@ def made(
 
 
 def test_every_page_with_text_is_a_part_with_its_number() -> None:
-    found = pdf.extract(PATH, made("first page\nsecond line", "", "third (page)"))
-    assert found.parts == (
+    document = pdf.extract(PATH, pdf_with("first page\nsecond line", "", "third (page)"))
+    assert document.parts == (
         Part("first page\nsecond line", page=1),
         Part("third (page)", page=3),
     )
-    assert found.metadata == {"pages": 3}
+    assert document.metadata == {"pages": 3}
 
 
 def test_words_broken_at_line_ends_are_whole_again() -> None:
-    found = pdf.extract(PATH, made("an exam-\nple of a long-\nterm thing", "the long-term view"))
-    assert found.parts[0].text == "an example of a long-term thing"
+    document = pdf.extract(
+        PATH, pdf_with("an exam-\nple of a long-\nterm thing", "the long-term view")
+    )
+    assert document.parts[0].text == "an example of a long-term thing"
 
 
 @pytest.mark.parametrize(
@@ -141,9 +143,9 @@ def test_a_long_run_of_letters_is_repaired_at_once() -> None:
 
 
 def test_title_and_outline_are_found() -> None:
-    found = pdf.extract(PATH, made("one", "two", title="On Memory", outline="Second"))
-    assert found.title == "On Memory"
-    assert found.metadata == {
+    document = pdf.extract(PATH, pdf_with("one", "two", title="On Memory", outline="Second"))
+    assert document.title == "On Memory"
+    assert document.metadata == {
         "pages": 2,
         "outline": [{"title": "Second", "level": 0, "page": 2}],
     }
@@ -151,13 +153,13 @@ def test_title_and_outline_are_found() -> None:
 
 @pytest.mark.parametrize("title", ["untitled", "Microsoft Word - report.doc", "paper.dvi"])
 def test_a_title_made_by_a_program_is_none(title: str) -> None:
-    assert pdf.extract(PATH, made("text", title=title)).title == ""
+    assert pdf.extract(PATH, pdf_with("text", title=title)).title == ""
 
 
 def test_a_password_is_asked_for_and_an_empty_one_is_not() -> None:
-    assert pdf.extract(PATH, made("open to all", password="")).parts[0].text == "open to all"
+    assert pdf.extract(PATH, pdf_with("open to all", password="")).parts[0].text == "open to all"
     with pytest.raises(Unreadable, match="encrypted PDF: needs a password"):
-        pdf.extract(PATH, made("for few", password="secret"))
+        pdf.extract(PATH, pdf_with("for few", password="secret"))
 
 
 @pytest.mark.parametrize(
@@ -166,9 +168,12 @@ def test_a_password_is_asked_for_and_an_empty_one_is_not() -> None:
         (b"", "empty file"),
         (b"not a PDF at all", "damaged PDF: no PDF header"),
         (b"%PDF-1.4\n", "damaged PDF: its structure cannot be read"),
-        (made(""), "no text in it"),
-        (made(), "damaged PDF: its structure cannot be read"),
-        (made("gone").replace(b"/Type/Page/", b"/Type/Gone/"), "damaged PDF: no page can be read"),
+        (pdf_with(""), "no text in it"),
+        (pdf_with(), "damaged PDF: its structure cannot be read"),
+        (
+            pdf_with("gone").replace(b"/Type/Page/", b"/Type/Gone/"),
+            "damaged PDF: no page can be read",
+        ),
     ],
 )
 def test_what_has_no_text_says_why(data: bytes, reason: str) -> None:
@@ -178,20 +183,20 @@ def test_what_has_no_text_says_why(data: bytes, reason: str) -> None:
 
 
 def test_a_very_long_document_is_read_up_to_the_limit() -> None:
-    found = pdf.extract(PATH, made("same", copies=pdf.MAX_PAGES + 1))
-    assert found.parts[-1] == Part("same", page=pdf.MAX_PAGES)
-    assert found.metadata is not None
-    assert found.metadata["note"] == "only the first 5000 of 5001 pages were read"
+    document = pdf.extract(PATH, pdf_with("same", copies=pdf.MAX_PAGES + 1))
+    assert document.parts[-1] == Part("same", page=pdf.MAX_PAGES)
+    assert document.metadata is not None
+    assert document.metadata["note"] == "only the first 5000 of 5001 pages were read"
 
 
 def test_threads_take_turns() -> None:
-    documents = [made(*(f"document {n} page {page}" for page in range(20))) for n in range(8)]
+    documents = [pdf_with(*(f"document {n} page {page}" for page in range(20))) for n in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda data: pdf.extract(PATH, data), documents * 3))
-    assert found == [pdf.extract(PATH, data) for data in documents] * 3
+        document = list(pool.map(lambda data: pdf.extract(PATH, data), documents * 3))
+    assert document == [pdf.extract(PATH, data) for data in documents] * 3
 
 
-WHOLE = made("some text\nto be torn", "more", title="Torn", outline="Part")
+WHOLE = pdf_with("some text\nto be torn", "more", title="Torn", outline="Part")
 
 
 @given(st.integers(0, len(WHOLE)), st.lists(st.tuples(st.integers(0, 3000), st.binary(max_size=4))))

@@ -106,8 +106,8 @@ def with_head(**lines: str) -> Checkpoint:
 
 
 def test_every_field_is_read() -> None:
-    found = read(KETTLE)
-    assert found._replace(text="") == Checkpoint(
+    checkpoint = read(KETTLE)
+    assert checkpoint._replace(text="") == Checkpoint(
         id="checkpoint_ebc9c0ec",
         at="2026-03-05T09:07:41.042Z",
         text="",
@@ -128,8 +128,8 @@ def test_every_field_is_read() -> None:
         confidence=4,
         unknowns=("why the lid opens",),
     )
-    assert found.text.startswith("## The kettle boils twice\n\nIt said")
-    assert found.text.endswith("\n---\n\n- [x] read the sensor before the switch")
+    assert checkpoint.text.startswith("## The kettle boils twice\n\nIt said")
+    assert checkpoint.text.endswith("\n---\n\n- [x] read the sensor before the switch")
 
 
 def test_what_goldfish_wrote_reads_the_same_after_it_is_written() -> None:
@@ -215,8 +215,8 @@ def test_what_is_no_checkpoint_says_why(text: str, reason: str) -> None:
 
 @pytest.mark.parametrize("key", ["files", "files_changed", "filesChanged"])
 def test_changed_files_have_had_three_names(key: str) -> None:
-    found = with_head(git=f"{{branch: main, {key}: [a.ts, 'b c.ts'], dirty: true}}")
-    assert (found.branch, found.files) == ("main", ("a.ts", "b c.ts"))
+    checkpoint = with_head(git=f"{{branch: main, {key}: [a.ts, 'b c.ts'], dirty: true}}")
+    assert (checkpoint.branch, checkpoint.files) == ("main", ("a.ts", "b c.ts"))
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,11 @@ def test_confidence_is_a_number_from_1_to_5_or_nothing(said: str, sure: int) -> 
 
 
 def test_lists_may_be_json_in_a_string_or_one_line() -> None:
-    found = with_head(tags='\'["a", "b, c"]\'', symbols="f, g", evidence="one, two", unknowns="7")
-    assert (found.tags, found.symbols) == (("a", "b, c"), ("f", "g"))
-    assert (found.evidence, found.unknowns) == (("one, two",), ())
+    checkpoint = with_head(
+        tags='\'["a", "b, c"]\'', symbols="f, g", evidence="one, two", unknowns="7"
+    )
+    assert (checkpoint.tags, checkpoint.symbols) == (("a", "b, c"), ("f", "g"))
+    assert (checkpoint.evidence, checkpoint.unknowns) == (("one, two",), ())
 
 
 def test_the_older_name_of_a_plan_is_read_and_the_newer_written() -> None:
@@ -255,8 +257,8 @@ def test_a_checkpoint_of_json_is_read() -> None:
         "tags": ["tea"],
         "git": {"branch": "main", "commit": "abc1234", "files_changed": ["a.ts"], "dirty": True},
     }
-    found = read(json.dumps(old), "130742_69a4.json")
-    assert found == Checkpoint(
+    checkpoint = read(json.dumps(old), "130742_69a4.json")
+    assert checkpoint == Checkpoint(
         id="checkpoint_69a4",
         at="2026-02-12T13:07:42.000Z",
         text="The kettle\nboils \ufffd",  # half a character can be stored nowhere
@@ -271,10 +273,10 @@ def test_a_checkpoint_of_json_is_read() -> None:
 
 
 def test_ids_and_names_are_those_of_goldfish() -> None:
-    found = read(KETTLE)
-    assert checkpoint_id(found.at, found.text) == found.id
-    assert file_name(found) == "2026-03-05/090741_ebc9.md"
-    assert file_name(found, 2) == "2026-03-05/090741_ebc9_2.md"
+    checkpoint = read(KETTLE)
+    assert checkpoint_id(checkpoint.at, checkpoint.text) == checkpoint.id
+    assert file_name(checkpoint) == "2026-03-05/090741_ebc9.md"
+    assert file_name(checkpoint, 2) == "2026-03-05/090741_ebc9_2.md"
 
 
 def test_an_id_from_elsewhere_leads_nowhere() -> None:

@@ -36,9 +36,9 @@ def test_frontmatter_that_says_nothing_is_no_chunk() -> None:
 
 
 def test_frontmatter_too_long_for_one_chunk_is_cut() -> None:
-    found = chunks(f"---\nsummary: {PROSE * 20}\n---\n", size=64)
-    assert len(found) > 4
-    assert {(chunk.start_line, chunk.end_line) for chunk in found} == {(1, 3)}
+    pieces = chunks(f"---\nsummary: {PROSE * 20}\n---\n", size=64)
+    assert len(pieces) > 4
+    assert {(chunk.start_line, chunk.end_line) for chunk in pieces} == {(1, 3)}
 
 
 def test_broken_frontmatter_is_still_found() -> None:
@@ -83,30 +83,30 @@ def test_rules_cling_to_what_stands_before_them() -> None:
 
 
 def test_a_long_line_is_cut_after_sentences_with_overlap() -> None:
-    found = chunks(f"# A\n\n{PROSE * 30}\n", size=100, overlap=30)
-    assert found[0].text.startswith("# A\n\nThe index")
-    assert (found[0].start_line, found[0].end_line) == (1, 3)
-    assert all((chunk.start_line, chunk.end_line) == (3, 3) for chunk in found[1:])
-    assert all(chunk.text.endswith("knowledge.") for chunk in found[:-1])
-    assert all(chunk.text.startswith("The index") for chunk in found[1:])
-    assert sum(chunk.text.count("knowledge") for chunk in found) > 30
+    pieces = chunks(f"# A\n\n{PROSE * 30}\n", size=100, overlap=30)
+    assert pieces[0].text.startswith("# A\n\nThe index")
+    assert (pieces[0].start_line, pieces[0].end_line) == (1, 3)
+    assert all((chunk.start_line, chunk.end_line) == (3, 3) for chunk in pieces[1:])
+    assert all(chunk.text.endswith("knowledge.") for chunk in pieces[:-1])
+    assert all(chunk.text.startswith("The index") for chunk in pieces[1:])
+    assert sum(chunk.text.count("knowledge") for chunk in pieces) > 30
 
 
 def test_a_wrapped_paragraph_is_cut_between_lines() -> None:
     line = "some words of a paragraph that was wrapped by its author"
     lines = [f"{n} {line}" for n in range(60)]
-    found = chunks("\n".join(lines), size=100, overlap=30)
-    for chunk in found:
+    pieces = chunks("\n".join(lines), size=100, overlap=30)
+    for chunk in pieces:
         assert chunk.text == "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
-    assert found[1].start_line == found[0].end_line - 1
+    assert pieces[1].start_line == pieces[0].end_line - 1
 
 
 def test_lists_are_cut_between_items() -> None:
     items = [f"- item {n}: {PROSE}\n  {PROSE}\n  - nested {n}" for n in range(12)]
-    found = texts("\n".join(items), size=128)
-    assert len(found) > 3
-    assert all(text.startswith("- item") for text in found)
-    assert "\n".join(found) == "\n".join(items)
+    pieces = texts("\n".join(items), size=128)
+    assert len(pieces) > 3
+    assert all(text.startswith("- item") for text in pieces)
+    assert "\n".join(pieces) == "\n".join(items)
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_a_fence_is_cut_at_blank_lines_of_least_indentation() -> None:
 
 def test_one_monstrous_line_is_cut_by_characters() -> None:
     for line in ("x" * 5_000, "日本語" * 500, "aGk=" * 1_000, "한국어" * 300, "🎉" * 600):
-        found = chunks(f"```\n{line}\n```", size=64)
-        assert all(estimate(chunk.text) <= 64 for chunk in found)
-        assert "".join(chunk.text for chunk in found).replace("\n", "") == f"```{line}```"
+        pieces = chunks(f"```\n{line}\n```", size=64)
+        assert all(estimate(chunk.text) <= 64 for chunk in pieces)
+        assert "".join(chunk.text for chunk in pieces).replace("\n", "") == f"```{line}```"
 
 
 def test_sentences_without_spaces_are_known() -> None:
-    found = texts("記憶は一度だけ書かれる。索引はそこから作られる。" * 30, size=100, overlap=0)
-    assert all(text.endswith("。") for text in found)
+    pieces = texts("記憶は一度だけ書かれる。索引はそこから作られる。" * 30, size=100, overlap=0)
+    assert all(text.endswith("。") for text in pieces)
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -161,26 +161,26 @@ def test_pages_never_share_a_chunk() -> None:
 
 def test_paragraphs_of_a_chapter_are_packed_and_overlap_by_sentences() -> None:
     chapter = "\n\n".join(f"Paragraph {n} begins. {PROSE * 3}Paragraph {n} ends." for n in range(9))
-    found = chunk_parts([Part(chapter, "Chapter 1")], "r", size=200, overlap=20)
-    assert all(chunk.text.endswith("ends.") for chunk in found)
-    for before, after in pairwise(found):
+    pieces = chunk_parts([Part(chapter, "Chapter 1")], "r", size=200, overlap=20)
+    assert all(chunk.text.endswith("ends.") for chunk in pieces)
+    for before, after in pairwise(pieces):
         assert after.text.split("\n")[0] in before.text
-    assert all((chunk.start_line, chunk.end_line) == (0, 0) for chunk in found)
+    assert all((chunk.start_line, chunk.end_line) == (0, 0) for chunk in pieces)
 
 
 def test_plain_text_knows_its_lines() -> None:
     lines = [f"line {n} of a log" if n % 7 else "" for n in range(200)]
-    found = chunk_parts([Part("\r\n".join(lines), line=10)], "r", size=64, overlap=16)
-    for chunk in found:
+    pieces = chunk_parts([Part("\r\n".join(lines), line=10)], "r", size=64, overlap=16)
+    for chunk in pieces:
         assert chunk.text == "\n".join(lines[chunk.start_line - 10 : chunk.end_line - 9])
-    assert found[-1].end_line == 209
+    assert pieces[-1].end_line == 209
 
 
 def test_code_is_cut_between_its_outermost_parts() -> None:
     part = "class C{n}:\n    def a(self):\n        return {n}\n\n    def b(self):\n        return 2"
     code = "\n\n\n".join(part.format(n=n) for n in range(30))
-    found = chunk_parts([Part(code, line=1)], "r", size=128, overlap=0)
-    assert all(chunk.text.startswith("class ") for chunk in found)
+    pieces = chunk_parts([Part(code, line=1)], "r", size=128, overlap=0)
+    assert all(chunk.text.startswith("class ") for chunk in pieces)
 
 
 def test_the_same_text_gives_the_same_chunks() -> None:

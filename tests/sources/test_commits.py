@@ -40,15 +40,15 @@ def test_the_head_of_a_conventional_commit_is_read(
     subject: str, type_: str, scope: str, breaking: bool
 ) -> None:
     for text in (subject, f"{subject}\n\nWords.\n"):
-        told = read_message(text)
-        assert told.subject == subject
-        assert (told.type, told.scope, told.breaking) == (type_, scope, breaking)
+        message = read_message(text)
+        assert message.subject == subject
+        assert (message.type, message.scope, message.breaking) == (type_, scope, breaking)
 
 
 @pytest.mark.parametrize("scope", ["net,io", "net, io", " Net ,IO ", "net,,io,"])
 def test_several_scopes_are_several_tags(scope: str) -> None:
-    told = read_message(f"fix({scope}): x")
-    assert tag_operations(told.ops, told.scope, 2) == ["+net", "+io"]
+    message = read_message(f"fix({scope}): x")
+    assert tag_operations(message.ops, message.scope, 2) == ["+net", "+io"]
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,20 @@ def test_the_footer_of_a_breaking_change_may_go_on_and_need_not_be_last(body: st
 
 
 def test_a_message_is_its_subject_and_the_rest() -> None:
-    told = read_message("\n\n  subject  \nright below\n\n  indented\nlast\n\n")
-    assert told.subject == "subject"
-    assert told.body == "right below\n\n  indented\nlast"
+    message = read_message("\n\n  subject  \nright below\n\n  indented\nlast\n\n")
+    assert message.subject == "subject"
+    assert message.body == "right below\n\n  indented\nlast"
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\n\n\n", " ", " \n \n"])
 def test_nothing_said_is_nothing_read(text: str) -> None:
-    told = read_message(text)
-    assert (told.subject, told.body.strip(), told.ops, told.trailers) == ("", "", (), ())
+    message = read_message(text)
+    assert (message.subject, message.body.strip(), message.ops, message.trailers) == (
+        "",
+        "",
+        (),
+        (),
+    )
 
 
 def test_lines_that_end_in_returns_are_read_like_others() -> None:
@@ -97,19 +102,19 @@ def test_lines_that_end_in_returns_are_read_like_others() -> None:
         f"fix(auth)!: one\n\nBody.\nThis reverts commit {FULL}.\n\ntags: a, -b\n\n"
         "Signed-off-by: Ada <ada@example.org>\nFixes: 1234567 (old)\n"
     )
-    plain, told = read_message(text), read_message(text.replace("\n", "\r\n"))
-    assert told.subject == plain.subject
-    assert told.ops == plain.ops == ("+a", "-b")
-    assert told.cites == plain.cites
-    assert told.trailers == plain.trailers
-    assert (told.type, told.scope, told.breaking) == ("fix", "auth", True)
+    plain, message = read_message(text), read_message(text.replace("\n", "\r\n"))
+    assert message.subject == plain.subject
+    assert message.ops == plain.ops == ("+a", "-b")
+    assert message.cites == plain.cites
+    assert message.trailers == plain.trailers
+    assert (message.type, message.scope, message.breaking) == ("fix", "auth", True)
 
 
 # Trailers
 
 
 def test_trailers_are_the_last_paragraph_if_every_line_is_one() -> None:
-    told = read_message(
+    message = read_message(
         "fix: x\n\nNote: not a trailer here.\n\n"
         "Co-authored-by: Eve <eve@example.org>\n"
         "Co-authored-by: Bob <bob@example.org>\n"
@@ -117,7 +122,7 @@ def test_trailers_are_the_last_paragraph_if_every_line_is_one() -> None:
         "Reviewed-by: Someone with a\n long name\n\tand more\n"
         "Closes #12\n"
     )
-    assert told.trailers == (
+    assert message.trailers == (
         ("Co-authored-by", "Eve <eve@example.org>"),
         ("Co-authored-by", "Bob <bob@example.org>"),
         ("Signed-off-by", "Ada <ada@example.org>"),
@@ -151,9 +156,9 @@ def test_prose_is_no_trailer(body: str) -> None:
     ],
 )
 def test_the_line_of_tags_may_stand_below_above_or_among_trailers(body: str) -> None:
-    told = read_message(f"subject\n\n{body}")
-    assert told.trailers == (("Refs", "#1"), ("Acked-by", "Eve"))
-    assert told.ops == ("+a", "+b")
+    message = read_message(f"subject\n\n{body}")
+    assert message.trailers == (("Refs", "#1"), ("Acked-by", "Eve"))
+    assert message.ops == ("+a", "+b")
 
 
 # Tags
@@ -241,15 +246,15 @@ TEXT = st.lists(PIECES | st.text(max_size=8), max_size=24).map("".join)
 
 @given(TEXT)
 def test_whatever_is_written_can_be_read(text: str) -> None:
-    told = read_message(text)
-    assert "\n" not in told.subject
-    assert not told.body.startswith("\n")
+    message = read_message(text)
+    assert "\n" not in message.subject
+    assert not message.body.startswith("\n")
 
 
 @given(TEXT.map(lambda text: f"subject\n\ntags: {text}") | TEXT)
 def test_operations_are_a_sign_and_one_tag(text: str) -> None:
-    told = read_message(text)
-    for op in tag_operations(told.ops, told.scope, 2):
+    message = read_message(text)
+    for op in tag_operations(message.ops, message.scope, 2):
         assert op[0] in "+-"
         assert 1 <= len(op[1:]) <= LONGEST
         assert op.split() == [op]
@@ -261,17 +266,17 @@ def test_operations_are_a_sign_and_one_tag(text: str) -> None:
 
 def test_tags_go_below_the_body_and_above_what_git_remarks() -> None:
     remarks = "# Please enter the commit message.\n#\n#\tmodified:   a.py\n#\n"
-    told = with_tags(f"fix: x\n\nWhy.\n\n{remarks}", "tags: a, b")
-    assert told == f"fix: x\n\nWhy.\n\ntags: a, b\n\n{remarks}"
+    message = with_tags(f"fix: x\n\nWhy.\n\n{remarks}", "tags: a, b")
+    assert message == f"fix: x\n\nWhy.\n\ntags: a, b\n\n{remarks}"
     assert with_tags("fix: x\n", "tags: a") == "fix: x\n\ntags: a\n"
     assert with_tags("fix: x", "tags: a") == "fix: x\n\ntags: a\n"
 
 
 def test_another_comment_sign_is_known() -> None:
-    told = with_tags("fix: x\n\n# kept\n\n; remark\n;\n", "tags: a", ";")
-    assert told == "fix: x\n\n# kept\n\ntags: a\n\n; remark\n;\n"
-    told = with_tags("fix: x\n// remark\n", "tags: a", "//")
-    assert told == "fix: x\n\ntags: a\n\n// remark\n"
+    message = with_tags("fix: x\n\n# kept\n\n; remark\n;\n", "tags: a", ";")
+    assert message == "fix: x\n\n# kept\n\ntags: a\n\n; remark\n;\n"
+    message = with_tags("fix: x\n// remark\n", "tags: a", "//")
+    assert message == "fix: x\n\ntags: a\n\n// remark\n"
 
 
 SCISSORS = "# ------------------------ >8 ------------------------\n"
@@ -299,22 +304,22 @@ def test_a_message_that_begins_with_the_number_of_an_issue_is_no_remark() -> Non
 
 @pytest.mark.parametrize("text", ["", "\n", "\n# Please enter the commit message.\n#\n"])
 def test_a_message_that_is_still_empty_stays_so_for_git_to_refuse(text: str) -> None:
-    told = with_tags(text, "tags: a")
-    said = [line for line in told.split("\n") if line.strip() and not line.startswith("#")]
+    message = with_tags(text, "tags: a")
+    said = [line for line in message.split("\n") if line.strip() and not line.startswith("#")]
     assert said == []
 
 
 def test_trailers_stay_in_the_last_paragraph_where_git_looks_for_them() -> None:
-    told = with_tags("fix: x\n\nWhy.\n\nChange-Id: I0123\nSigned-off-by: Ada\n", "tags: a")
-    last = told.rstrip().rpartition("\n\n")[2].split("\n")
+    message = with_tags("fix: x\n\nWhy.\n\nChange-Id: I0123\nSigned-off-by: Ada\n", "tags: a")
+    last = message.rstrip().rpartition("\n\n")[2].split("\n")
     assert {"Change-Id: I0123", "Signed-off-by: Ada"} <= set(last)
-    assert read_message(told).ops == ("+a",)
+    assert read_message(message).ops == ("+a",)
 
 
 @given(TEXT.filter(lambda text: with_tags(text, "tags: a").lstrip()[:1] != "#"))
 def test_what_was_written_is_still_there_with_its_tags(text: str) -> None:
-    told = with_tags(text, "tags: a")
-    assert told.replace("tags: a", "").split() == text.replace("tags: a", "").split()
+    message = with_tags(text, "tags: a")
+    assert message.replace("tags: a", "").split() == text.replace("tags: a", "").split()
 
 
 def test_trailers_are_left_out_and_nothing_else() -> None:

@@ -107,14 +107,14 @@ def test_a_day_in_one_markdown_file(tmp_path: Path) -> None:
 def test_a_day_in_lines_of_json(project: Path) -> None:
     file = put(project / ".goldfish/memories/2025-11-09.jsonl", "\n".join(LINES))
     warnings: list[str] = []
-    found = list(older(str(project), warnings))
-    assert [(one.type, one.tags, one.text) for one in found] == [
+    imported = list(older(str(project), warnings))
+    assert [(checkpoint.type, checkpoint.tags, checkpoint.text) for checkpoint in imported] == [
         ("decision", ("db", "decision"), "Use SQLite"),
         ("incident", ("bug-fix",), "Closed it"),
         ("checkpoint", ("feature",), "Search"),
     ]
-    assert found[0].at == "2025-11-09T10:30:00.000Z"
-    assert found[0].id == checkpoint_id(found[0].at, "Use SQLite")
+    assert imported[0].at == "2025-11-09T10:30:00.000Z"
+    assert imported[0].id == checkpoint_id(imported[0].at, "Use SQLite")
     assert [line.removeprefix(str(file)) for line in warnings] == [
         ":4: not a memory of Goldfish",
         ":5: not a memory of Goldfish",
@@ -128,21 +128,24 @@ def test_checkpoints_in_files_of_json(tmp_path: Path) -> None:
     put(tmp_path / "flat/package.json", '{"name": "x", "version": "1.0.0"}')
     put(tmp_path / "flat/c.json", json.dumps({**old, "id": "c", "description": ""}))
     warnings: list[str] = []
-    (found,) = older(str(tmp_path / "flat"), warnings)
-    assert (found.id, found.at) == ("checkpoint_69a4", "2026-02-12T13:07:42.000Z")
+    (imported,) = older(str(tmp_path / "flat"), warnings)
+    assert (imported.id, imported.at) == ("checkpoint_69a4", "2026-02-12T13:07:42.000Z")
     assert [Path(line.split(": ")[0]).name for line in warnings] == ["c.json", "package.json"]
     put(tmp_path / "days/2026-02-12/130742_69a4.json", json.dumps(old))
-    assert list(older(str(tmp_path / "days"))) == [found]
+    assert list(older(str(tmp_path / "days"))) == [imported]
 
 
 def test_the_memories_of_another_project_with_what_they_came_to(project: Path) -> None:
-    made, _ = Memories(str(project)).save("of the other", now=1_772_701_661, tags=["x"])
+    written, _ = Memories(str(project)).save("of the other", now=1_772_701_661, tags=["x"])
     put(project / ".memories/memory.yaml", MEMORY)
     put(project / ".memories/plans/p.md", "---\nid: p\n---\n")
     warnings: list[str] = []
     first, *rest = older(str(project), warnings)
-    assert first == made._replace(path="")
-    assert [(one.at[:10], one.type, one.tags[0], one.text) for one in rest] == [
+    assert first == written._replace(path="")
+    assert [
+        (checkpoint.at[:10], checkpoint.type, checkpoint.tags[0], checkpoint.text)
+        for checkpoint in rest
+    ] == [
         ("2026-03-01", "decision", "decision", "Keep it small: one file per checkpoint."),
         ("2026-03-02", "decision", "decision", "unquoted: with a colon"),
         ("2026-03-02", "learning", "open-question", "what has no date"),
@@ -159,21 +162,21 @@ def test_taking_over_twice_adds_nothing(project: Path, space: Path) -> None:
     put(project / ".goldfish/memories/2025-11-09.jsonl", "\n".join(LINES))
     put(project / "checkpoints/2025-11-05.md", DAY)
     Memories(str(project)).save("of the other", now=1_772_701_661)
-    found = list(older(str(project)))
-    assert len(found) == 12
-    assert all(Memories(str(space)).add(one) for one in found)
-    assert not any(Memories(str(space)).add(one) for one in older(str(project)))
-    kept = Memories(str(space))
-    there = {one._replace(path="") for one in kept.checkpoints()}
-    assert there == set(found)
-    assert not kept.warnings
-    assert set(older(str(space))) == set(found)
+    imported = list(older(str(project)))
+    assert len(imported) == 12
+    assert all(Memories(str(space)).add(checkpoint) for checkpoint in imported)
+    assert not any(Memories(str(space)).add(checkpoint) for checkpoint in older(str(project)))
+    memories = Memories(str(space))
+    there = {checkpoint._replace(path="") for checkpoint in memories.checkpoints()}
+    assert there == set(imported)
+    assert not memories.warnings
+    assert set(older(str(space))) == set(imported)
 
 
 def test_what_is_taken_over_reads_as_goldfish_would_write_it(project: Path) -> None:
     put(project / "checkpoints/2025-11-05.md", DAY)
-    for one in older(str(project)):
-        assert read_checkpoint(format_checkpoint(one).encode(), "a.md") == one
+    for checkpoint in older(str(project)):
+        assert read_checkpoint(format_checkpoint(checkpoint).encode(), "a.md") == checkpoint
 
 
 def test_other_folders_and_files_are_not_goldfish(tmp_path: Path, project: Path) -> None:

@@ -347,5 +347,5 @@ def test_hostile_text_is_only_text(text: str, count: int) -> None:
 
 
 def test_lines_are_right_in_a_paragraph_too_long_for_one_pass() -> None:
-    found = links("word [[x]] word\n" * 4_000)
-    assert [link.line for link in found] == list(range(1, 4_001))
+    parsed_links = links("word [[x]] word\n" * 4_000)
+    assert [link.line for link in parsed_links] == list(range(1, 4_001))

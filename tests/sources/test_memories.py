@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +18,9 @@ from kinen.errors import NotFound, QueryError, SpaceError, StoreError, Unreadabl
 from kinen.model.journal import Checkpoint, Plan
 from kinen.worklog import folder as module
 from kinen.worklog.folder import Memories, git_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NOW = 1_772_701_661.042
 """2026-03-05T09:07:41.042Z"""
@@ -58,13 +61,13 @@ def test_a_checkpoint_is_a_file_that_reads_as_what_was_kept(memories: Memories) 
         "confidence": "4",
         "unknowns": ["🐟"],
     }
-    made, path = memories.save("Boils.\n\n---\n\nTwice.  \r\n", now=NOW, **said)
-    assert made.text == "Boils.\n\n---\n\nTwice."
-    assert (made.alternatives, made.symbols) == (("one", "two"), ("boil", "pour"))
-    assert made.confidence == 4
-    assert path == made.path == f".memories/2026-03-05/090741_{made.id[11:15]}.md"
-    assert made.ref == f"checkpoint:{path}"
-    assert list(memories.checkpoints()) == [made]
+    saved, path = memories.save("Boils.\n\n---\n\nTwice.  \r\n", now=NOW, **said)
+    assert saved.text == "Boils.\n\n---\n\nTwice."
+    assert (saved.alternatives, saved.symbols) == (("one", "two"), ("boil", "pour"))
+    assert saved.confidence == 4
+    assert path == saved.path == f".memories/2026-03-05/090741_{saved.id[11:15]}.md"
+    assert saved.ref == f"checkpoint:{path}"
+    assert list(memories.checkpoints()) == [saved]
     assert files(Path(memories.root)) == [path.removeprefix(".memories/")]
 
 
@@ -76,8 +79,8 @@ FIELD = st.text(st.characters(exclude_categories=[]) | st.sampled_from("\n\r\t :
 def test_whatever_is_kept_is_read_again(text: str, said: str, several: list[str]) -> None:
     with tempfile.TemporaryDirectory() as root:
         kept = Memories(root)
-        made, _ = kept.save(f"x{text}", now=NOW, context=f"c{said}", evidence=several)
-        assert list(kept.checkpoints()) == [made]
+        saved, _ = kept.save(f"x{text}", now=NOW, context=f"c{said}", evidence=several)
+        assert list(kept.checkpoints()) == [saved]
 
 
 @pytest.mark.parametrize(
@@ -105,12 +108,12 @@ def test_what_is_no_checkpoint_is_refused_and_leaves_nothing(
 
 def test_a_secret_never_reaches_the_disk(memories: Memories) -> None:
     text = f"the token is {SECRET}, and so it was for a long time " + "x" * 150
-    made, _ = memories.save(text, now=NOW, context=SECRET, evidence=[f"t={SECRET}"])
+    saved, _ = memories.save(text, now=NOW, context=SECRET, evidence=[f"t={SECRET}"])
     memories.save_plan(f"Rotate {SECRET}", f"export T={SECRET}", now=NOW, tags=[SECRET])
     memories.update_plan(memories.plans()[0].id, text=f"T={SECRET}", now=NOW)
     memories.add(Checkpoint("checkpoint_1", "2025-01-01T00:00:00.000Z", f"said {SECRET}"))
-    assert "[masked:" in made.summary
-    assert "[masked:" in made.evidence[0]
+    assert "[masked:" in saved.summary
+    assert "[masked:" in saved.evidence[0]
     for one in Path(memories.root).rglob("*"):
         if one.is_file():
             assert SECRET not in one.read_text()
@@ -141,11 +144,11 @@ def test_a_folder_that_cannot_be_written_is_told(memories: Memories) -> None:
 
 
 def test_the_same_text_in_the_same_millisecond_is_kept_twice(memories: Memories) -> None:
-    made = [memories.save("x", now=NOW) for _ in range(3)]
-    ids = [one.id for one, _ in made]
+    saved = [memories.save("x", now=NOW) for _ in range(3)]
+    ids = [one.id for one, _ in saved]
     assert ids == [ids[0], f"{ids[0]}_1", f"{ids[0]}_2"]
     assert {one.id for one in memories.checkpoints()} == set(ids)
-    assert [Path(path).stem[11:] for _, path in made] == ["", "_1", "_2"]
+    assert [Path(path).stem[11:] for _, path in saved] == ["", "_1", "_2"]
 
 
 def test_two_writers_in_the_same_second_both_stay(space: Path) -> None:
@@ -157,9 +160,9 @@ def test_two_writers_in_the_same_second_both_stay(space: Path) -> None:
     running = [subprocess.Popen(command) for _ in range(4)]
     assert [one.wait(60) for one in running] == [0] * 4
     kept = Memories(str(space))
-    found = list(kept.checkpoints())
+    listed = list(kept.checkpoints())
     assert not kept.warnings
-    assert len({one.id for one in found}) == len({one.path for one in found}) == 40
+    assert len({one.id for one in listed}) == len({one.path for one in listed}) == 40
     assert len(files(space)) == 40
 
 
@@ -187,7 +190,7 @@ def test_checkpoints_come_newest_first_and_by_time(memories: Memories) -> None:
 
 
 def test_what_cannot_be_read_is_a_warning_with_its_path(memories: Memories) -> None:
-    made, path = memories.save("good", now=NOW)
+    saved, path = memories.save("good", now=NOW)
     day = Path(memories.root) / ".memories/2026-03-05"
     (day / "a.md").write_text("---\nid: x\ntimestamp: 2026-02-30T00:00:00Z\n---\n")
     (day / "b.md").write_bytes(b"\0\1\2")
@@ -202,7 +205,7 @@ def test_what_cannot_be_read_is_a_warning_with_its_path(memories: Memories) -> N
         ".memories/2026-03-05/a.md: invalid timestamp: 2026-02-30T00:00:00Z",
         ".memories/2026-03-05/b.md: binary file",
     ]
-    assert path == made.path
+    assert path == saved.path
 
 
 def test_one_of_elsewhere_is_added_once_under_its_own_id(memories: Memories) -> None:
@@ -241,10 +244,10 @@ def test_a_checkpoint_has_the_state_of_git(memories: Memories, space: Path) -> N
     (space / ".gitignore").write_text("ignored\n")
     (space / "ignored").write_text("x")
     memories.save("first", now=NOW)
-    made, _ = memories.save("second", now=NOW)
-    assert (made.branch, made.commit) == ("fix/boil", git(space, "rev-parse", "--short", "HEAD"))
+    saved, _ = memories.save("second", now=NOW)
+    assert (saved.branch, saved.commit) == ("fix/boil", git(space, "rev-parse", "--short", "HEAD"))
     names = (".gitignore", "gone.ts", "größe 日本.ts", "kept.ts", "new name.ts", "staged.ts")
-    assert made.files == names
+    assert saved.files == names
 
 
 def test_at_most_thirty_files_are_named_in_the_order_of_javascript(space: Path) -> None:
@@ -283,8 +286,8 @@ def test_without_a_repository_or_without_git_a_checkpoint_is_kept_all_the_same(
     git(space, "commit", "-q", "--allow-empty", "-m", "first")
     commit = git(space, "rev-parse", "HEAD")
     monkeypatch.setenv("PATH", str(space / "nowhere"))
-    made, _ = memories.save("x", now=NOW)
-    assert (made.branch, made.commit, made.files) == ("main", commit[:7], ())
+    saved, _ = memories.save("x", now=NOW)
+    assert (saved.branch, saved.commit, saved.files) == ("main", commit[:7], ())
 
 
 def test_git_is_not_waited_for_long(
@@ -344,11 +347,12 @@ def test_a_plan_of_the_id_that_is_asked_for_is_there_once(memories: Memories) ->
     "id_", ["../x", "/etc/passwd", "", "..", ".x", "a/b", "a\\b", "C:x", "a\0"]
 )
 def test_an_id_outside_the_folder_is_refused(memories: Memories, id_: str) -> None:
-    asked = [memories.plan, memories.activate, memories.complete, memories.archive]
-    asked += [lambda one: memories.update_plan(one, text="x")]
+    calls: list[Callable[[str], object]] = [memories.plan, memories.activate]
+    calls += [lambda one: memories.update_plan(one, text="x")]
+    calls += [lambda one: memories.update_plan(one, status="completed")]
     if id_:
-        asked += [lambda one: memories.save_plan("x", "y", now=NOW, id=one)]
-    for ask in asked:
+        calls += [lambda one: memories.save_plan("x", "y", now=NOW, id=one)]
+    for ask in calls:
         with pytest.raises(QueryError, match="invalid plan id"):
             ask(id_)
     with pytest.raises(NotFound):
@@ -386,15 +390,15 @@ def test_one_plan_is_active_and_goldfish_sees_the_same(memories: Memories, space
     assert (space / ".memories/.active-brief").read_bytes() == b"water"
     assert not (space / ".memories/.active-plan").exists()
     assert memories.current() == memories.plan("water")
-    made, _ = memories.save("x", now=NOW)
-    assert made.plan == "water"
+    saved, _ = memories.save("x", now=NOW)
+    assert saved.plan == "water"
     assert memories.save("x", now=NOW, plan="other")[0].plan == "other"
 
 
 def test_a_plan_that_is_done_is_no_longer_the_active_one(memories: Memories, space: Path) -> None:
-    for n, end in enumerate((memories.complete, memories.archive)):
+    for n, status in enumerate(("completed", "archived")):
         memories.save_plan(f"Plan {n}", "- [ ] open", now=NOW, activate=True)
-        done = end(f"plan-{n}", now=NOW + DAY)
+        done = memories.update_plan(f"plan-{n}", status=status, now=NOW + DAY)
         assert (done.current, done.updated) == (False, "2026-03-06T09:07:41.042Z")
         assert memories.current() is None
         assert memories.plan(done.id) == done
@@ -424,16 +428,16 @@ def test_an_update_changes_what_is_given_and_keeps_the_rest(
         "---\nid: water\ntitle: Water\nstatus: active\nowner: ada # since May\n"
         "created: 2026-03-01T08:00:00.000Z\ntags: [a, b]\n---\n\n# Water\n\nsoon\n"
     )
-    made = memories.update_plan("water", status="archived", now=NOW)
+    saved = memories.update_plan("water", status="archived", now=NOW)
     assert path.read_text() == (
         "---\nid: water\ntitle: Water\nstatus: archived\nowner: ada # since May\n"
         "created: 2026-03-01T08:00:00.000Z\ntags: [a, b]\n"
         "updated: '2026-03-05T09:07:41.042Z'\n---\n\n# Water\n\nsoon\n"
     )
-    assert made == memories.plan("water")
-    made = memories.update_plan("water", title="Hot: water", text="now", tags=(), now=NOW)
-    assert (made.title, made.text, made.tags) == ("Hot: water", "now", ())
-    assert made == memories.plan("water")
+    assert saved == memories.plan("water")
+    saved = memories.update_plan("water", title="Hot: water", text="now", tags=(), now=NOW)
+    assert (saved.title, saved.text, saved.tags) == ("Hot: water", "now", ())
+    assert saved == memories.plan("water")
     assert "owner: ada # since May\n" in path.read_text()
     with pytest.raises(QueryError, match="unknown status 'done'"):
         memories.update_plan("water", status="done", now=NOW)

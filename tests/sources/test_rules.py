@@ -270,13 +270,13 @@ PATHS = st.lists(WORDS, min_size=1, max_size=6).map("/".join)
 def test_folder_tags_are_folders_and_never_stop_tags(
     path: str, prefixes: list[str], stop: list[str]
 ) -> None:
-    made = rules(strip_prefixes=tuple(prefixes), stop_tags=tuple(stop))
-    tags = folder_tags(path, made)
+    built = rules(strip_prefixes=tuple(prefixes), stop_tags=tuple(stop))
+    tags = folder_tags(path, built)
     assert not set(tags) & {word.lower() for word in prefixes + stop}
     segments = path.lower().split("/")[:-1]
     assert set(tags) <= set(segments)
     assert list(tags) == sorted(set(tags), key=segments.index)
-    assert Tagger(made).derived(path) == tuple(sorted(tags))
+    assert Tagger(built).derived(path) == tuple(sorted(tags))
 
 
 # Tags of components

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "repo")
-    made.commit("feat: begin", {"a.txt": LINES, "src/b.txt": LINES, "docs/c.md": "# C\n"})
-    return made
+    repo = Repository(tmp_path / "repo")
+    repo.commit("feat: begin", {"a.txt": LINES, "src/b.txt": LINES, "docs/c.md": "# C\n"})
+    return repo
 
 
 def log_of(root: Path) -> Log:
@@ -53,8 +53,8 @@ def test_they_are_the_same_in_the_same_order(repository: Repository) -> None:
         for old in repository.git("rev-list", "HEAD").splitlines()[1:]:
             log.begin(old, steps)
             assert log._begun is not None
-            told = list(log.since(repository.head, old))
-            assert told == list(log_of(repository.root).since(repository.head, old))
+            commits = list(log.since(repository.head, old))
+            assert commits == list(log_of(repository.root).since(repository.head, old))
         assert log.steps(steps) is steps
     finally:
         steps.close()

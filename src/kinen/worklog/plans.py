@@ -169,12 +169,6 @@ class Plans:
                 self._files.remove(mark)
         return plan._replace(current=True)
 
-    def complete(self, id: str, now: float = 0) -> Plan:  # noqa: A002
-        return self.update_plan(id, status="completed", now=now)
-
-    def archive(self, id: str, now: float = 0) -> Plan:  # noqa: A002
-        return self.update_plan(id, status="archived", now=now)
-
 
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a plan without secrets, the title on one line; raises if that is empty."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kinen.extract.suffixes import DOCUMENTS
+from kinen.extract.suffixes import DOCUMENTS, suffix_of
 
 SESSION = re.compile(r"(?:^|/)sessions/(\d{8}-\d{2}-[^/]+)/")
 _DATED = re.compile(r"^(\d{4})-?(\d{2})-?(\d{2})")
@@ -42,7 +42,7 @@ def kind_of(path: str) -> str:
 
 def is_read(path: str) -> bool:
     """Does kinen read this file?"""
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     if path.startswith(".memories/"):
         return _MEMORIES.match(path) is not None
     if path.rsplit("/", 1)[-1].startswith("."):
@@ -54,12 +54,12 @@ def is_read(path: str) -> bool:
 
 
 def is_markdown(path: str) -> bool:
-    return _suffix(path) in {".md", ".markdown", ".mdx"}
+    return suffix_of(path) in {".md", ".markdown", ".mdx"}
 
 
 def is_data(path: str) -> bool:
     documents = (".md", ".markdown", ".txt", ".pdf")
-    return DATA.search(path) is not None and _suffix(path) not in documents
+    return DATA.search(path) is not None and suffix_of(path) not in documents
 
 
 def date_in(path: str) -> str:
@@ -69,9 +69,3 @@ def date_in(path: str) -> str:
         if date and "01" <= date[2] <= "12" and "01" <= date[3] <= "31":
             return f"{date[1]}-{date[2]}-{date[3]}"
     return ""
-
-
-def _suffix(path: str) -> str:
-    name = path.rsplit("/", 1)[-1]
-    dot = name.rfind(".")
-    return name[dot:].lower() if dot > 0 else ""
