@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from kinen.api.responses import CursorPage, Response
 
@@ -62,12 +62,12 @@ class PinChanges(Response):
     unpinned: list[str] = Field(default=[])
 
 
-class Entry(Response):
+class Entry(BaseModel):
     ref: str
     id: str
 
 
-class Scope(Response):
+class Scope(BaseModel):
     session: str
     repo: str
     agent: str
@@ -75,7 +75,7 @@ class Scope(Response):
     task: str
 
 
-class Observation(Entry, Scope):
+class Observation(Entry, Scope, Response):
     kind: str
     content: str
     at: str | None
@@ -97,7 +97,7 @@ class ObservationPage(CursorPage):
     observations: list[Observation]
 
 
-class Capsule(Entry, Scope):
+class Capsule(Entry, Scope, Response):
     type: str
     intent: str
     status: str
@@ -107,7 +107,7 @@ class Capsule(Entry, Scope):
     forgotten_at: str | None
 
 
-class Summary(Entry):
+class Summary(Entry, Response):
     capsule: str
     content: str
     created_at: str | None
@@ -131,7 +131,7 @@ class CapsulePage(CursorPage):
     capsules: list[Capsule]
 
 
-class Pin(Entry, Scope):
+class Pin(Entry, Scope, Response):
     target: str
     note: str
     created_at: str | None

@@ -221,7 +221,10 @@ class SessionStart(ScopeFields):
     budget: Budget = 0
 
 
-class Prompt(SessionStart):
+class Prompt(ScopeFields):
+    """A prompt, and the token budget of its context."""
+
+    budget: Budget = 0
     prompt: str = Field(examples=["make the retry test pass"])
     known: Annotated[list[Name], Field(max_length=10_000)] = []
     """Refs that are in the agent's context already."""

@@ -221,8 +221,9 @@ class Links(Response):
     edges: list[Edge]
 
 
-class LinkPage(OffsetPage, Links):
-    pass
+class LinkPage(OffsetPage):
+    ref: str
+    edges: list[Edge]
 
 
 class Revision(Response):

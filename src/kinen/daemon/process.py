@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
@@ -45,20 +46,17 @@ LOG_FILES = 3
 log = logging.getLogger("kinen.daemon")
 
 
+@dataclass(frozen=True, slots=True)
 class Options:
-    """How a daemon runs.
+    """How a daemon runs."""
 
-    With a port it also serves HTTP; with `stay` it has no idle timeout; `folder` is in the space
-    that requests without a space mean.
-    """
-
-    def __init__(
-        self, home: str, *, port: int | None = None, stay: bool = False, folder: str = ""
-    ) -> None:
-        self.home = home
-        self.port = port
-        self.stay = stay
-        self.folder = folder
+    home: str
+    port: int | None = None
+    """The port to serve HTTP on, 0 for any; none if it is None."""
+    stay: bool = False
+    """Whether there is no idle timeout."""
+    folder: str = ""
+    """In the space that requests without a space mean."""
 
 
 def run(options: Options) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, KinenError
@@ -43,30 +44,30 @@ class Halted(Exception):
     """The daemon ends: a sync stops where it is, and the next daemon continues."""
 
 
+@dataclass(slots=True, eq=False)
 class SpaceState:
-    """One space that is watched, and the work that it needs."""
+    """One space that is watched, and the work that it needs. Times are of the steady clock."""
 
-    def __init__(self, root: str, name: str, data: str) -> None:
-        self.root = root
-        self.name = name
-        self.data = data
-        self.first_change = AT_ONCE
-        """When the first change came that is not indexed yet; 0 if there is none."""
-        self.last_change = AT_ONCE
-        self.scan_needed = True
-        """Whether folders may have come or gone, so that they have to be watched anew."""
-        self.last_scan = AT_ONCE
-        self.embedding_needed = False
-        self.status = "waiting"
-        self.error = ""
-        self.synced = ""
-        self.summary = ""
-        """What the last sync did."""
-        self.failures = 0
-        self.not_before = 0.0
+    root: str
+    name: str
+    data: str
+    first_change: float = AT_ONCE
+    """When the first change came that is not indexed yet; 0 if there is none."""
+    last_change: float = AT_ONCE
+    scan_needed: bool = True
+    """Whether folders may have come or gone, so that they have to be watched anew."""
+    last_scan: float = AT_ONCE
+    embedding_needed: bool = False
+    status: str = "waiting"
+    error: str = ""
+    synced: str = ""
+    summary: str = ""
+    """What the last sync did."""
+    failures: int = 0
+    not_before: float = 0.0
 
     def due(self, debounce: float) -> float:
-        """When it is to be synced, by the steady clock."""
+        """When it is to be synced."""
         quiet = min(self.last_change + debounce, self.first_change + max(MAX_DEBOUNCE, debounce))
         return max(quiet, self.not_before)
 

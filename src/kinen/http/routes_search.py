@@ -270,7 +270,7 @@ def tags(memory: OpenMemory, request: Annotated[requests.Page, Query()]) -> Any:
     return {"tags": page, "next": encode_cursor((last[1], last[0]) if last else None)}
 
 
-@router.post("/vectors", responses={200: {"content": {BYTES: {"schema": {}}}}})
+@router.post("/vectors", response_model=None, responses={200: {"content": {BYTES: {"schema": {}}}}})
 @with_memory()
 def vectors(memory: OpenMemory, request: requests.Embed) -> Any:
     """Vectors of texts as rows of little-endian float32; 409 if the space has another model."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
@@ -31,17 +32,16 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
+@dataclass(frozen=True, slots=True)
 class Backend:
-    """What the endpoints work with: open memories, listeners, the state of the daemon."""
+    """What the endpoints work with."""
 
-    def __init__(
-        self, pool: MemoryPool, hub: Hub, state: Callable[[], dict[str, Any]], default: str
-    ) -> None:
-        self.pool = pool
-        self.hub = hub
-        self.state = state
-        self.default = default
-        """The folder whose space is used if a request names none."""
+    pool: MemoryPool
+    hub: Hub
+    state: Callable[[], dict[str, Any]]
+    """Returns the state of the daemon."""
+    default: str
+    """The folder whose space is used if a request names none."""
 
 
 class RequestSpace:
@@ -121,7 +121,9 @@ def with_memory(*, publish: str = "", lane: str = ASK) -> Callable[[Call], Call]
                     space.publish(publish, memory, value)
                 return value if isinstance(value, Response) else json_response(value)
 
-            slow = any(isinstance(one, requests.Request) and one.slow for one in values.values())
+            slow = any(
+                isinstance(value, requests.Request) and value.slow for value in values.values()
+            )
             return await space.call(work, apart=slow, lane=lane)
 
         return endpoint
