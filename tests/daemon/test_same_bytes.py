@@ -119,7 +119,7 @@ def test_another_version_is_not_asked_and_a_newer_one_takes_over(
             answer = client.ask(str(daemon.home), "GET /v1/health")
         assert answer is not None and answer.code == 409
     daemon.end()
-    assert "kinen 99.0.0 is there now" in (daemon.home / "daemon.json").read_text()
+    assert "replaced by kinen 99.0.0" in (daemon.home / "daemon.json").read_text()
 
 
 def test_a_long_lived_process_loads_no_model_and_finds_the_same(
