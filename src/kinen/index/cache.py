@@ -26,7 +26,7 @@ class Cache:
     def check(self) -> str:
         return integrity(self._db)
 
-    def known(self, model: str) -> set[str]:
+    def digests(self, model: str) -> set[str]:
         """The digests that have a vector of this model."""
         rows = self._db.execute("SELECT digest FROM vectors WHERE model = ?", (model,))
         return {row[0] for row in rows}

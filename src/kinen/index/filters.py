@@ -23,7 +23,7 @@ _NAMING = (
 
 
 def expression(terms: Sequence[str]) -> str:
-    """An FTS5 query for any of the terms; each is quoted, so that no sign in it has a meaning."""
+    """An FTS5 query for any of the terms; each is quoted, so that it is matched as it is."""
     return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
 
 
@@ -59,7 +59,7 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
         values += query.events
     for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
         clauses += [f"({' OR '.join(clause for clause, _ in parts)})"] if parts else []
-        values += [value for _, its in parts for value in its]
+        values += [value for _, bound in parts for value in bound]
     for name in ("repo", "agent", "user"):
         value = getattr(query, name)
         if value:
@@ -72,7 +72,7 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
 
 
 def _containing(phrase: str) -> tuple[str, list[str]]:
-    """A chunk that has a phrase in its text, heading or title."""
+    """Chunks with a phrase in their text, heading or title."""
     text = "contains(c.title || char(10) || c.heading || char(10) || c.body, ?)"
     if not words(phrase):
         return text, [phrase]
@@ -81,14 +81,15 @@ def _containing(phrase: str) -> tuple[str, list[str]]:
 
 
 def _without(word: str) -> tuple[str, list[str]]:
-    """A chunk that does not have a word."""
+    """Chunks without a word."""
     return "c.id NOT IN (SELECT rowid FROM search WHERE search MATCH ?)", [expression([word])]
 
 
 def _about_file(path: str) -> tuple[str, list[str]]:
-    """What names a file by its path or the end of it, touched it, or is it."""
+    """Records that are a file, touched it, or name it by its path or the end of its path."""
     path = path.removeprefix("./").strip("/")
-    below, inside = "*/" + literal(path), json.dumps(path, ensure_ascii=False)[1:-1]
+    below = "*/" + literal(path)
+    inside = json.dumps(path, ensure_ascii=False)[1:-1]
     either = ("r.path = ?", "r.path GLOB ?", _TOUCHING, _TOUCHING, _NAMING)
     touched = [literal(path), below]
     return " OR ".join(either), [path, below, *touched, inside, "$.files", path, below]

@@ -56,14 +56,14 @@ def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Reso
 
 
 def outgoing(db: sqlite3.Connection, ref: str) -> list[Edge]:
-    found = [*_edges(db, " WHERE r.ref = ? AND l.target != '*'", (ref,)), *_parents(db, "ref", ref)]
+    links = [*_edges(db, " WHERE r.ref = ? AND l.target != '*'", (ref,)), *_parents(db, "ref", ref)]
     drawn = _derived(db, " AND r.ref = ?", ref) if ref.startswith("memory:") else []
-    return [*found, *drawn]
+    return [*links, *drawn]
 
 
 def incoming(db: sqlite3.Connection, ref: str) -> list[Edge]:
-    found = [*_edges(db, " WHERE l.target = ?", (ref,)), *_parents(db, "parent", ref)]
-    return [*found, *_derived(db, " AND j.value = ?", ref)]
+    links = [*_edges(db, " WHERE l.target = ?", (ref,)), *_parents(db, "parent", ref)]
+    return [*links, *_derived(db, " AND j.value = ?", ref)]
 
 
 def _derived(db: sqlite3.Connection, where: str, value: str) -> list[Edge]:
@@ -95,17 +95,18 @@ def edges(db: sqlite3.Connection) -> list[Edge]:
 
 def around(db: sqlite3.Connection, ref: str, depth: int) -> list[Edge]:
     """The edges within `depth` steps of a record, each once, nearest first."""
-    found: dict[Edge, None] = {}
-    reached, frontier = {ref}, [ref]
+    edges_by_distance: dict[Edge, None] = {}
+    reached = {ref}
+    frontier = [ref]
     for _ in range(depth):
         ahead: dict[str, None] = {}
         for here in frontier:
             for edge in (*outgoing(db, here), *incoming(db, here), *queries.edges(db, here)):
-                found[edge] = None
+                edges_by_distance[edge] = None
                 ahead.update(dict.fromkeys(end for end in (edge.source, edge.target) if end))
         frontier = sorted(set(ahead) - reached)
         reached.update(frontier)
-    return list(found)
+    return list(edges_by_distance)
 
 
 def _edges(db: sqlite3.Connection, where: str, values: tuple[str, ...]) -> list[Edge]:

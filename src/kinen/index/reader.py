@@ -1,4 +1,4 @@
-"""Asks the index: full text, filters, chunks and records. The only reader of its tables."""
+"""Reads the index: full text, filters, chunks and records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Reader:
         if not terms:
             return []
         where, values = conditions(query)
-        # The plus keeps SQLite from asking full text anew for each of them.
+        # The plus keeps SQLite from running the full-text query again for each row.
         allowed = f" AND +rowid IN (SELECT c.id{_FROM}{where})" if where else ""
         sql = (
             f"SELECT rowid, -{_RANK} AS score FROM search WHERE search MATCH ?"
@@ -157,26 +157,27 @@ class Reader:
         rows = self.db.execute(
             f"SELECT c.id, {RECORD}, {_CHUNK}{_FROM} WHERE c.id IN ({marks})", tuple(ids)
         )
-        found = {}
-        for row in rows:
-            record = to_record(row[1:9])
-            found[row[0]] = (record, Chunk(record.ref, *row[9:]))
-        return found
+        width = RECORD.count(",") + 1
+        loaded = {}
+        for id_, *row in rows:
+            record = to_record(row[:width])
+            loaded[id_] = (record, Chunk(record.ref, *row[width:]))
+        return loaded
 
     def places(self, ids: Sequence[int]) -> dict[int, tuple[int | str, int]]:
         """The record and number of each chunk, or the capsule and number of its segment.
 
-        It is what its neighbours are known by.
+        Neighbours have adjacent numbers.
         """
         marks = ", ".join("?" * len(ids))
         rows = self.db.execute(
             f"SELECT id, record, n, segment FROM chunks WHERE id IN ({marks})", (*ids,)
         )
-        found: dict[int, tuple[int | str, int]] = {}
+        places: dict[int, tuple[int | str, int]] = {}
         for id_, record, n, segment in rows:
             capsule, _, number = segment.rpartition("/")
-            found[id_] = (capsule, int(number)) if segment else (record, n)
-        return found
+            places[id_] = (capsule, int(number)) if segment else (record, n)
+        return places
 
     def bodies(self, ids: Sequence[int]) -> list[str]:
         marks = ", ".join("?" * len(ids))
@@ -215,7 +216,7 @@ class Reader:
         return [to_record(row) for row in rows]
 
     def partly_read(self) -> set[str]:
-        """Those of the skipped keys of which something was indexed."""
+        """The skipped keys that were indexed in part."""
         rows = self.db.execute(
             "SELECT s.key FROM states s JOIN records r ON r.source = s.source AND r.key = s.key"
             " WHERE s.reason != '' AND s.key != ''"
@@ -225,20 +226,20 @@ class Reader:
         return {key for (key,) in rows}
 
     def skipped(self) -> list[tuple[str, str]]:
-        """Keys that could not be indexed, or not all of it, with the reason."""
+        """Keys that could not be indexed, or only in part, with the reason."""
         rows = self.db.execute("SELECT key, reason FROM states WHERE reason != '' ORDER BY key")
         return [(key, reason) for key, reason in rows]
 
     def stamps(self, paths: Iterable[str]) -> dict[str, str]:
         """The stamps that files had when they were indexed."""
-        found = {}
+        stamps = {}
         for path in paths:
             row = self.db.execute(
                 "SELECT stamp FROM states WHERE source = 'files' AND key = ?", (path,)
             ).fetchone()
             if row:
-                found[path] = str(row[0])
-        return found
+                stamps[path] = str(row[0])
+        return stamps
 
     def stamp(self, source: str, key: str) -> str:
         """What the index remembers of one key of a source."""
@@ -247,14 +248,14 @@ class Reader:
         return str(row[0]) if row else ""
 
     def counts(self, vectors: int = 0) -> Counts:
-        one = self._count
+        count = self._count
         return Counts(
-            documents=one("SELECT COUNT(*) FROM records"),
-            chunks=one("SELECT COUNT(*) FROM chunks"),
-            edges=one("SELECT COUNT(*) FROM links WHERE target NOT IN ('', '*')")
-            + one("SELECT COUNT(*) + IFNULL(SUM(before != 0), 0) FROM touches"),
-            broken=one("SELECT COUNT(*) FROM links WHERE target = ''"),
-            skipped=one("SELECT COUNT(*) FROM states WHERE reason != ''"),
+            documents=count("SELECT COUNT(*) FROM records"),
+            chunks=count("SELECT COUNT(*) FROM chunks"),
+            edges=count("SELECT COUNT(*) FROM links WHERE target NOT IN ('', '*')")
+            + count("SELECT COUNT(*) + IFNULL(SUM(before != 0), 0) FROM touches"),
+            broken=count("SELECT COUNT(*) FROM links WHERE target = ''"),
+            skipped=count("SELECT COUNT(*) FROM states WHERE reason != ''"),
             vectors=vectors,
         )
 
@@ -262,18 +263,18 @@ class Reader:
         return [row[0] for row in self.db.execute("SELECT digest FROM chunks")]
 
     def kinds(self) -> dict[str, int]:
-        found = dict(
+        counts = dict(
             self.db.execute(
                 "SELECT kind, COUNT(*) FROM records WHERE key != '' GROUP BY kind"
             ).fetchall()
         )
         for kind, table in (("commit", "commits"), ("file", "files")):  # not by their long rows
-            found[kind] = self._count(f"SELECT COUNT(*) FROM {table} WHERE record > 0")
-        return {kind: found[kind] for kind in sorted(found) if found[kind]}
+            counts[kind] = self._count(f"SELECT COUNT(*) FROM {table} WHERE record > 0")
+        return {kind: counts[kind] for kind in sorted(counts) if counts[kind]}
 
     def stems(self, words: Sequence[str]) -> dict[str, str]:
         """Each word as the full-text tokenizer would store it."""
-        found = {}
+        stems = {}
         self.db.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.stemming USING fts5(w, tokenize='{TOKENIZE}')"
         )
@@ -285,8 +286,8 @@ class Reader:
             self.db.execute("INSERT INTO temp.stemming VALUES (?)", (word,))
             row = self.db.execute("SELECT term FROM temp.stems").fetchone()
             if row:
-                found[word] = str(row[0])
-        return found
+                stems[word] = str(row[0])
+        return stems
 
     def vocabulary(self) -> list[tuple[str, int]]:
         """Every stem of the index with the number of chunks it is in."""
@@ -317,13 +318,13 @@ class Reader:
             " ORDER BY rowid LIMIT 1",
             (expression([stem]),),
         ).fetchone()
-        found = {word.lower() for word in words(" ".join(row))} if row else set()
-        stems = self.stems(sorted(word for word in found if word[:2] == stem[:2]))
-        same = [word for word, its in stems.items() if its == stem]
+        candidates = {word.lower() for word in words(" ".join(row))} if row else set()
+        stems = self.stems(sorted(word for word in candidates if word[:2] == stem[:2]))
+        same = [word for word, word_stem in stems.items() if word_stem == stem]
         return min(same, key=lambda word: (-fuzz.ratio(word, like), word), default=stem)
 
     def check(self) -> str:
-        """What SQLite finds wrong with the file, or nothing."""
+        """What is wrong with the file, as SQLite says it; empty if nothing is."""
         return integrity(self.db)
 
     def _count(self, sql: str) -> int:

@@ -123,24 +123,25 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def open_database(path: str, tables: str, schema: int) -> sqlite3.Connection:
-    """Open or create; a file of another schema, or one that is damaged, is built anew."""
+    """Open or create a database; one of another schema, or a damaged one, is built anew."""
     with translated(path):
         try:
             db = connect(path)
-            found = db.execute("PRAGMA user_version").fetchone()[0]
+            version = db.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise
             remove_database(path)
-            db, found = connect(path), 0
+            db = connect(path)
+            version = 0
             db.execute(f"PRAGMA application_id={DAMAGED}")
-        if found != schema:
+        if version != schema:
             create(db, tables, schema)
         return db
 
 
 def was_damaged(db: sqlite3.Connection) -> bool:
-    """Whether it was put in place of a damaged one; this is told once."""
+    """Whether it replaced a damaged database; True only once."""
     if db.execute("PRAGMA application_id").fetchone()[0] != DAMAGED:
         return False
     db.execute("PRAGMA application_id=0")
@@ -176,8 +177,8 @@ def _names(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
 
 
 def discard_damaged(*paths: str) -> list[str]:
-    """Delete the derived databases that are damaged, and name them."""
-    found = []
+    """Delete the derived databases that are damaged, and return their paths."""
+    damaged = []
     for path in paths:
         if not os.path.exists(path):
             continue
@@ -188,5 +189,5 @@ def discard_damaged(*paths: str) -> list[str]:
             db.close()
         if wrong and "locked" not in wrong:
             remove_database(path)
-            found.append(path)
-    return found
+            damaged.append(path)
+    return damaged

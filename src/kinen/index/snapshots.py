@@ -19,13 +19,13 @@ from kinen.text import iso
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEPT = 2
-"""Snapshots that kinen made by itself and keeps."""
+KEEP = 2
+"""Automatic snapshots that are kept."""
 _COUNT = "SELECT COUNT(*) FROM commits"
 
 
 class Snapshot(NamedTuple):
-    """One copy; its name tells the time, the commit, and whether kinen made it by itself."""
+    """One copy; its name has the time, the commit, and whether it was made automatically."""
 
     name: str
     head: str
@@ -36,7 +36,7 @@ class Snapshot(NamedTuple):
 
 def create(index: str, folder: str, now: float, *, automatic: bool = False) -> Snapshot:
     """Copy the index as it is now; whole or not at all."""
-    with _opened(index) as source:
+    with _open(index) as source:
         row = source.execute("SELECT stamp FROM states WHERE source = 'git' AND key = ''")
         head = (row.fetchone() or ("",))[0]
         moment = iso(now).replace("-", "").replace(":", "").replace(".", "")[:18] + "Z"
@@ -50,12 +50,12 @@ def create(index: str, folder: str, now: float, *, automatic: bool = False) -> S
             os.replace(draft, os.path.join(folder, f"{name}.db"))
         finally:
             remove_database(draft)
-    return next(one for one in listed(folder) if one.name == name)
+    return next(snapshot for snapshot in list_all(folder) if snapshot.name == name)
 
 
-def listed(folder: str) -> list[Snapshot]:
+def list_all(folder: str) -> list[Snapshot]:
     """All snapshots, the newest first."""
-    found = []
+    snapshots = []
     with contextlib.suppress(FileNotFoundError):
         for file in os.listdir(folder):
             name, dot, end = file.rpartition(".")
@@ -65,35 +65,35 @@ def listed(folder: str) -> list[Snapshot]:
                 at = f"{moment[:4]}-{moment[4:6]}-{moment[6:8]}T{moment[9:11]}:{moment[11:13]}"
                 at += f":{moment[13:15]}.{moment[15:18]}Z"
                 size = os.path.getsize(os.path.join(folder, file))
-                found.append(Snapshot(name, head, at, size, rest.endswith("-auto")))
-    return sorted(found, reverse=True)
+                snapshots.append(Snapshot(name, head, at, size, rest.endswith("-auto")))
+    return sorted(snapshots, reverse=True)
 
 
-def named(folder: str, name: str) -> Snapshot:
-    """A snapshot by its name or the beginning of its commit; the newest if no name is given."""
-    found = [one for one in listed(folder) if one.name == name or one.head.startswith(name)]
-    if not found:
-        what = f"no snapshot {name!r}" if name else "there is no snapshot yet"
-        raise NotFound(what, "`kinen snapshot list` shows them, `kinen snapshot create` makes one")
-    return found[0]
+def find(folder: str, name: str) -> Snapshot:
+    """A snapshot by its name or the beginning of its commit; the newest for an empty name."""
+    for snapshot in list_all(folder):
+        if snapshot.name == name or snapshot.head.startswith(name):
+            return snapshot
+    fact = f"no snapshot {name!r}" if name else "there is no snapshot yet"
+    raise NotFound(fact, "`kinen snapshot list` shows them, `kinen snapshot create` makes one")
 
 
 def restore(index: str, folder: str, snapshot: Snapshot) -> None:
-    """Put the index back to a copy, in one transaction beside whoever reads it."""
+    """Replace the index by a copy, in one transaction, while others may read it."""
     path = os.path.join(folder, f"{snapshot.name}.db")
     with contextlib.closing(sqlite3.connect(path)) as copy:
         _check(copy, snapshot.name)
-        with _opened(index) as live:
+        with _open(index) as live:
             was = int(_meta(live, "generation") or "0")
             copy.backup(live)
-            # Whatever was derived from the state before must not pass for derived from this one.
+            # What was derived from the state before must not be taken as derived from this one.
             now = max(was, int(_meta(live, "generation") or "0")) + 1
             live.execute("INSERT OR REPLACE INTO meta VALUES ('generation', ?)", (str(now),))
             live.commit()
 
 
 def _check(copy: sqlite3.Connection, name: str) -> None:
-    """Refuse a copy that cannot serve."""
+    """Refuse a copy that is damaged or of another version."""
     hint = "`kinen snapshot prune --keep 0` removes it, `kinen index --rebuild` builds anew"
     try:
         if copy.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
@@ -106,23 +106,24 @@ def _check(copy: sqlite3.Connection, name: str) -> None:
 
 
 def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:
-    """Remove all but the newest; with `automatic`, only of those that kinen made by itself."""
-    ours = [one for one in listed(folder) if one.automatic or not automatic]
-    for one in ours[keep:]:
-        remove_database(os.path.join(folder, f"{one.name}.db"))
+    """Remove all but the newest `keep`; with `automatic`, only of the automatic ones."""
+    candidates = [each for each in list_all(folder) if each.automatic or not automatic]
+    old = candidates[keep:]
+    for snapshot in old:
+        remove_database(os.path.join(folder, f"{snapshot.name}.db"))
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(folder):
             if name.startswith("."):  # of a process that was killed
                 os.unlink(os.path.join(folder, name))
-    return ours[keep:]
+    return old
 
 
 def due(index: str, folder: str, frequency: int) -> bool:
-    """Whether so many commits were read since the last snapshot."""
+    """Whether `frequency` commits or more were read since the last snapshot."""
     if not frequency:
         return False
-    with _opened(index) as db:
-        heads = [one.head for one in listed(folder)]
+    with _open(index) as db:
+        heads = [snapshot.head for snapshot in list_all(folder)]
         place = 0
         if heads:
             row = db.execute("SELECT place FROM commits WHERE sha = ?", (heads[0],)).fetchone()
@@ -137,7 +138,7 @@ def _meta(db: sqlite3.Connection, key: str) -> str:
 
 
 @contextlib.contextmanager
-def _opened(path: str) -> Iterator[sqlite3.Connection]:
+def _open(path: str) -> Iterator[sqlite3.Connection]:
     with translated(path):
         db = sqlite3.connect(path, timeout=BUSY_MS / 1000)
         try:

@@ -31,7 +31,7 @@ STRIDE = 64
 
 
 class Job(NamedTuple):
-    """What a sync works on, and whom it tells."""
+    """What a sync works on, and where it reports its progress."""
 
     writer: Writer
     cache: Cache
@@ -82,15 +82,15 @@ def sync_text(job: Job, sources: Iterable[Source]) -> Report:
     """Read what changed and make it searchable by word."""
     total = Report()
     for source in sources:
-        known = job.writer.states(source.name)
-        delta = source.delta(known)
+        states = job.writer.states(source.name)
+        delta = source.delta(states)
         job.progress("read", 0, delta.total)
         done = job.writer.apply(
             source.name,
             delta.changes,
             anew=delta.anew,
-            bulk=delta.total > max(BULK, len(known) // 4),
-            done=_counting(job.progress, delta.total),
+            bulk=delta.total > max(BULK, len(states) // 4),
+            done=_read_progress(job.progress, delta.total),
         )
         left = job.writer.count(source.name) - done.added - done.changed
         total = _add(total, done._replace(unchanged=max(0, left)))
@@ -107,28 +107,30 @@ def sync_past(job: Job, past: Past, settings: Settings) -> Report:
 
 def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
     """Embed what has no vector yet, the longest first; (embedded, still pending)."""
-    writer, model = job.writer, embedder.fingerprint
+    writer = job.writer
+    model = embedder.fingerprint
     if writer.get("embedded") == f"{model}:{writer.get('generation')}":
         return 0, 0
-    waiting = writer.pending(job.cache.known(model))
+    waiting = writer.pending(job.cache.digests(model))
     work = sum(length for _, length in waiting)
-    done = characters = 0
+    done = 0
+    characters = 0
     headings: dict[str, Any] = {}
     job.progress("embed", 0, work)
     try:
         while done < len(waiting) and not job.enough():
             stride = waiting[done : done + STRIDE]
-            digests = [one for one, _ in stride]
-            job.cache.put(model, digests, _embedded(embedder, writer.texts(digests), headings))
+            digests = [content for content, _ in stride]
+            job.cache.put(model, digests, _embed(embedder, writer.texts(digests), headings))
             done += len(stride)
             characters += sum(length for _, length in stride)
             job.progress("embed", characters, work)
     finally:
-        _settle(writer, model, done, complete=done == len(waiting))
+        _finish_vectors(writer, model, done, complete=done == len(waiting))
     return done, len(waiting) - done
 
 
-def _settle(writer: Writer, model: str, done: int, *, complete: bool) -> None:
+def _finish_vectors(writer: Writer, model: str, done: int, *, complete: bool) -> None:
     """New vectors make a new generation; remember when there is nothing left to embed."""
     with translated(writer.path), writing(writer.db):
         if done:
@@ -137,31 +139,34 @@ def _settle(writer: Writer, model: str, done: int, *, complete: bool) -> None:
             writer.set("embedded", f"{model}:{writer.get('generation')}")
 
 
-def _embedded(embedder: Embedder, texts: list[tuple[str, str]], known: dict[str, Any]) -> Any:
-    """Vectors of chunks, each drawn a little towards the headings above it."""
+def _embed(embedder: Embedder, texts: list[tuple[str, str]], headings: dict[str, Any]) -> Any:
+    """Vectors of chunks, each moved a little towards the headings above it.
+
+    `headings` are the vectors of headings so far; new ones are added.
+    """
     import numpy as np
 
-    new = sorted({above for above, _ in texts if above and above not in known})
+    new = sorted({above for above, _ in texts if above and above not in headings})
     if new:
-        known.update(zip(new, embedder.embed(new), strict=True))
+        headings.update(zip(new, embedder.embed(new), strict=True))
     vectors = embedder.embed([body for _, body in texts])
     for at, (above, _) in enumerate(texts):
         if above:
-            drawn = vectors[at] + HEADING * known[above]
+            drawn = vectors[at] + HEADING * headings[above]
             vectors[at] = drawn / max(float(np.linalg.norm(drawn)), 1e-12)
     return vectors
 
 
-def _counting(progress: Progress, total: int) -> Callable[[int], None]:
+def _read_progress(progress: Progress, total: int) -> Callable[[int], None]:
     return lambda seen: progress("read", seen, total)
 
 
-def _add(one: Report, two: Report) -> Report:
+def _add(first: Report, second: Report) -> Report:
     return Report(
-        added=one.added + two.added,
-        changed=one.changed + two.changed,
-        removed=one.removed + two.removed,
-        skipped=one.skipped + two.skipped,
-        unchanged=one.unchanged + two.unchanged,
-        notes=one.notes + two.notes,
+        added=first.added + second.added,
+        changed=first.changed + second.changed,
+        removed=first.removed + second.removed,
+        skipped=first.skipped + second.skipped,
+        unchanged=first.unchanged + second.unchanged,
+        notes=first.notes + second.notes,
     )

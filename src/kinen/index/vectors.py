@@ -65,11 +65,11 @@ class Scan(NamedTuple):
 
         if not len(self.ids) or not ids:
             return {}
-        wanted = np.asarray(ids, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        there = self.ids[places] == wanted
+        requested = np.asarray(ids, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.ids, requested), len(self.ids) - 1)
+        there = self.ids[places] == requested
         scores = self.matrix[places[there]] @ vector
-        return dict(zip(wanted[there].tolist(), scores.tolist(), strict=True))
+        return dict(zip(requested[there].tolist(), scores.tolist(), strict=True))
 
     def _by_code(self, vector: Any, k: int, rows: Any) -> Any:
         import numpy as np
@@ -103,11 +103,11 @@ def load(
 ) -> Scan | None:
     """The scan file of this generation, made now if it is not there; None without any vector."""
     stamp = {"generation": generation, "model": model}
-    found = _read(path, stamp)
-    if found is None:
+    store = _read(path, stamp)
+    if store is None:
         _write(path, db, cache, stamp)
-        found = _read(path, stamp)
-    return found if found is not None and len(found.ids) else None
+        store = _read(path, stamp)
+    return store if store is not None and len(store.ids) else None
 
 
 def _read(path: str, stamp: dict[str, str]) -> Scan | None:
@@ -143,11 +143,11 @@ def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str
     import numpy as np
 
     chunks = db.execute("SELECT id, digest FROM chunks WHERE anchor = 0 ORDER BY id").fetchall()
-    wanted = {digest for _, digest in chunks}
+    digests = {digest for _, digest in chunks}
     place: dict[str, int] = {}
     blobs: list[bytes] = []
     for digest, blob in cache.vectors(stamp["model"]):
-        if digest in wanted:
+        if digest in digests:
             place[digest] = len(blobs)
             blobs.append(blob)
     dims = len(blobs[0]) // 2 if blobs else 0

@@ -1,4 +1,4 @@
-"""Puts documents into the index and takes them out again."""
+"""Writes documents to the index and removes them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HEAVY = 5_000
 
 
 class Writer:
-    """The one who writes an index; `lock` keeps it to one process at a time."""
+    """Write access to one index; `sync_lock` keeps it to one process at a time."""
 
     def __init__(self, path: str, shared: sqlite3.Connection | None = None) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class Writer:
         return {key: State(stamp, content, reason) for key, stamp, content, reason in rows}
 
     def clear(self) -> None:
-        """Forget everything; the next sync builds it again from the truth."""
+        """Empty the index; the next sync builds it again from the sources."""
         with translated(self.path), writing(self.db):
             drop_all(self.db)
             for statement in statements(TABLES):
@@ -88,7 +88,7 @@ class Writer:
         return Report(tally["added"], tally["changed"], tally["removed"], tally["skipped"])
 
     def follow(self, source: Source) -> None:
-        """Take in what is new in a source, in one transaction: safe beside another's sync."""
+        """Index what is new in a source, in one transaction: safe while another process syncs."""
         with translated(self.path), writing(self.db):
             delta = source.delta(self.states(source.name))
             if delta.anew:
@@ -98,7 +98,7 @@ class Writer:
             self.count_chunks()
 
     def void(self, source: str) -> None:
-        """Take out all records of a source."""
+        """Remove all records of a source."""
         ours = "(SELECT id FROM records WHERE source = ?)"
         for table in ("chunks", "links", "tags"):
             self.db.execute(f"DELETE FROM {table} WHERE record IN {ours}", (source,))
@@ -111,7 +111,7 @@ class Writer:
             done = self._change(source, change, segments)
             tally[done] = tally.get(done, 0) + 1
         for segment in sorted(segments):
-            self._settle(segment)
+            self._anchor(segment)
         self.bump()
         self.set("linked", "")
 
@@ -134,11 +134,11 @@ class Writer:
             )
             self.db.execute(undated, (change.at, source, key))
             return "touched"
-        known = self._remove(source, key, segments)
+        existed = self._remove(source, key, segments)
         self._insert(source, key, change.document)
         if change.document.segment:
             segments.add(change.document.segment)
-        return "changed" if known else "added"
+        return "changed" if existed else "added"
 
     def _remove(self, source: str, key: str, segments: set[str]) -> bool:
         ids = self.db.execute(
@@ -153,14 +153,14 @@ class Writer:
             self.db.execute("DELETE FROM records WHERE id = ?", (record,))
         return bool(ids)
 
-    def _settle(self, segment: str) -> None:
-        """Give the chunks of a segment their anchor, and the digest of what they say together."""
+    def _anchor(self, segment: str) -> None:
+        """Set the anchor of a segment's chunks, and the digest of their common text."""
         ids, text = self._segment(segment)
         if ids:
             content = digest("\0" + text)
             self.db.executemany(
                 "UPDATE chunks SET digest = ?, anchor = ? WHERE id = ?",
-                [(content, ids[0] if one != ids[0] else 0, one) for one in ids],
+                [(content, ids[0] if id_ != ids[0] else 0, id_) for id_ in ids],
             )
 
     def _segment(self, segment: str) -> tuple[list[int], str]:
@@ -169,7 +169,7 @@ class Writer:
             " WHERE c.segment = ? AND c.segment != '' ORDER BY r.at, r.ref",
             (segment,),
         ).fetchall()
-        return [row[0] for row in rows], "\n".join(row[1] for row in rows)
+        return [id_ for id_, _ in rows], "\n".join(body for _, body in rows)
 
     def _insert(self, source: str, key: str, document: Document) -> None:
         record = document.record
@@ -181,7 +181,8 @@ class Writer:
                 *_columns(record),
                 encode(document.aliases),
                 int(document.dated),
-                *(source, key),
+                source,
+                key,
                 *_scope(record),
             ),
         ).lastrowid
@@ -214,29 +215,29 @@ class Writer:
                 self.db.execute("DROP TRIGGER chunks_added")
                 self.db.execute("DROP TRIGGER chunks_removed")
 
-    def pending(self, known: set[str]) -> list[tuple[str, int]]:
+    def pending(self, embedded: set[str]) -> list[tuple[str, int]]:
         """Digests that have no vector yet, with the length of their text, longest first."""
         rows = self.db.execute("SELECT digest, MAX(LENGTH(body)) FROM chunks GROUP BY digest")
         return sorted(
-            ((d, n) for d, n in rows if d not in known), key=lambda row: (-row[1], row[0])
+            ((d, n) for d, n in rows if d not in embedded), key=lambda row: (-row[1], row[0])
         )
 
     def texts(self, digests: list[str]) -> list[tuple[str, str]]:
         """What the embedder reads for each digest: the headings above the chunk, and its text."""
-        found = []
-        for one in digests:
+        texts = []
+        for content in digests:
             row = self.db.execute(
                 "SELECT c.title, c.heading, c.body, c.segment, r.path FROM chunks c"
                 " JOIN records r ON r.id = c.record WHERE c.digest = ? LIMIT 1",
-                (one,),
+                (content,),
             )
             title, heading, body, segment, path = row.fetchone()
             body = self._segment(segment)[1] if segment else body
-            found.append((above(title, heading, body), embedded_text(path, body)))
-        return found
+            texts.append((above(title, heading, body), embedded_text(path, body)))
+        return texts
 
     def scrub(self) -> None:
-        """Leave no trace of what was deleted: full text keeps words until it is merged."""
+        """Remove all traces of deleted text: full text keeps words until it is merged."""
         with translated(self.path):
             self.triggers(on=True)
             self.db.execute("INSERT INTO search(search) VALUES ('optimize')")
@@ -272,13 +273,15 @@ class Writer:
 
 
 def above(title: str, heading: str, body: str) -> str:
-    """The headings that a chunk stands under, without those that it says itself."""
-    said = body[:200]
-    return " > ".join(part for part in (heading or title).split(" > ") if part and part not in said)
+    """The headings above a chunk, without those that its text begins with."""
+    beginning = body[:200]
+    return " > ".join(
+        part for part in (heading or title).split(" > ") if part and part not in beginning
+    )
 
 
 def embedded_text(path: str, body: str) -> str:
-    """What the model reads of a chunk: of markdown its words, of anything else all of it."""
+    """What the model reads of a chunk: of markdown the words, of anything else the whole text."""
     return reading(body) if path.lower().endswith(MARKDOWN) else body
 
 
@@ -310,21 +313,26 @@ def _columns(record: Record) -> tuple[str, ...]:
 
 
 def _scope(record: Record) -> list[str]:
-    """What the journal's records are filtered by; frontmatter may use these words for its own."""
-    said = record.metadata if record.kind in (*JOURNAL_KINDS, "checkpoint") else None
-    said = said or {}
-    return [str(said.get(name) or "") for name in ("repo", "agent", "user", "event", "parent")]
+    """The columns that records of the journal are filtered by.
+
+    Empty for other records: frontmatter may use the same words with another meaning.
+    """
+    is_entry = record.kind in (*JOURNAL_KINDS, "checkpoint")
+    metadata = (record.metadata if is_entry else None) or {}
+    return [str(metadata.get(name) or "") for name in ("repo", "agent", "user", "event", "parent")]
 
 
 encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str).encode
 
 
 def _path_words(record: Record) -> str:
-    """What a path says besides the title: no suffix, no folder that only states the kind."""
+    """The words of a path that are not in the title: no suffix, no folder of a fixed layout."""
     folders, _, name = record.path.rpartition("/")
     stem = name.rpartition(".")[0] or name
-    said = [part for part in folders.split("/") if part not in _LAYOUT]
-    return " ".join(said if stem == record.title else [*said, stem])
+    parts = [part for part in folders.split("/") if part not in _LAYOUT]
+    if stem != record.title:
+        parts.append(stem)
+    return " ".join(parts)
 
 
 def _chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:

@@ -84,7 +84,7 @@ class Git:
         if limit < 0 or offset < 0:
             raise QueryError("limit and offset cannot be negative")
         log, _ = self._up_to_date()
-        wanted = past.Wanted(
+        wanted = past.FileFilter(
             tuple(storable(tag).lstrip("#").lower() for tag in tags),
             deleted,
             source_only,

@@ -111,7 +111,7 @@ class Index:
         if snapshots.due(index, folder, self.rules.snapshot_frequency):
             with contextlib.suppress(StoreError):  # a disk without room for it has none
                 snapshots.create(index, folder, now(), automatic=True)
-                snapshots.prune(folder, snapshots.KEPT, automatic=True)
+                snapshots.prune(folder, snapshots.KEEP, automatic=True)
 
     def _sync(
         self, embed: bool, rebuild: bool, session: str, tell: Progress, enough: Callable[[], bool]
@@ -375,7 +375,7 @@ class Index:
         with contextlib.suppress(EmbedError):
             embedder = core.embedder
             if embedder is not None:
-                cached = core.cache.known(embedder.fingerprint)
+                cached = core.cache.digests(embedder.fingerprint)
                 vectors = sum(digest in cached for digest in core.reader.digests())
                 dimensions = embedder.dimensions
                 model = embedder.name
@@ -443,14 +443,14 @@ class Index:
         """All copies of the index, the newest first."""
         from kinen.index import snapshots
 
-        return snapshots.listed(self._core.file("snapshots"))
+        return snapshots.list_all(self._core.file("snapshots"))
 
     def restore_snapshot(self, name: str = "", *, embed: bool = True) -> Snapshot:
         """Put the index back to a copy and catch up from there; the newest if none is named."""
         from kinen.index import snapshots
         from kinen.index.writer import sync_lock
 
-        chosen = snapshots.named(self._core.file("snapshots"), name)
+        chosen = snapshots.find(self._core.file("snapshots"), name)
         self._core.reader.meta("synced")  # lays the tables of an index that is not there
         with sync_lock(self._core.file("sync.lock"), 600):
             snapshots.restore(self._core.file("index.db"), self._core.file("snapshots"), chosen)

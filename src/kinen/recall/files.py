@@ -93,7 +93,7 @@ def search_files(
     best = speaking(ranked)
     touched = queries.touched(db, [one.id for one in best])
     commits = spoken_of(ranked, touched)
-    names = _shares(queries.named(db, terms(query.text)))
+    names = _shares(queries.match_names(db, terms(query.text)))
     sides = {"names": (names, NAMES), "commits": (commits, COMMITS)}
     dated = query.since or query.until or query.user
     if query.mode == "semantic" or dated:
@@ -110,7 +110,7 @@ def search_files(
             for name, (scores, weight) in sides.items()
         }
     )
-    said = queries.told(db, [one.id for one in best])
+    said = queries.commit_subjects(db, [one.id for one in best])
     best.sort(key=lambda one: (-one.score, said[one.id]))
     spoken = [(said[one.id], touched.get(one.id, ())) for one in best]
     votes = [vote for vote in votes if vote.id in commits or _worded(reader, vote.id, query)]

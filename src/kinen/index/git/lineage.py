@@ -1,7 +1,7 @@
-"""Which file is which through a history, and what it is tagged: pure functions over numbers.
+"""Follows files through a history, and their tags: pure functions over numbers.
 
-A history is replayed commit by commit, each after its parents. Paths come and go; a file is what
-goes on through renames. Whether a file exists is not decided here: git's tree says it.
+A history is replayed commit by commit, each after its parents. Paths come and go; a file stays
+the same through renames. Whether a file exists is not decided here but by git's tree.
 """
 
 from __future__ import annotations
@@ -36,19 +36,21 @@ class Step(NamedTuple):
 
 
 class Tags(NamedTuple):
-    """What was said of a file: by commits, and by hand, which has the last word."""
+    """The changes to a file's tags: by commits, and by hand, which override the commits."""
 
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
-    given: frozenset[str] = frozenset()
-    taken: frozenset[str] = frozenset()
+    added_by_hand: frozenset[str] = frozenset()
+    removed_by_hand: frozenset[str] = frozenset()
 
-    def told(self, ops: Ops, derived: Iterable[str]) -> Tags:
-        """After operations such as `+auth` and `-session`; taking away what is not there is none.
+    def apply(self, ops: Ops, derived: Iterable[str]) -> Tags:
+        """After operations such as `+auth` and `-session`; removing a missing tag has no effect.
 
-        `derived` are the tags that the path itself gives.
+        `derived` are the tags that follow from the path.
         """
-        added, removed, own = set(self.added), set(self.removed), frozenset(derived)
+        added = set(self.added)
+        removed = set(self.removed)
+        own = frozenset(derived)
         for op in ops:
             tag = op[1:]
             if op[0] == "+":
@@ -62,29 +64,37 @@ class Tags(NamedTuple):
     def by_hand(self, op: str) -> Tags:
         tag = frozenset((op[1:],))
         if op[0] == "+":
-            return self._replace(given=self.given | tag, taken=self.taken - tag)
-        return self._replace(given=self.given - tag, taken=self.taken | tag)
+            added = self.added_by_hand | tag
+            removed = self.removed_by_hand - tag
+        else:
+            added = self.added_by_hand - tag
+            removed = self.removed_by_hand | tag
+        return self._replace(added_by_hand=added, removed_by_hand=removed)
 
     def current(self, derived: Iterable[str], *, hand: bool = True) -> list[str]:
         """All of a file's tags, sorted; without `hand`, as the commits alone have them."""
-        said = (set(derived) - self.removed) | self.added
-        return sorted((said - self.taken) | self.given if hand else said)
+        tags = (set(derived) - self.removed) | self.added
+        if hand:
+            tags = (tags - self.removed_by_hand) | self.added_by_hand
+        return sorted(tags)
 
 
 SILENT = Tags()
 
 
 class File:
-    """A file on its way through the history."""
+    """A file in a replay: its path, its last commit and its tags."""
 
     __slots__ = ("last", "path", "tags")
 
     def __init__(self, path: int, last: int = 0, tags: Tags = SILENT) -> None:
-        self.path, self.last, self.tags = path, last, tags
+        self.path = path
+        self.last = last
+        self.tags = tags
 
 
 class Lineage:
-    """The state of a replay: who has which path now, or had it last."""
+    """The state of a replay: which file has a path now, or had it last."""
 
     def __init__(self, derived: Derived, first: int = 1) -> None:
         self.owner: dict[int, int] = {}
@@ -92,17 +102,20 @@ class Lineage:
         """Paths that more than one file had."""
         self.files: dict[int, File] = {}
         self.retired: list[int] = []
-        """Files whose name another one took when they were gone."""
-        self._derived, self._next = derived, first
+        """Deleted files whose path another file got."""
+        self._derived = derived
+        self._next = first
 
     def commit(self, commit: int, touches: Sequence[Touch], ops: Ops) -> list[int]:
         """Replay one commit; the file behind each touch."""
-        owner, files, found = self.owner, self.files, list[int]()
+        owner = self.owner
+        files = self.files
+        touched: list[int] = []
         if "R" in [touch[1] for touch in touches]:
-            found = self._with_renames(touches)
-            for file in found:
+            touched = self._with_renames(touches)
+            for file in touched:
                 files[file].last = commit
-        else:  # as nearly all are, and so without a call for each touch
+        else:  # nearly always, so without a call for each touch
             for path, status, _ in touches:
                 file = owner.get(path, 0)
                 state = files.get(file)
@@ -110,14 +123,14 @@ class Lineage:
                     file = self._new(path)
                     state = files[file]
                 state.last = commit
-                found.append(file)
-        for file in dict.fromkeys(found) if ops else ():
+                touched.append(file)
+        for file in dict.fromkeys(touched) if ops else ():
             state = files[file]
-            state.tags = state.tags.told(ops, self._derived(state.path))
-        return found
+            state.tags = state.tags.apply(ops, self._derived(state.path))
+        return touched
 
     def _with_renames(self, touches: Sequence[Touch]) -> list[int]:
-        """Renames happen at once: names may swap."""
+        """All renames of a commit happen at once: two files may swap their paths."""
         moving = {t.path: self._at(t.before) for t in touches if t.status == "R"}
         leaving = {file for file in moving.values() if file}
         return [
@@ -153,7 +166,8 @@ class Lineage:
         return file
 
     def _new(self, path: int) -> int:
-        file, self._next = self._next, self._next + 1
+        file = self._next
+        self._next += 1
         self.files[file] = File(path)
         self._own(path, file)
         return file
@@ -164,7 +178,7 @@ class Lineage:
         self.owner[path] = file
 
     def by_hand(self, path: int, op: str) -> bool:
-        """Tag the file that has a path now; False if none has."""
+        """Tag the file that has a path now; False if there is none."""
         file = self.files.get(self.owner.get(path, 0))
         if file is None or file.path != path:
             return False
@@ -178,7 +192,7 @@ def ordered(head: int, parents: Mapping[int, Sequence[int]], done: set[int]) -> 
     What hangs on top of a first parent never changes the order below it: a history that grew is
     the old order and more.
     """
-    found: list[int] = []
+    order: list[int] = []
     stack: list[tuple[int, Iterator[int]]] = []
     if head not in done:
         done.add(head)
@@ -191,9 +205,9 @@ def ordered(head: int, parents: Mapping[int, Sequence[int]], done: set[int]) -> 
                 stack.append((parent, iter(parents.get(parent, ()))))
                 break
         else:
-            found.append(here)
+            order.append(here)
             stack.pop()
-    return found
+    return order
 
 
 def on_first_line(old: int, head: int, parents: Mapping[int, Sequence[int]]) -> bool:
@@ -208,43 +222,43 @@ def on_first_line(old: int, head: int, parents: Mapping[int, Sequence[int]]) -> 
 
 
 def tag_operations(ops: Ops, scope: str, width: int) -> list[str]:
-    """What a commit says of each of its files: its scopes, then its own line of tags."""
-    scopes = [one.strip(" -") for one in scope.split(",")] if width <= WIDE else []
-    return [*(f"+{one}" for one in scopes if one), *ops]
+    """What a commit does to the tags of its files: its scopes are added, then its `tags:` line."""
+    scopes = [name.strip(" -") for name in scope.split(",")] if width <= WIDE else []
+    return [*(f"+{name}" for name in scopes if name), *ops]
 
 
 class Pair(NamedTuple):
-    """How often a file changed together with what was asked about."""
+    """How often a file changed together with the chosen files."""
 
     file: int
     support: int
-    """Commits that they share."""
+    """The number of commits that they share."""
     jaccard: float
-    """These, of all commits that touched either."""
+    """The shared commits as a part of all commits that touched either."""
     weight: float
-    """1/(n−1) for each of them that touched n files: a large commit says little."""
+    """The sum of 1/(n−1) over shared commits of n files: a large commit proves little."""
     score: float
-    """How likely it is to change when they do: what pairs are ordered by."""
+    """How likely the file is to change when the others do; pairs are ordered by it."""
     commits: tuple[Place, ...]
-    """The commits, those that say most first, newer ones before older ones."""
+    """The shared commits, those of the fewest files first, newer before older."""
 
 
 def together(
-    asked: Sequence[Mapping[Place, Sequence[int]]],
+    histories: Sequence[Mapping[Place, Sequence[int]]],
     limit: int,
     counts: Callable[[int], int],
 ) -> list[Pair]:
     """The files that are likeliest to change with others, at least `limit` of them, best first.
 
-    Each asked file comes as its commits, by their place in the order, with the other files in each,
-    deleted ones too. `counts`
-    tells how many commits touched a file, 0 where it is not to be named. Of what a file's commits
-    weigh, the share that another one is in tells how likely it is to change with it
-    (docs/decisions/0008-git.md); several asked files are as many witnesses.
+    A history has the commits of one chosen file by their place in the order, each with the other
+    files in it, deleted ones too. `counts` returns how many commits touched a file, 0 for a file
+    that is not to be listed. The commits of a chosen file have weights; the share of the weight
+    that another file is in is its probability to change too (docs/decisions/0008-git.md).
     """
     doubt: dict[int, float] = {}
-    for commits in asked:
-        whole, own = 1.0, dict[int, float]()
+    for commits in histories:
+        whole = 1.0
+        own: dict[int, float] = {}
         for files in commits.values():
             weight = 1 / max(1, len(files))
             whole += weight
@@ -252,9 +266,9 @@ def together(
                 own[file] = own.get(file, 0.0) + weight
         for file, weight in own.items():
             doubt[file] = doubt.get(file, 1.0) * (1 - weight / whole)
-    all_commits = {commit: files for commits in asked for commit, files in commits.items()}
+    all_commits = {commit: files for commits in histories for commit, files in commits.items()}
     pairs: list[Pair] = []
-    for file in sorted(doubt, key=lambda one: doubt[one]):
+    for file in sorted(doubt, key=lambda file: doubt[file]):
         score = 1 - doubt[file]
         if len(pairs) >= limit > 0 and score < pairs[limit - 1].score:
             break
@@ -264,8 +278,15 @@ def together(
 
 
 def _pair(file: int, score: float, count: int, commits: Mapping[Place, Sequence[int]]) -> Pair:
-    those = {one: 1 / len(files) for one, files in commits.items() if file in files}
-    support, weight = len(those), sum(those.values())
+    weights = {commit: 1 / len(files) for commit, files in commits.items() if file in files}
+    support = len(weights)
     either = max(len(commits) + count - support, support)
-    best = tuple(sorted(those, key=lambda commit: (those[commit], commit), reverse=True))
-    return Pair(file, support, support / either, weight, score, best)
+    best = sorted(weights, key=lambda commit: (weights[commit], commit), reverse=True)
+    return Pair(
+        file=file,
+        support=support,
+        jaccard=support / either,
+        weight=sum(weights.values()),
+        score=score,
+        commits=tuple(best),
+    )

@@ -1,4 +1,4 @@
-"""Asks the git part of an index: files, their histories, and what changes together."""
+"""Reads the git part of an index: files, their histories, and what changes together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kinen.model.records import Query, Record
 
 _OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
-# What touched a file: by the paths that are its own, or told apart from who has them now.
+# The touches of a file: at paths that are its own, and at paths that another file has now.
 TOUCHED = (
     "SELECT t.commit_id, t.path, t.status, t.before, t.file"
     " FROM paths p JOIN touches t ON t.path = p.id"
@@ -29,26 +29,27 @@ TOUCHED = (
 )
 
 
-class Wanted(NamedTuple):
+class FileFilter(NamedTuple):
     """Which files to list."""
 
     tags: tuple[str, ...] = ()
     deleted: bool = False
-    """Also those that are gone."""
+    """Also deleted files."""
     source_only: bool = False
-    """Only those in a folder called `src`."""
+    """Only files in a folder called `src`."""
     ignored: frozenset[str] = frozenset()
-    """Paths to leave out."""
+    """Paths that are not listed."""
 
 
-def files(db: sqlite3.Connection, wanted: Wanted) -> list[Record]:
+def files(db: sqlite3.Connection, chosen: FileFilter) -> list[Record]:
     """The files of a history, by path, each with all of its tags."""
-    where, values = ["r.kind = 'file'"], list[Any]()
-    if not wanted.deleted:
+    where = ["r.kind = 'file'"]
+    values: list[Any] = []
+    if not chosen.deleted:
         where.append("p.present")
-    if wanted.source_only:
+    if chosen.source_only:
         where.append("('/' || r.path) GLOB '*/src/*'")
-    for tag in wanted.tags:
+    for tag in chosen.tags:
         where.append(
             "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"
         )
@@ -58,17 +59,17 @@ def files(db: sqlite3.Connection, wanted: Wanted) -> list[Record]:
         f" JOIN paths p ON p.id = f.path WHERE {' AND '.join(where)} ORDER BY r.path",
         values,
     )
-    found = []
+    records = []
     for *row, commits in rows:
         record = to_record(row)
-        if record.path not in wanted.ignored:
-            about = {**(record.metadata or {}), "commits": commits}
-            found.append(record._replace(metadata=about))
-    return found
+        if record.path not in chosen.ignored:
+            metadata = {**(record.metadata or {}), "commits": commits}
+            records.append(record._replace(metadata=metadata))
+    return records
 
 
 def tags(db: sqlite3.Connection) -> list[tuple[str, int]]:
-    """Every tag of a file that is there, with how many have it, the most frequent first."""
+    """Every tag of files that exist, with the number of files, the most frequent first."""
     return db.execute(
         "SELECT t.tag, COUNT(*) AS n FROM tags t JOIN files f ON f.record = t.record"
         " JOIN paths p ON p.id = f.path WHERE p.present GROUP BY t.tag ORDER BY n DESC, t.tag"
@@ -103,27 +104,29 @@ def revisions(
         " LEFT JOIN records r ON r.id = c.record ORDER BY c.place, p.path",
         (file,),
     )
-    found, said = [], SILENT
+    history = []
+    tags = SILENT
     for sha, at, ops, status, path, before, author, subject in rows:
         own = derived(path)
-        said = said.told(ops.split(), own) if ops else said
+        tags = tags.apply(ops.split(), own) if ops else tags
         if subject is not None:  # a commit that was forgotten is not shown
-            its = tuple(said.current(own, hand=False))
-            found.append(Revision(f"commit:{sha}", at, author, subject, status, path, before, its))
-    return found
+            current = tuple(tags.current(own, hand=False))
+            ref = f"commit:{sha}"
+            history.append(Revision(ref, at, author, subject, status, path, before, current))
+    return history
 
 
 def by_hand(db: sqlite3.Connection, file: int) -> list[str]:
-    """What was said of a file by hand: `+tag` and `-tag`."""
-    said = db.execute("SELECT said FROM files WHERE id = ?", (file,)).fetchone()[0]
-    given, taken = json.loads(said)[2:] if said else ((), ())
-    return [*(f"+{tag}" for tag in given), *(f"-{tag}" for tag in taken)]
+    """The tags of a file that were set by hand: `+tag` and `-tag`."""
+    tags = db.execute("SELECT said FROM files WHERE id = ?", (file,)).fetchone()[0]
+    added, removed = json.loads(tags)[2:] if tags else ((), ())
+    return [*(f"+{tag}" for tag in added), *(f"-{tag}" for tag in removed)]
 
 
-def companions(db: sqlite3.Connection, asked: Sequence[int], limit: int) -> list[Pair]:
-    """Files that are there and likely to change with the asked ones, at least so many."""
+def companions(db: sqlite3.Connection, chosen: Sequence[int], limit: int) -> list[Pair]:
+    """Existing files that are likely to change with some others, at least `limit`, best first."""
     histories = []
-    for file in asked:
+    for file in chosen:
         commits: dict[tuple[int, int], list[int]] = {}
         rows = db.execute(
             f"SELECT c.place, c.id, {_OWNER} FROM ({TOUCHED.format('?1')}) m"
@@ -140,7 +143,7 @@ def companions(db: sqlite3.Connection, asked: Sequence[int], limit: int) -> list
         histories.append(commits)
 
     def counts(file: int) -> int:
-        if file in asked:
+        if file in chosen:
             return 0
         sql = "SELECT f.commits FROM files f JOIN paths p ON p.id = f.path"
         row = db.execute(f"{sql} WHERE f.id = ? AND p.present AND f.record", (file,)).fetchone()
@@ -150,15 +153,15 @@ def companions(db: sqlite3.Connection, asked: Sequence[int], limit: int) -> list
 
 
 def subjects(db: sqlite3.Connection, commits: Sequence[int]) -> list[tuple[str, str]]:
-    """Refs and subjects of commits, in the order asked for."""
+    """Refs and subjects of commits, in the order of their ids in `commits`."""
     marks = ", ".join("?" * len(commits))
     rows = db.execute(
         "SELECT c.id, r.ref, r.title FROM commits c JOIN records r ON r.id = c.record"
         f" WHERE c.id IN ({marks})",
         (*commits,),
     )
-    told = {id_: (ref, title) for id_, ref, title in rows}
-    return [told[id_] for id_ in commits if id_ in told]
+    subjects_by_id = {id_: (ref, title) for id_, ref, title in rows}
+    return [subjects_by_id[id_] for id_ in commits if id_ in subjects_by_id]
 
 
 def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
@@ -206,7 +209,7 @@ def commit_named(reader: Reader, name: str) -> str:
 
 def touched(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, list[int]]:
     """The files that the commits behind some chunks touched."""
-    found: dict[int, list[int]] = {}
+    files: dict[int, list[int]] = {}
     marks = ", ".join("?" * len(chunks))
     rows = db.execute(
         f"SELECT k.id, {_OWNER} FROM chunks k JOIN records r ON r.id = k.record"
@@ -216,23 +219,23 @@ def touched(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, list[int
     )
     for chunk, file in rows:
         if file > 0:
-            found.setdefault(chunk, []).append(file)
-    return found
+            files.setdefault(chunk, []).append(file)
+    return files
 
 
-def named(db: sqlite3.Connection, asked: Sequence[str]) -> dict[int, float]:
-    """Files whose paths have words of a question, with their BM25."""
-    if not asked:
+def match_names(db: sqlite3.Connection, words: Sequence[str]) -> dict[int, float]:
+    """Files whose paths have one of the words, with their BM25."""
+    if not words:
         return {}
     rows = db.execute(
         "SELECT rowid, -bm25(names) FROM names WHERE names MATCH ? ORDER BY 2 DESC LIMIT 500",
-        (expression(asked),),
+        (expression(words),),
     )
     return dict(rows.fetchall())
 
 
 def records(reader: Reader, files: Sequence[int], query: Query) -> dict[int, Record]:
-    """The files that are there and pass a query's filters, as records.
+    """The existing files that pass a query's filters, as records.
 
     Files have no chunks, so the words of the query are not looked for in them.
     """
@@ -247,7 +250,7 @@ def records(reader: Reader, files: Sequence[int], query: Query) -> dict[int, Rec
     return {row[0]: to_record(row[1:]) for row in rows}
 
 
-def told(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, tuple[str, str]]:
+def commit_subjects(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Shas and subjects of the commits behind some chunks."""
     marks = ", ".join("?" * len(chunks))
     rows = db.execute(
