@@ -44,9 +44,9 @@ def alone(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def leaks(*folders: Path, secret: str = TOKEN) -> list[str]:
     """Every file with a secret in its bytes or in its name."""
-    for db in write.held:
+    for db in write.open_connections:
         db.close()
-    write.held.clear()
+    write.open_connections.clear()
     found = []
     for folder in folders:
         for path in folder.rglob("*"):
@@ -326,7 +326,7 @@ def test_private_text_is_in_no_file_and_no_vector(
             texts = writer.texts(list(stored))
         assert texts
         assert secret.split(maxsplit=1)[0] not in str(texts)
-        expected = np.asarray(sync._embedded(embedder, texts, {}), dtype="<f2")
+        expected = np.asarray(sync._embed(embedder, texts, {}), dtype="<f2")
         found = np.array([np.frombuffer(vector, dtype="<f2") for vector in stored.values()])
         assert np.allclose(found, expected, atol=0.01)
     kinen("search", "kettle")

@@ -319,9 +319,9 @@ def test_every_random_event_is_in_the_journal_or_the_spool(
     if isinstance(payload.get("tool_use_id"), str):
         payload["tool_use_id"] += mark  # what has the same id is stored once
     hooks.handled(payload, "claude-code")
-    for db in write.held:
+    for db in write.open_connections:
         db.close()
-    write.held.clear()
+    write.open_connections.clear()
     waiting = [path for path in (home / "kinen" / "spool").rglob("*") if path.is_file()]
     assert any(mark in text for text in [*_rows(space), *(path.read_text() for path in waiting)])
 

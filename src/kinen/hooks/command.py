@@ -136,7 +136,7 @@ def _start(session: Session) -> str:
     decided = decisions_of(session.here.tree)
     memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db)) if db else decided
     here = session.here
-    known = capsules.known(db, session.capsule, here.tree, here.data) if db else ""
+    known = capsules.overview(db, session.capsule, here.tree, here.data) if db else ""
     context = Context(session)
     if source in CLEARED:
         context.forget()

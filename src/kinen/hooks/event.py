@@ -83,7 +83,7 @@ class Session:
             found.kind,
             self.now,
             git_folders=(self.here.git, self.here.common),
-            found=sieve.found,
+            masked_before=sieve.found,
             id=ids.key_id(self.agent, *found.key) if found.key else "",
             provenance=found.about,
             session=self.id,
@@ -133,7 +133,7 @@ class Session:
             db = write.connect(path, timeout_ms or write.HOOK_MS)
         except (sqlite3.Error, OSError):
             return None
-        write.held.append(db)
+        write.open_connections.append(db)
         return db
 
     def _private(self, found: Event) -> bool:

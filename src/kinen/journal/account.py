@@ -131,7 +131,11 @@ class Account:
     @property
     def unresolved(self) -> list[Trouble]:
         """Failures that nothing afterwards put right, the latest first."""
-        return [one for one in reversed(self.troubles) if not (one.resolved or one.trivial)]
+        return [
+            trouble
+            for trouble in reversed(self.troubles)
+            if not (trouble.resolved or trouble.trivial)
+        ]
 
     @property
     def next(self) -> list[Quote]:
@@ -230,7 +234,7 @@ def _take_message(account: Account, text: str, speaker: Role, source: Source) ->
         if has_substance(text):
             turn = account.turns[-1]
             turn.closings = [quote, *turn.closings[: CLOSINGS - 1]]
-    claims = [Claim(one, speaker, source) for one in statements(speaker, text)]
+    claims = [Claim(statement, speaker, source) for statement in statements(speaker, text)]
     account.claims = [*account.claims, *claims][-STATEMENTS:]
 
 
@@ -238,7 +242,7 @@ def _take_failure(account: Account, event: Observation, source: Source) -> None:
     """A failure that comes again is the same trouble; what seemed to fix it did not."""
     name = events.command(event) or events.tool_use(event)
     deeds = events.deeds(event) or (events.same_error(event),)
-    rest = [one for one in account.troubles if one.resolved or one.deeds != deeds]
+    rest = [trouble for trouble in account.troubles if trouble.resolved or trouble.deeds != deeds]
     trouble = Trouble(
         deeds=deeds,
         name=excerpt(name, LONGEST),

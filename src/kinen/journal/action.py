@@ -45,10 +45,10 @@ def bare_command(line: str) -> str:
 def about_file(memories: Iterable[Learned], path: str) -> Learned | None:
     """The surest and newest memory that names exactly this file."""
     name = path.rpartition("/")[2]
-    wanted = {path}
+    names = {path}
     if name.lower() not in COMMON_NAMES and "." in name[1:]:
-        wanted.add(name)
-    return _best(memory for memory in memories if wanted & set(_words(memory[1])))
+        names.add(name)
+    return _best(memory for memory in memories if names & set(_words(memory[1])))
 
 
 def about_symbol(memories: Iterable[Learned], changed: str) -> Learned | None:

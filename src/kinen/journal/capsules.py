@@ -1,5 +1,6 @@
-"""What hooks need of the journal besides writing observations: the capsule of a session, and what
-an agent is told when it begins. Light on purpose, as `append` is.
+"""The capsule of a session, and what the journal contributes to a session start, for hooks.
+
+Light on purpose, as `write` is.
 """
 
 from __future__ import annotations
@@ -19,36 +20,38 @@ if TYPE_CHECKING:
     """The same with how certain it is."""
 
 STALE_MS = 24 * 3_600_000
-"""An open capsule without a word for this long was left by a crash."""
+"""An open capsule without an observation for this long was left by a crash."""
 IDLE = (
     "opened_at < ? AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.capsule = capsules.id"
     " AND o.ts >= ?)"
 )
 UNNAMED = ""
 """The intent of a capsule before its first prompt."""
-MOST, RECENT = 500, 400
-"""Memories that are looked through, and observations whose files count as touched lately."""
+MOST = 500
+"""Memories that are considered."""
+RECENT = 400
+"""The newest observations, whose files count as touched lately."""
 _ALIVE = "redacted = 0 AND forgotten_at = 0"
 
 
 def begin(
     db: sqlite3.Connection, id_: str, now: int, scope: tuple[str, str, str], *, again: bool = False
 ) -> bool:
-    """Make sure that there is a capsule for a session, repo and agent; True if it is new.
+    """Make sure that a capsule exists for a session, repo and agent; True if it is new.
 
-    With `again` one that was closed goes on, and what kinen had made of it by itself is void.
+    With `again` a closed one is opened again, and summaries that kinen made of it are deleted.
     """
-    found = db.execute("SELECT status FROM capsules WHERE id = ?", (id_,)).fetchone()
-    if found and (found[0] == "open" or not again):
+    row = db.execute("SELECT status FROM capsules WHERE id = ?", (id_,)).fetchone()
+    if row and (row[0] == "open" or not again):
         return False
     db.execute("BEGIN IMMEDIATE")
     try:
-        made = db.execute(
+        inserted = db.execute(
             "INSERT OR IGNORE INTO capsules(id, type, intent, status, opened_at, session, repo,"
             " agent) VALUES (?, 'session', ?, 'open', ?, ?, ?, ?)",
             (id_, UNNAMED, now, *map(name, scope)),
         ).rowcount
-        if not made:
+        if not inserted:
             db.execute(
                 "UPDATE capsules SET status = 'open', closed_at = 0, reason = ''"
                 " WHERE id = ? AND status = 'closed' AND forgotten_at = 0",
@@ -64,7 +67,7 @@ def begin(
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-    return bool(made)
+    return bool(inserted)
 
 
 def call(db: sqlite3.Connection, id_: str, intent: str) -> None:
@@ -74,7 +77,7 @@ def call(db: sqlite3.Connection, id_: str, intent: str) -> None:
 
 
 def sum_up(db: sqlite3.Connection, id_: str, capsule: str, text: str, now: int) -> None:
-    """Keep what somebody said a capsule came to so far."""
+    """Store a summary of a capsule that somebody wrote."""
     db.execute(
         "INSERT OR IGNORE INTO summaries(id, capsule, content, created_at) VALUES (?, ?, ?, ?)",
         (id_, capsule, name(text), now),
@@ -82,16 +85,13 @@ def sum_up(db: sqlite3.Connection, id_: str, capsule: str, text: str, now: int) 
 
 
 def left_open(db: sqlite3.Connection, now: int, but: str) -> bool:
-    """Is there a capsule, other than one, that a crash left behind?"""
+    """Whether a crash left a capsule open, other than `but`."""
     sql = f"SELECT 1 FROM capsules WHERE status = 'open' AND id != ? AND {IDLE} LIMIT 1"
     return db.execute(sql, (but, now - STALE_MS, now - STALE_MS)).fetchone() is not None
 
 
-# What an agent is told
-
-
 def pins(db: sqlite3.Connection, session: str, agent: str, now: int) -> list[Entry]:
-    """What is pinned for a session and an agent: its note, and what it says."""
+    """The pins of a session and an agent, each with its note and the text of its target."""
     hidden = _hidden(db)
     rows = db.execute(
         "SELECT target_type, target_id, reason, created_at FROM pins"
@@ -99,12 +99,13 @@ def pins(db: sqlite3.Connection, session: str, agent: str, now: int) -> list[Ent
         " ORDER BY created_at, id",
         (now, name(session), name(agent)),
     ).fetchall()
-    found = []
+    entries = []
     for kind, id_, note, at in rows:
-        ref, text = f"{kind}:{id_}", _content(db, kind, id_)
+        ref = f"{kind}:{id_}"
+        text = _content(db, kind, id_)
         if ref not in hidden and (text or note):
-            found.append((ref, "\n".join(filter(None, (note, text))), at))
-    return found
+            entries.append((ref, "\n".join(filter(None, (note, text))), at))
+    return entries
 
 
 def _content(db: sqlite3.Connection, kind: str, id_: str) -> str:
@@ -127,7 +128,7 @@ def summary(db: sqlite3.Connection, but: str) -> Entry | None:
 
 
 def memories(db: sqlite3.Connection) -> list[Learned]:
-    """The newest memories that hold."""
+    """The newest memories that were not superseded."""
     hidden = _hidden(db)
     rows = db.execute(
         f"SELECT 'memory:' || id, content, created_at, confidence FROM memories WHERE {_ALIVE}"
@@ -143,8 +144,8 @@ def touched(db: sqlite3.Connection) -> str:
     return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
 
 
-def known(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
-    """What there is to ask for besides one capsule, as a line; empty where there is nothing."""
+def overview(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
+    """What can be recalled besides the capsule `but`, as one line; empty if there is nothing."""
     from kinen.journal.brief import count_checkpoints, known_line
 
     sessions, drawn = db.execute(
@@ -157,7 +158,7 @@ def known(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
 
 
 def _notes(data: str) -> int:
-    """How many notes the index has; 0 where there is none that can be read now."""
+    """How many notes the index has; 0 if it cannot be read now."""
     from kinen.storage.sqlite import sqlite3
 
     path = os.path.join(data, "index.db")

@@ -87,13 +87,13 @@ def invoked(line: str) -> list[list[str]]:
 
 def programs(line: str) -> list[str]:
     """What a command line runs, without folders, options, pipes and redirections: `mix test`."""
-    found = []
+    names = []
     for words in invoked(line):
         program = words[0].rstrip("/").rsplit("/", 1)[-1]
         verb = words[1] if len(words) > 1 and words[1][:1].isalpha() else ""
         if program:
-            found.append(f"{program} {verb}".strip())
-    return found
+            names.append(f"{program} {verb}".strip())
+    return names
 
 
 def is_test(event: Observation) -> bool:
@@ -121,8 +121,8 @@ def deeds(event: Observation) -> tuple[str, ...]:
     """What names the thing that was tried, so that a second try is recognised."""
     line = command(event)
     if line:
-        wanted = [name for name in programs(line) if name.split()[0] not in _LOOKS]
-        return tuple(wanted) or (" ".join(line.split()),)
+        acting = [name for name in programs(line) if name.split()[0] not in _LOOKS]
+        return tuple(acting) or (" ".join(line.split()),)
     use = tool_use(event)
     return (use,) if use else ()
 

@@ -125,7 +125,7 @@ def _create(db: sqlite3.Connection) -> None:
 
 def write(db: sqlite3.Connection, injection: Injection, tokens: int) -> str:
     """Record an injection, secrets masked as in everything that is written; its id."""
-    text, found = entrance.masked(injection.text[:LONGEST])
+    text, counts = entrance.masked(injection.text[:LONGEST])
     id_ = ids.ulid(injection.at)
     lines = [f"{reason}\t{_line(ref)}" for ref, reason in injection.dropped]
     row = (
@@ -139,7 +139,7 @@ def write(db: sqlite3.Connection, injection: Injection, tokens: int) -> str:
         text,
         "\n".join(_line(ref) for ref in injection.entries),
         "\n".join(lines),
-        append.proof(found),
+        append.evidence(counts),
     )
     seq = db.execute(
         "INSERT INTO injections(id, at, event, subject, agent, session, tokens, text, entries,"

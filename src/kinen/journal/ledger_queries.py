@@ -175,9 +175,9 @@ class Reader:
         """
         count = 0
         with self._open() as db:
-            known = dict(db.execute("SELECT capsule, closed_at FROM remedied"))
+            seen = dict(db.execute("SELECT capsule, closed_at FROM remedied"))
             for capsule, closed_at in capsules:
-                if known.get(capsule) == closed_at:
+                if seen.get(capsule) == closed_at:
                     continue
                 rows = [(entrance.name(cell) for cell in row) for row in read(capsule)]
                 with writing(db):
@@ -209,7 +209,9 @@ def _where(chosen: Filter) -> tuple[str, list[Any]]:
 
 
 def _injection(row: Sequence[Any]) -> Injection:
-    entries = tuple(ref for ref in row[9].split("\n") if ref)
-    pairs = (line.partition("\t") for line in row[10].split("\n") if line)
-    dropped = tuple((ref, reason) for reason, _, ref in pairs)
-    return Injection._make([*row[:9], entries, dropped, json.loads(row[11])])
+    cells = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    pairs = (line.partition("\t") for line in cells["dropped"].split("\n") if line)
+    cells["entries"] = tuple(ref for ref in cells["entries"].split("\n") if ref)
+    cells["dropped"] = tuple((ref, reason) for reason, _, ref in pairs)
+    cells["masked"] = json.loads(cells["masked"])
+    return Injection(**cells)

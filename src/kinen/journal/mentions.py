@@ -23,8 +23,8 @@ def files_in(text: str) -> tuple[str, ...]:
     """Paths and file names in a text, without line numbers, each once."""
     spans = (span for span in _SPAN.findall(text) if _PATH.fullmatch(span))
     names = (name.partition(":")[0] for name in (*spans, *_BARE_PATH.findall(text)))
-    known = (name for name in names if name.rpartition(".")[2].lower() in _EXTENSIONS)
-    return tuple(dict.fromkeys(known))[:MOST]
+    files = (name for name in names if name.rpartition(".")[2].lower() in _EXTENSIONS)
+    return tuple(dict.fromkeys(files))[:MOST]
 
 
 def symbols_in(text: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""The write path of hooks: one observation, durable, once, whatever else goes on.
+"""The write path of hooks: one observation, durable, once, whatever else happens.
 
-Light on purpose: less than what `sqlite3` loads anyway, no `typing`, `re` or `json`.
+Light on purpose: it loads no more than `sqlite3` does, no `typing`, `re` or `json`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHECKPOINT = 200
 """Pages of write-ahead log before they move into the database: a hook may have to read them."""
 PAGE = 4096
 SEEN = "journal.seen"
-"""The file that says how far the journal went when it was last written."""
+"""The file with the number of the last observation, as of the last write."""
 
 
 def row(
@@ -38,18 +38,19 @@ def row(
     *,
     provenance: dict[str, Any] | None = None,
     files: Iterable[str] = (),
-    found: dict[str, int] | None = None,
+    masked_before: dict[str, int] | None = None,
     **names: str,
 ) -> Row:
     """An observation as the table has it, with secrets masked in every column.
 
-    `names` are the other columns. `found` counts what was masked in the content before.
+    `names` are the other columns. `masked_before` counts secrets that were masked in the content
+    before, by class.
     """
     from kinen.privacy import entrance
 
     text, counts = entrance.masked(content)
     about, more = entrance.masked_values(provenance or {})
-    for secrets in (more, found or {}):
+    for secrets in (more, masked_before or {}):
         for name, count in secrets.items():
             counts[name] = counts.get(name, 0) + count
     values: dict[str, str | int] = {name: entrance.name(cell) for name, cell in names.items()}
@@ -59,16 +60,16 @@ def row(
     values["ts"] = ts or time.time_ns() // 1_000_000
     values["provenance"] = entrance.plain(encoded(about))
     values["files"] = array(entrance.names(files))
-    values["masked"] = proof(counts)
+    values["masked"] = evidence(counts)
     return tuple(values.get(name, "") for name in COLUMNS)
 
 
-def proof(found: dict[str, int]) -> str:
+def evidence(counts: dict[str, int]) -> str:
     """Evidence of masking as JSON."""
-    if not found:
+    if not counts:
         return "{}"
-    names = ", ".join(f'"{name}"' for name in sorted(found))
-    return f'{{"count": {sum(found.values())}, "classes": [{names}]}}'
+    names = ", ".join(f'"{name}"' for name in sorted(counts))
+    return f'{{"count": {sum(counts.values())}, "classes": [{names}]}}'
 
 
 def array(items: Iterable[str]) -> str:
@@ -77,9 +78,9 @@ def array(items: Iterable[str]) -> str:
 
 
 def encoded(value: Any) -> str:
-    """JSON with the keys in order. `json` would cost a hook as much as all the rest.
+    """JSON with sorted keys. Importing `json` would cost a hook as much as all the rest.
 
-    TypeError or ValueError for what JSON cannot say.
+    Raises TypeError or ValueError for what JSON cannot hold.
     """
     from _json import encode_basestring
 
@@ -140,43 +141,45 @@ def _connected(path: str, timeout_ms: int) -> tuple[sqlite3.Connection, tuple[in
 def keep(
     data: str,
     spools: list[str],
-    one: Row,
+    row: Row,
     timeout_ms: int = HOOK_MS,
     before: Callable[[sqlite3.Connection], None] | None = None,
 ) -> bool:
     """Write an observation, or spool it when that cannot be done now; True if it was written.
 
-    `before` is what else is to be written, such as the capsule that it is part of. The connection
-    is left open for the process to end with: closing it would move the whole log into the database,
-    which costs more than the write. Once the log is long that is done all the same: what a process
-    has moved is forgotten with it, and the next one would have to read it all.
+    `before` writes what has to come first, such as the capsule of the observation. The connection
+    stays open until the process ends: closing it would move the whole log into the database, which
+    costs more than the write. A long log is moved all the same, because every process has to read
+    the log from its beginning.
     """
     try:
         private.folder(data)
         path = os.path.join(data, "journal.db")
         db, file = _connected(path, timeout_ms)
-        held.append(db)
+        open_connections.append(db)
         files = spool.waiting(spools)
         if files:
             spool.drain(db, files)
         if before:
             before(db)
-        insert(db, [one])
+        insert(db, [row])
         if private.identity(path) != file or not file[1]:
-            raise OSError(path)  # the home was moved or deleted: what was written is in no file
+            # The home was moved or deleted: the row is in a file that has no name any more.
+            raise OSError(path)
         remember(db, data)
-    except Exception:  # whatever it is: an event that is not written waits in the spool
-        spool.put(spools[0], one)
+    except Exception:  # whatever it is: an observation that is not written waits in the spool
+        spool.put(spools[0], row)
         return False
     try:
         if os.path.getsize(f"{path}-wal") > CHECKPOINT * PAGE:
-            held.pop().close()
+            open_connections.pop().close()
     except (sqlite3.Error, OSError):
-        pass  # it is written, whatever becomes of the log
+        pass  # the observation is written, whatever becomes of the log
     return True
 
 
-held: list[sqlite3.Connection] = []
+open_connections: list[sqlite3.Connection] = []
+"""Connections of `keep`, which the end of the process closes."""
 
 
 def remember(db: sqlite3.Connection, data: str) -> None:
@@ -197,10 +200,10 @@ def remember(db: sqlite3.Connection, data: str) -> None:
 
 
 def missing(db: sqlite3.Connection, data: str) -> tuple[int, int, float]:
-    """How many observations the journal has and once had, and when; three zeros if none is missing.
+    """How many observations the journal has and had, and when; three zeros if none is missing.
 
-    They are lost when the write-ahead log is removed or left out of a copy: SQLite opens what is
-    left without a word.
+    They are lost when the write-ahead log is removed or not copied: SQLite opens the rest without
+    an error.
     """
     path = os.path.join(data, SEEN)
     try:
@@ -232,7 +235,7 @@ def glance(path: str) -> str:
 
 
 def snapshot(path: str) -> sqlite3.Connection:
-    """The journal to read from as it is now, whatever others write."""
+    """The journal in a read transaction: as it is now, whatever others write."""
     db = sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, isolation_level=None)
     db.execute("BEGIN")
     return db
@@ -244,9 +247,9 @@ def _quoted(path: str) -> str:
 
 def mark(db: sqlite3.Connection) -> tuple[str, int, int]:
     """The journal's own id, and how far it goes: the last observation, the last change."""
-    found: tuple[str, int, int] = db.execute(
+    row: tuple[str, int, int] = db.execute(
         "SELECT (SELECT value FROM meta WHERE key = 'id'),"
         " (SELECT IFNULL(MAX(seq), 0) FROM observations),"
         " (SELECT IFNULL(MAX(seq), 0) FROM changes)"
     ).fetchone()
-    return found
+    return row

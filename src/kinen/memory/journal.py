@@ -252,7 +252,7 @@ class Journal:
         last = capsules.summary(db, own)
         decided = decisions_of(self._core.space.root)
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
-        known = capsules.known(db, own, self._core.space.root, self._core.space.data)
+        known = capsules.overview(db, own, self._core.space.root, self._core.space.data)
         return brief(plan, pins, last, memories, size, known)
 
     def state(self) -> JournalState:
