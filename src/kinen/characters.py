@@ -1,22 +1,19 @@
-"""Which characters may be stored, and which may be shown. Imports nothing: hooks use it too."""
+"""Which characters may be stored, and which may be shown. Hooks import it: it imports nothing."""
 
 from __future__ import annotations
 
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _hidden: dict[int, str] = {}
-"""Filled when it is first needed: most hooks meet none of these characters."""
+"""Filled when first needed: most hooks see none of these characters."""
 SPELLED = ("\\r", "\\b", "\\f", "\\v")
 _IN_LINE = {ord("\n"): "\\n", ord("\t"): "\\t"}
 STYLES = {"path": "35", "line": "32", "dim": "2", "bold": "1", "match": "1;31", "warn": "33"}
-"""The colours that kinen itself prints, as terminals number them."""
+"""The terminal codes of the colours that kinen prints."""
 _OWN = tuple(f"[{code}m" for code in (*STYLES.values(), "0"))
 
 
 def hidden() -> dict[int, str]:
-    """Characters that move the cursor, talk to the terminal or turn the reading direction.
-
-    Each with how it is spelled out.
-    """
+    """Characters that control the terminal or the reading direction → their escapes."""
     if not _hidden:
         _hidden.update((code, f"\\x{code:02x}") for code in (*range(0x20), *range(0x7F, 0xA0)))
         _hidden.update((code, f"\\u{code:04x}") for code in (*_BIDI, 0x2028, 0x2029, 0xFEFF))
@@ -41,7 +38,7 @@ def storable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text as a terminal or an agent may get it: control characters are spelled out.
+    """The text as a terminal or an agent may receive it: control characters are escaped.
 
     Newlines and tabs stay, `\\r\\n` becomes a newline. Applying it twice changes nothing more.
     """
@@ -51,7 +48,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """The same for a name, a title or a subject, which has its place on one line."""
+    """The same for a name, a title or a subject, which stays on one line."""
     if text.isprintable():
         return text
     return visible(text).translate(_IN_LINE)
@@ -91,8 +88,8 @@ def _escape(code: int) -> str:
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
-def hidden_again(text: str) -> str:
-    """The text that `visible_line` spelled out: a name copied from the output finds its record."""
+def unescaped(text: str) -> str:
+    """Undo `visible_line`, so that a name copied from the output finds its record."""
     if "\\" not in text:
         return text
     for code, spelling in (*hidden().items(), *_IN_LINE.items()):

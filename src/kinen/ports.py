@@ -1,4 +1,4 @@
-"""Every protocol there is: what the parts ask of one another."""
+"""Every protocol: what the parts of kinen require of each other."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Extractor(Protocol):
-    """Turns the bytes of one file into text, or raises Unreadable with the reason."""
+    """Turns the bytes of a file into text, or raises Unreadable with the reason."""
 
     def __call__(self, path: Path, data: bytes, most: int = ...) -> Extract:
-        """`most` is how many characters of text are read; Extract.cut says if there are more."""
+        """At most `most` characters are read; Extract.cut says whether there are more."""
         ...
 
 
@@ -37,27 +37,27 @@ class Source(Protocol):
 
     name: str
 
-    def delta(self, known: Mapping[str, State]) -> Delta:
-        """What differs from what is known; reading happens as the changes are consumed."""
+    def delta(self, indexed: Mapping[str, State]) -> Delta:
+        """The changes since the indexed state; files are read as the changes are consumed."""
 
 
 class Past(Protocol):
     """A history that commits come from, newest first or in any order."""
 
     rules: str
-    """Names what decides how commits are read; another value means to read them again."""
+    """Identifies the rules for reading commits; if it changes, all are read again."""
     notes: dict[str, str]
-    """What could not be read, and why; it is tried again."""
+    """What could not be read, and why; the next sync tries again."""
     cuts: dict[str, str]
-    """Commits of whose message or files only a part was read, and why."""
+    """Commits whose message or files were read only in part, and why."""
     remarks: list[str]
-    """What else there is to say."""
+    """Remarks for the user."""
 
     @property
     def inside(self) -> bool:
-        """Whether it is of a folder of the repository: commits elsewhere are of no concern."""
+        """Whether only a folder of the repository counts: commits elsewhere are left out."""
 
     def head(self) -> str: ...
     def since(self, head: str, old: str = "") -> Iterator[Commit]: ...
-    def among(self, head: str, known: set[str]) -> Iterator[Commit]: ...
+    def among(self, head: str, indexed: set[str]) -> Iterator[Commit]: ...
     def tree(self, head: str) -> list[str] | None: ...

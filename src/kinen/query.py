@@ -1,4 +1,4 @@
-"""What somebody asks, in their own words, as a query: the same for every surface."""
+"""The parameters of a search or recall from any surface → Query, checked here once."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 PATHS = ("paths", "near", "files")
 TEXTS = (
     *PATHS,
-    *("text", "mode", "kinds", "session", "tags", "since", "until", "events", "repo", "agent"),
-    *("user", "symbols"),
+    "text",
+    "mode",
+    "kinds",
+    "session",
+    "tags",
+    "since",
+    "until",
+    "events",
+    "repo",
+    "agent",
+    "user",
+    "symbols",
 )
 """Fields of a query that are texts, or several of them."""
 TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight", "lesson")
@@ -68,7 +78,7 @@ def search_query(
     near: Iterable[str] = (),
     exact: bool = False,
 ) -> Query:
-    """A search, with the space's defaults for what was left open.
+    """A search, with the space's defaults for omitted parameters.
 
     `types` are of records, `kinds` of observations, `near` paths as the repository has them now.
     """
@@ -123,14 +133,17 @@ def recall_query(
         raise QueryError(f"limit {limit} asks for nothing", "use --limit 1 or more")
     if not 0 <= min_similarity <= 1:
         raise QueryError("--min-similarity is a cosine", "use a number from 0 to 1")
-    types, tags = tuple(types), tuple(tags)
-    files, symbols = tuple(files), tuple(symbols)
+    types = tuple(types)
+    tags = tuple(tags)
+    files = tuple(files)
+    symbols = tuple(symbols)
     names_given = {"types": types, "tags": tags, "files": files, "symbols": symbols}
     _check_size(text, names_given, {"limit": limit, "budget": budget})
     if not all(map(str.strip, (*files, *symbols, *tags))):
         raise QueryError("--file, --symbol or --tag is empty", "name one, or leave it away")
     names = listed(types)
-    events = tuple(one.removesuffix("s") for one in names if one.removesuffix("s") in TOLD_TYPES)
+    singular = [name.removesuffix("s") for name in names]
+    events = tuple(name for name in singular if name in TOLD_TYPES)
     if events and len(events) < len(names):
         raise QueryError(
             f"{', '.join(names)}: types of notes and kinds of records", "ask for them one by one"
@@ -152,7 +165,7 @@ def recall_query(
 
 
 def _stored(name: str) -> str:
-    """A name as the journal has it, where those that look like secrets are masked."""
+    """A name as the journal stores it: one that looks like a secret is masked."""
     if not name:
         return ""
     from kinen.privacy import entrance  # most searches filter by no name
@@ -174,8 +187,8 @@ def storable_query(query: Query) -> Query:
 
 
 def listed(names: Iterable[str]) -> list[str]:
-    """Names that may come one by one, or several with commas."""
-    return [one for given in names for one in given.lower().replace(",", " ").split()]
+    """Names that may come one by one, or several in a text with commas."""
+    return [name for text in names for name in text.lower().replace(",", " ").split()]
 
 
 def kinds_of(types: Iterable[str]) -> tuple[str, ...]:
@@ -185,23 +198,24 @@ def kinds_of(types: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if name != "all" and plural.get(name, name) not in KINDS:
             raise QueryError(f"no type {name!r}", "use " + ", ".join(plural) + " or all")
-    return () if "all" in names else tuple(dict.fromkeys(plural.get(one, one) for one in names))
+    return () if "all" in names else tuple(dict.fromkeys(plural.get(name, name) for name in names))
 
 
 def events_of(kinds: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(kinds)
-    for kind in found:
+    """Kinds of observation, checked."""
+    events = tuple(kinds)
+    for kind in events:
         if kind not in EVENTS:
             raise QueryError(f"no kind of observation {kind!r}", "use " + ", ".join(EVENTS))
-    return found
+    return events
 
 
 def place(name: str) -> tuple[str, int, int]:
-    """A ref or path with the line and the number of a chunk that stand after it, -1 for none."""
-    head, sign, number = name.rpartition("#")
-    if sign and number.isdecimal() and head.partition(":")[0] in KINDS:
+    """A ref or path, the line after a colon, and the chunk after `#`; -1 for none."""
+    head, separator, number = name.rpartition("#")
+    if separator and number.isdecimal() and head.partition(":")[0] in KINDS:
         return head, -1, int(number)
-    head, sign, number = name.rpartition(":")
-    if sign and head and number.isdecimal() and head not in KINDS:
+    head, separator, number = name.rpartition(":")
+    if separator and head and number.isdecimal() and head not in KINDS:
         return head, int(number), -1
     return name, -1, -1

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-# Function and question words: they match nearly everything and decide nothing; in a space of
-# thirty notes they even look rare (docs/decisions/0004-ranking.md).
+# Function and question words: they match nearly everything and say nothing about the topic; in a
+# space of thirty notes they even look rare (docs/decisions/0004-ranking.md).
 STOP_WORDS = frozenset(
     """a about am an and any are as at be been being but by can could did do does for from had has
     have he her here him his how i if in into is it its just me my no not of on or our
@@ -26,10 +26,8 @@ STOP_WORDS = frozenset(
 
 _WORD = re.compile(r"[^\W_]+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_DEFINING = (
-    *("def", "class", "function", "func", "fn", "fun", "interface", "struct", "trait", "enum"),
-    "module",
-)
+_DEFINING = tuple("def class function func fn fun interface struct trait enum module".split())
+"""Keywords before the name of a definition."""
 _DEFINED = re.compile(rf"\b(?:{'|'.join(_DEFINING)})\s+([A-Za-z_]\w*)")
 _MIXED = (b"aA", b"a0", b"AAa", b"A0", b"0a", b"0A")
 """The shapes of words that have parts."""
@@ -41,21 +39,21 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 def digest(data: str | bytes) -> str:
-    """32 hex digits that name a content."""
+    """The first 32 hex digits of the SHA-256."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     return str(_sha256()(raw).hexdigest()[:32])
 
 
 @cache
 def _sha256() -> Any:
-    """Loaded late: a plain search needs none."""
+    """`hashlib` is imported late: a plain search does not need it."""
     from hashlib import sha256
 
     return sha256
 
 
 def words(text: str) -> list[str]:
-    """The words as the full-text tokenizer sees them: runs of letters and digits, case kept."""
+    """The words as the full-text tokenizer sees them: runs of letters and digits, in their case."""
     return _WORD.findall(text)
 
 
@@ -67,108 +65,110 @@ def parts(word: str) -> list[str]:
 
 
 def spaced_cjk(text: str) -> list[str]:
-    """Each run of Chinese or Japanese characters with spaces between them; words are not marked."""
+    """Each run of Chinese or Japanese characters, with spaces between the characters."""
     if text.isascii():
         return []
     return [" ".join(run) for run in re.findall(f"[{_CJK}]+", text)]
 
 
 def identifier_parts(text: str) -> str:
-    """What full text needs besides the text: parts of identifiers, names that are defined in it
-    once more, and CJK characters one by one, since their words are not marked.
+    """What the full-text index needs besides the text: the parts of identifiers, the names that
+    code defines, and single CJK characters, since there are no spaces between CJK words.
     """
-    found: dict[str, None] = {}
+    extra: dict[str, None] = {}
     for word in _mixed(text) if text.isascii() else words(text):
-        split = _small_parts(word)
+        split = _lower_parts(word)
         if len(split) > 1:
-            found.update(dict.fromkeys(split))
+            extra.update(dict.fromkeys(split))
     for name in _defined(text):
         for word in words(name.replace("_", " ")):
-            found.update(dict.fromkeys(_small_parts(word)))
-    return " ".join([*found, *spaced_cjk(text)])
+            extra.update(dict.fromkeys(_lower_parts(word)))
+    return " ".join([*extra, *spaced_cjk(text)])
 
 
 @lru_cache(1 << 16)
-def _small_parts(word: str) -> tuple[str, ...]:
-    """The parts of a word in small letters; the same names come up again and again."""
+def _lower_parts(word: str) -> tuple[str, ...]:
+    """The parts of a word in lower case; cached because the same names recur."""
     return tuple(part.lower() for part in parts(word))
 
 
 def _mixed(text: str) -> list[str]:
-    """The words that may have parts, told by their shape: few of all."""
-    shape, found = text.encode().translate(_letters()), []
+    """The words of an ASCII text that may have parts, by the shape of their letters."""
+    shape = text.encode().translate(_letters())
+    mixed = []
     for pattern in _MIXED:
         at = shape.find(pattern)
         while at >= 0:
             end = shape.find(b" ", at)
             end = len(shape) if end < 0 else end
-            found.append(text[shape.rfind(b" ", 0, at) + 1 : end])
+            mixed.append(text[shape.rfind(b" ", 0, at) + 1 : end])
             at = shape.find(pattern, end)
-    return found
+    return mixed
 
 
 def _defined(text: str) -> list[str]:
     """The names that code in a text defines."""
-    found = []
-    for keyword in [one for one in _DEFINING if one in text]:
+    names = []
+    for keyword in _DEFINING:
         at = text.find(keyword)
         while at >= 0:
-            name = _DEFINED.match(text, at)
-            if name:
-                found.append(name[1])
+            definition = _DEFINED.match(text, at)
+            if definition:
+                names.append(definition[1])
             at = text.find(keyword, at + len(keyword))
-    return found
+    return names
 
 
 @cache
 def _letters() -> bytes:
-    """What each byte of ASCII is: a small letter, a capital, a digit, or none of them."""
+    """A table of bytes: `a` for a small letter, `A` for a capital, `0` for a digit, else space."""
     kinds = ((str.islower, "a"), (str.isupper, "A"), (str.isdigit, "0"))
-    made = (next((to for is_, to in kinds if is_(chr(n))), " ") for n in range(128))
-    return "".join(made).encode() + b" " * 128
+    classes = (next((to for is_, to in kinds if is_(chr(n))), " ") for n in range(128))
+    return "".join(classes).encode() + b" " * 128
 
 
 def terms(text: str, limit: int = 48) -> tuple[str, ...]:
-    """What a question asks for: its words without those that decide nothing, each once.
+    """The search terms of a question in lower case, each once, without stop words.
 
-    Parts of identifiers are asked for beside the whole; runs of CJK characters become phrases.
+    Identifiers give their parts too; runs of CJK characters become phrases. A question of nothing
+    but stop words gives these.
     """
-    found: dict[str, None] = {}
+    every: dict[str, None] = {}
     decisive: dict[str, None] = {}
     for match in _WORD.finditer(text):
         word = match[0]
-        if word in found:
+        if word in every:
             continue
         runs = spaced_cjk(word)
         split = parts(word) if not runs else []
-        wanted = runs or [word, *(split if len(split) > 1 else ())]
-        for term in wanted:
-            found[term.lower()] = None
+        candidates = runs or [word, *(split if len(split) > 1 else ())]
+        for term in candidates:
+            every[term.lower()] = None
             if term.lower() not in STOP_WORDS:
                 decisive[term.lower()] = None
         if len(decisive) >= limit:
             break  # a text of a megabyte is not read to the end for its first words
-    return tuple(decisive or found)[:limit]
+    return tuple(decisive or every)[:limit]
 
 
 def contains(text: str, phrase: str) -> bool:
-    """Does a text have a phrase, whatever its case and line breaks?
+    """Whether a text contains a phrase, ignoring case and line breaks.
 
-    A phrase of words alone matches across punctuation and markup; one with signs in it, such as
-    `f(x)`, is looked for as it is.
+    A phrase of words alone matches across punctuation and markup; one with punctuation, such as
+    `f(x)`, matches literally.
     """
     plain = " ".join(text.split()).casefold()
-    wanted = " ".join(phrase.split()).casefold()
-    if wanted in plain:
+    folded = " ".join(phrase.split()).casefold()
+    if folded in plain:
         return True
-    sequence = words(wanted)
-    if " ".join(sequence) != wanted:
+    sequence = words(folded)
+    if " ".join(sequence) != folded:
         return False
     return longest_run(sequence, words(plain)) == len(sequence)
 
 
 def longest_run(question: Sequence[str], text: Sequence[str]) -> int:
-    """The number of words in the longest run of a question that stands in a text word by word."""
+    """The length in words of the longest run of a question that a text contains."""
     places: dict[str, list[int]] = {}
     for at, word in enumerate(question):
         places.setdefault(word, []).append(at)
@@ -181,18 +181,18 @@ def longest_run(question: Sequence[str], text: Sequence[str]) -> int:
 
 
 def spelled(path: str) -> str:
-    """A path as it can be stored: bytes of it that are no UTF-8 are spelled out."""
+    """A path as it can be stored: bytes that are not UTF-8 become `\\xNN`."""
     return path if path.isascii() else path_bytes(path).decode("utf-8", "backslashreplace")
 
 
 def unspelled(path: str) -> bytes:
-    """The bytes of a path that `spelled` wrote out."""
+    """The bytes of a path that `spelled` has escaped."""
     raw = path_bytes(path)
-    return re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()), raw)
+    return re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes.fromhex(match[1].decode()), raw)
 
 
 def path_bytes(path: str) -> bytes:
-    """The bytes that a path has on disk; half an emoji stands for none and is replaced."""
+    """The bytes of a path on disk; a lone surrogate that stands for no byte is replaced."""
     try:
         return path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -258,14 +258,14 @@ def _moment(day: object, end: bool) -> str:
 
 
 def code_density(text: str) -> float:
-    """The share of signs that code is full of, and prose and markdown are not."""
-    letters = len("".join(text.split()))
-    signs = sum(map(text.count, "(){}=_;"))
-    return signs / letters if letters else 0.0
+    """The share of characters that are common in code and rare in prose and markdown."""
+    total = len("".join(text.split()))
+    punctuation = sum(map(text.count, "(){}=_;"))
+    return punctuation / total if total else 0.0
 
 
 def is_identifier(text: str) -> bool:
-    """Does a question name something in code: `user_id`, `getUser`, `a.b`, `f(`, `x::y`, a path?"""
+    """Whether a question names code: `user_id`, `getUser`, `a.b`, `f(`, `x::y`, or a path."""
     return re.search(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(|::|\w/\w", text) is not None
 
 
@@ -278,21 +278,22 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def estimate(text: str) -> int:
-    """About how many tokens the shipped model makes of a text, and rather more than fewer.
+    """About how many tokens the shipped model makes of a text; more often too many than too few.
 
-    Adding up over words never gives less than the whole.
+    The sum over the words of a text is never less than the estimate of the text.
     """
     return -(-weight(text) // QUARTERS)
 
 
 def weight(text: str) -> int:
-    """Quarters of a token, counted on the text's shape: calibrated against the model's tokenizer.
+    """The size of a text in quarters of a token, from the shape of its characters.
 
-    Spaces weigh nothing, and the words between them exactly what each weighs alone.
+    Calibrated against the model's tokenizer. Spaces weigh nothing, and each word weighs in a text
+    what it weighs alone.
     """
     ascii_only = text.isascii()
     if not ascii_only:
-        text = " ".join(text.split())  # the other spaces there are weigh nothing either
+        text = " ".join(text.split())  # other kinds of space weigh nothing either
     shape = b" " + text.encode("utf-8", "replace").translate(_shapes(), _CONTINUATION)
     count = shape.replace(b"A", b"a").count
     weight = 4 * (count(b" a") + count(b".") + shape.count(b"aA")) + 6 * count(b".a")
@@ -309,7 +310,7 @@ def weight(text: str) -> int:
 
 @cache
 def _shapes() -> bytes:
-    """What each byte of UTF-8 looks like to `weight`; made late, since few starts need it."""
+    """The class of each byte of UTF-8 for `weight`; built when first needed."""
     classes = {
         b"a": b"abcdefghijklmnopqrstuvwxyz" + bytes(range(0xC3, 0xCA)),
         b"A": b"ABCDEFGHIJKLMNOPQRSTUVWXYZ",
@@ -317,9 +318,10 @@ def _shapes() -> bytes:
         b".": b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
         b"x": bytes([*range(9), *range(14, 28), 127, 0xC0, 0xC1, 0xC2])
         + bytes([*range(0xCA, 0xE2), *range(0xE3, 0xEA), *range(0xEE, 0x100)]),
-        b"h": bytes(range(0xEA, 0xEE)),  # Hangul: the model takes each syllable apart
+        b"h": bytes(range(0xEA, 0xEE)),  # Hangul: the model splits each syllable
         b"-": b"\xe2",  # typography and box drawing: long runs are few tokens
     }
     return b"".join(
-        next((shape for shape, those in classes.items() if n in those), b" ") for n in range(256)
+        next((shape for shape, members in classes.items() if n in members), b" ")
+        for n in range(256)
     )

@@ -159,7 +159,7 @@ class Daemon:
         listeners = []
         if self._options.port is not None or not path:
             self._token = loopback.token(os.path.join(self.home, TOKEN_FILE))
-            listener = loopback.listening(self._options.port or 0)
+            listener = loopback.listen(self._options.port or 0)
             listeners.append(listener)
             self._port = listener.getsockname()[1]
         if not path:

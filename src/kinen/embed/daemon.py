@@ -1,4 +1,4 @@
-"""Questions embedded by the daemon, whose model is warm, as long as this process has none."""
+"""Queries are embedded by the daemon, whose model is loaded, until this process loads its own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 class WarmEmbedder:
-    """The same vectors as its own embedder gives, without loading a model for a question."""
+    """The vectors of another embedder, without loading its model for a query."""
 
     def __init__(self, own: OnnxEmbedder, home: str, space: str) -> None:
-        self._own, self._home, self._space = own, home, space
+        self._own = own
+        self._home = home
+        self._space = space
 
     @property
     def name(self) -> str:
@@ -31,19 +33,19 @@ class WarmEmbedder:
         return self._own.dimensions
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        """Unit vectors; of a question by whoever has the model loaded."""
+        """One unit vector per text, in order."""
         if query and not self._own.loaded:
-            found = self._asked([*texts])
-            if found is not None:
-                return found
+            vectors = self._by_daemon([*texts])
+            if vectors is not None:
+                return vectors
         return self._own.embed(texts, query=query)
 
-    def _asked(self, texts: list[str]) -> Any:
+    def _by_daemon(self, texts: list[str]) -> Any:
         import numpy as np
 
-        asked = {"texts": texts, "model": self.fingerprint}
+        body = {"texts": texts, "model": self.fingerprint}
         line = "POST /v1/vectors"
-        answer = client.ask(self._home, line, asked, space=self._space, accept="*/*")
+        answer = client.ask(self._home, line, body, space=self._space, accept="*/*")
         if answer is None or answer.code != 200:
             return None
         rows = np.frombuffer(answer.body, dtype="<f4").astype(np.float32)

@@ -30,7 +30,7 @@ LONGEST = 1024
 OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet")
 """Families whose first two positions are never used by a token."""
 BATCH_TOKENS = 1024
-"""Beyond about a thousand tokens a larger batch is no faster, only hungrier for memory."""
+"""Larger batches than about a thousand tokens are not faster and take more memory."""
 SLICE = 128
 """Texts tokenised at a time: an encoding weighs hundreds of bytes per token."""
 
@@ -43,7 +43,7 @@ class Windows(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """What the first use brings into memory."""
+    """The model in memory."""
 
     session: Any
     tokenizer: Any
@@ -52,7 +52,7 @@ class Loaded(NamedTuple):
 
 
 class OnnxEmbedder:
-    """Unit vectors from a local model; a text's vector does not depend on its company."""
+    """Unit vectors from a local model; a vector does not depend on the other texts of a batch."""
 
     def __init__(self, path: str = "", *, threads: int = 0, batch_tokens: int = 0) -> None:
         self._shipped = not path
@@ -160,13 +160,13 @@ class OnnxEmbedder:
         inputs = frozenset(entry.name for entry in session.get_inputs())
         if "input_ids" not in inputs or inputs - {"input_ids", "attention_mask", "token_type_ids"}:
             raise EmbedError(
-                f"{self._model} is no text embedding model: its inputs are {sorted(inputs)}",
+                f"{self._model} is not a text embedding model: its inputs are {sorted(inputs)}",
                 "it takes input_ids, and at most attention_mask and token_type_ids",
             )
         shape = session.get_outputs()[0].shape
-        known = shape and isinstance(shape[-1], int)
-        loaded = Loaded(session, tokenizer, inputs, int(shape[-1]) if known else 0)
-        if known:
+        dimensions = int(shape[-1]) if shape and isinstance(shape[-1], int) else 0
+        loaded = Loaded(session, tokenizer, inputs, dimensions)
+        if dimensions:
             return loaded
         return loaded._replace(dimensions=int(self._run(loaded, [[0]]).shape[1]))
 
@@ -182,7 +182,7 @@ class OnnxEmbedder:
         return tokenizer
 
     def _open_session(self) -> Any:
-        # Its releases report to their maker unless told not to, before they are loaded.
+        # Its releases send telemetry unless this is set before they are loaded.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime
 
@@ -215,7 +215,7 @@ class OnnxEmbedder:
 
 
 def default_threads() -> int:
-    """As many as the process may use, at most four: more hardly helps a model this small."""
+    """As many as the process may use, at most four: more hardly helps so small a model."""
     allowed = getattr(os, "sched_getaffinity", None)
     return min(4, len(allowed(0)) if allowed else os.cpu_count() or 1)
 
@@ -245,10 +245,10 @@ def model_file(folder: Path) -> Path:
     for name in ("model.onnx", "onnx/model.onnx"):
         if (folder / name).is_file():
             return folder / name
-    found = sorted(folder.glob("*.onnx"))
-    if len(found) == 1:
-        return found[0]
-    fact = f"{folder} has {len(found)} *.onnx files" if folder.is_dir() else f"no folder {folder}"
+    files = sorted(folder.glob("*.onnx"))
+    if len(files) == 1:
+        return files[0]
+    fact = f"{folder} has {len(files)} *.onnx files" if folder.is_dir() else f"no folder {folder}"
     raise EmbedError(
         f"no embedding model: {fact}",
         "index.embedding_path names a folder with model.onnx and tokenizer.json",
@@ -274,7 +274,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise EmbedError(f"cannot read {file}: {error}", "mend or remove the file") from error
+        raise EmbedError(f"cannot read {file}: {error}", "fix or remove the file") from error
     return value if isinstance(value, dict) else {}
 
 

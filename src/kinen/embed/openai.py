@@ -1,4 +1,4 @@
-"""Embeddings by a service: Ollama, or anything that speaks OpenAI's protocol."""
+"""Embeddings by a service: Ollama, or any that has OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BATCH_TEXTS = 64
 BATCH_CHARACTERS = 64_000
 ATTEMPTS = 4
 QUERY_ATTEMPTS = 2
-"""Someone waits for the answer to a query, and full text answers in the meantime."""
+"""Fewer for a query: a person waits, and full text can answer."""
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 
 
 class HttpEmbedder(ABC):
-    """What both services share: batches, retries, and distrust of the answers."""
+    """What both services share: batches, retries, and checks of the answers."""
 
     provider = ""
     path = ""
@@ -79,16 +79,16 @@ class HttpEmbedder(ABC):
 
         prepared = [self._prepared(text, query=query) for text in texts]
         attempts = QUERY_ATTEMPTS if query else ATTEMPTS
-        # The user's proxy is for the world outside: a service on this machine is reached directly.
+        # A service on this machine is reached without the user's proxy.
         local = is_local(self.endpoint)
         with httpx.Client(
             timeout=self._timeout, headers=self._headers(), trust_env=not local
         ) as client:
-            found = [
+            vectors = [
                 self._vectors(self._post(client, batch, attempts), len(batch))
                 for batch in batches(prepared)
             ]
-        return np.concatenate(found)
+        return np.concatenate(vectors)
 
     def _prepared(self, text: str, *, query: bool) -> str:  # noqa: ARG002
         # JSON carries no lone surrogates, and services refuse an empty input.
@@ -103,26 +103,27 @@ class HttpEmbedder(ABC):
 
     @abstractmethod
     def _refused(self, status: int, body: str) -> EmbedError:
-        """What a refusal means for the user."""
+        """The error for a refused request."""
 
     def _unreachable_hint(self) -> str:
         return f"is the service at {self.endpoint} running? see index.embedding_endpoint"
 
     def _post(self, client: httpx.Client, batch: Sequence[str], attempts: int) -> Any:
-        """The decoded answer, after as many attempts as the failure deserves."""
+        """The decoded answer; a failure that may pass is retried."""
         import httpx
 
         payload = {"model": self.model, "input": list(batch)}
         attempt = 0
         while True:
             attempt += 1
+            wait = None
             try:
                 response = client.post(f"{self.endpoint}{self.path}", json=payload)
             except httpx.TimeoutException:
-                failure, wait = self._timed_out(), None
+                failure = self._timed_out()
                 attempts = min(attempts, 2)
             except (httpx.TransportError, httpx.InvalidURL) as error:
-                failure, wait = self._unreachable(error), None
+                failure = self._unreachable(error)
             else:
                 if response.is_success:
                     return self._decoded(response)
@@ -178,12 +179,12 @@ class HttpEmbedder(ABC):
         self._keep_dimensions(int(vectors.shape[1]))
         return vectors / length
 
-    def _keep_dimensions(self, found: int) -> None:
+    def _keep_dimensions(self, dimensions: int) -> None:
         with self._lock:
-            known = self._dimensions = self._dimensions or found
-        if found != known:
+            first = self._dimensions = self._dimensions or dimensions
+        if dimensions != first:
             raise EmbedError(
-                f"{self.provider} answered with {found} dimensions after {known}",
+                f"{self.provider} answered with {dimensions} dimensions after {first}",
                 f"the model behind {self.model!r} changed: start kinen again",
             )
 
@@ -290,7 +291,8 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
     for text in texts:
         if batch and (len(batch) == BATCH_TEXTS or size + len(text) > BATCH_CHARACTERS):
             yield batch
-            batch, size = [], 0
+            batch = []
+            size = 0
         batch.append(text)
         size += len(text)
     if batch:
@@ -299,14 +301,14 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """The seconds that the service asks us to wait, within reason; None if it does not say."""
-    said = headers.get("retry-after", "").strip()
-    if said.isdecimal():
-        return min(float(said), LONGEST_DELAY)
+    value = headers.get("retry-after", "").strip()
+    if value.isdecimal():
+        return min(float(value), LONGEST_DELAY)
     from email.utils import parsedate_to_datetime
 
     try:
-        # Measured against the service's own clock, which ours need not match.
-        wait = parsedate_to_datetime(said) - parsedate_to_datetime(headers.get("date", ""))
+        # Measured against the service's clock, which may differ from ours.
+        wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
     except (TypeError, ValueError):
         return None
     return min(max(wait.total_seconds(), 0.0), LONGEST_DELAY)
@@ -322,7 +324,7 @@ def checked_url(endpoint: str) -> str:
         usable = False
     if not usable:
         raise ConfigError(
-            f"{endpoint!r} is no address of a service",
+            f"{endpoint!r} is not the address of a service",
             "index.embedding_endpoint looks like http://127.0.0.1:11434",
         )
     return url.rstrip("/")

@@ -1,7 +1,7 @@
-"""Asking the daemon: one request over its socket, written by hand, for processes that start fast.
+"""A client of the daemon for processes that have to start fast: one request over its socket.
 
-Whoever asks does the work itself where no daemon answers soon; the answer is the same. Light on
-purpose, as `route` is: `socket` and `http.client` cost more than the question.
+If no daemon answers soon, the caller does the work itself, with the same result. HTTP is written by
+hand because `socket` and `http.client` take longer to import than the request itself.
 """
 
 from __future__ import annotations
@@ -16,35 +16,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-SOCKET, PORT, LOCK, STARTED, LOG = (
-    *("daemon.sock", "daemon.port", "daemon.lock"),
-    *("daemon.started", "daemon.log"),
-)
+SOCKET = "daemon.sock"
+PORT = "daemon.port"
+LOCK = "daemon.lock"
+STARTED = "daemon.started"
+LOG = "daemon.log"
+HOST = "127.0.0.1"
 LONGEST = 100
-"""Bytes of the path of a socket: systems allow little more. A longer one is served on loopback."""
+"""Bytes of a socket's path: systems allow little more. With a longer one, loopback is used."""
 SIGN = 0.15
-"""Seconds within which a daemon must show that it listens; it takes less than one thousandth.
+"""Seconds to wait for the daemon's first byte; it usually takes less than a millisecond.
 
-`KINEN_SIGN_MS` raises it where the machine is slow."""
+`KINEN_SIGN_MS` raises it for slow machines."""
 ANSWER = 10.0
-"""Seconds that it then has to answer."""
+"""Seconds to wait for the rest of the answer."""
 PAUSE = 10.0
 """Seconds between two attempts to start one."""
 SECTIONS = ("INDEX", "SEARCH", "RECALL", "PRIVACY", "GIT", "DISTILL", "CONSOLIDATION", "SPACE")
-"""Sections of the configuration that answers depend on; a process may have its own of them."""
+"""Sections of the configuration that answers depend on, and a process may have its own of."""
 
 
 class Answer:
-    """What came back."""
+    """A response of the daemon."""
 
     __slots__ = ("body", "code", "headers")
 
     def __init__(self, code: int, headers: dict[str, str], body: bytes) -> None:
-        self.code, self.headers, self.body = code, headers, body
+        self.code = code
+        self.headers = headers
+        self.body = body
 
 
 def own_settings(env: Mapping[str, str]) -> list[str]:
-    """Variables that make this process answer by other settings than a daemon would."""
+    """Variables that give this process other settings than the daemon has."""
     heads = tuple(f"KINEN_{section}_" for section in SECTIONS)
     return [name for name in env if name.startswith(heads)]
 
@@ -59,97 +63,102 @@ def ask(
     sign: float = 0.0,
     wait: float = ANSWER,
 ) -> Answer | None:
-    """The daemon's answer to a request (`GET /v1/health`); None if there is none, or not soon."""
+    """The daemon's answer to a request (`GET /v1/health`); None if it does not answer in time."""
     if not sign:
         sign = usual_sign()
         wait = max(wait, sign)
     try:
-        door, host, token = _connected(home, sign)
+        connection, host, token = _connect(home, sign)
     except (OSError, ValueError):
         return None
     from kinen import __version__
     from kinen.paths import user_file
 
-    sent = b"" if body is None else to_json(body).encode()
+    content = b"" if body is None else to_json(body).encode()
     lines = [f"{line} HTTP/1.1", f"Host: {host}", "Connection: close", f"Accept: {accept}"]
     lines += [f"X-Kinen-Version: {__version__}", f"X-Kinen-Config: {quoted(user_file())}"]
-    lines += [f"X-Kinen-Space: {quoted(space)}"] if space else []
-    lines += [f"Authorization: Bearer {token}"] if token else []
+    if space:
+        lines.append(f"X-Kinen-Space: {quoted(space)}")
+    if token:
+        lines.append(f"Authorization: Bearer {token}")
     if body is not None:
-        # The daemon says that it goes on to read: that is the sign.
+        # The daemon answers `100 Continue` at once, which shows that it listens.
         lines += ["Content-Type: application/json", "Expect: 100-continue"]
-    lines += [f"Content-Length: {len(sent)}", "", ""]
+    lines += [f"Content-Length: {len(content)}", "", ""]
     try:
-        door.sendall("\r\n".join(lines).encode() + sent)
-        return _answer(door, wait)
+        connection.sendall("\r\n".join(lines).encode() + content)
+        return _read_answer(connection, wait)
     except (OSError, ValueError):
         return None
     finally:
-        door.close()
+        connection.close()
 
 
 def usual_sign() -> float:
-    """Seconds to wait for a sign: at least `SIGN`, more if `KINEN_SIGN_MS` says so."""
+    """Seconds to wait for the first byte: `SIGN`, or `KINEN_SIGN_MS` if that is more."""
     digits = os.environ.get("KINEN_SIGN_MS", "")
     milliseconds = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 8 else 0
     return max(SIGN, milliseconds / 1000)
 
 
-def _connected(home: str, sign: float) -> tuple[Any, str, str]:
-    """A connection, its address, and the token to show where anybody might ask."""
+def _connect(home: str, sign: float) -> tuple[Any, str, str]:
+    """A connection, its address, and the token that is needed on loopback."""
     import _socket
 
     path = socket_path(home)
-    door = _socket.socket(_socket.AF_UNIX if path else _socket.AF_INET, _socket.SOCK_STREAM, 0)
+    family = _socket.AF_UNIX if path else _socket.AF_INET
+    connection = _socket.socket(family, _socket.SOCK_STREAM, 0)
     try:
-        door.settimeout(sign)
+        connection.settimeout(sign)
         if path:
             if os.path.islink(path):
-                raise ValueError(path)  # it leads to a socket of somebody else
-            door.connect(path)
-            return door, "localhost", ""
+                raise ValueError(path)  # it may lead to a socket of another user
+            connection.connect(path)
+            return connection, "localhost", ""
         port, token = private.read(os.path.join(home, PORT)).decode("ascii").split()
-        door.connect(("127.0.0.1", int(port)))
+        connection.connect((HOST, int(port)))
     except BaseException:
-        door.close()
+        connection.close()
         raise
-    return door, f"127.0.0.1:{port}", token
+    return connection, f"{HOST}:{port}", token
 
 
 def socket_path(home: str) -> str:
-    """Where the socket is; nowhere on systems without, and where its path would be too long."""
+    """The path of the socket; empty on Windows, and if the path would be too long."""
     path = os.path.join(home, SOCKET)
     return path if os.name != "nt" and len(os.fsencode(path)) <= LONGEST else ""
 
 
-def _answer(door: Any, wait: float) -> Answer | None:
-    got = door.recv(65_536)
-    door.settimeout(wait)
+def _read_answer(connection: Any, wait: float) -> Answer | None:
+    data = connection.recv(65_536)
+    connection.settimeout(wait)
     while True:
-        head, end, rest = got.partition(b"\r\n\r\n")
-        if end and head[9:10] == b"1":  # 100: there is more to come
-            got = rest
-            continue  # which may have arrived with it
+        head, end, rest = data.partition(b"\r\n\r\n")
+        if end and head[9:10] == b"1":  # 100 Continue; the answer may have arrived with it
+            data = rest
+            continue
         if end:
             break
-        more = door.recv(65_536)
+        more = connection.recv(65_536)
         if not more:
             return None
-        got += more
+        data += more
     first, *lines = head.decode("latin-1").split("\r\n")
-    pairs = (one.partition(":") for one in lines)
+    pairs = (line.partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     parts = [rest]
-    while more := door.recv(1 << 20):
+    while more := connection.recv(1 << 20):
         parts.append(more)
     body = b"".join(parts)
-    if str(len(body)) != headers.get("content-length", ""):  # it was ended while it answered
+    if str(len(body)) != headers.get(
+        "content-length", ""
+    ):  # the daemon was stopped while it answered
         return None
     return Answer(int(first.split(" ")[1]), headers, body)
 
 
 def to_json(value: Any) -> str:
-    """Texts, numbers, lists and mappings as JSON; `json` would cost more than all of this."""
+    """Texts, numbers, lists and mappings as JSON; `json` takes too long to import."""
     from _json import encode_basestring_ascii
 
     if isinstance(value, str):
@@ -159,7 +168,7 @@ def to_json(value: Any) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, dict):
-        pairs = (f"{encode_basestring_ascii(key)}: {to_json(one)}" for key, one in value.items())
+        pairs = (f"{encode_basestring_ascii(key)}: {to_json(item)}" for key, item in value.items())
         return f"{{{', '.join(pairs)}}}"
     return f"[{', '.join(map(to_json, value))}]"
 
@@ -168,18 +177,16 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 def quoted(text: str) -> str:
-    """A text that fits a header: UTF-8, percent-encoded."""
+    """A text for a header: UTF-8, percent-encoded."""
     raw = text.encode("utf-8", "surrogateescape")
-    return "".join(chr(one) if one in _PLAIN else f"%{one:02X}" for one in raw)
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
 
 
 def unquoted(text: str) -> str:
+    """The text that `quoted` has encoded."""
     head, *rest = text.encode("ascii", "replace").split(b"%")
-    raw = head + b"".join(bytes([int(one[:2], 16)]) + one[2:] for one in rest)
+    raw = head + b"".join(bytes([int(part[:2], 16)]) + part[2:] for part in rest)
     return raw.decode("utf-8", "surrogateescape")
-
-
-# Starting one
 
 
 def start(home: str) -> int:
@@ -202,7 +209,7 @@ def start(home: str) -> int:
 
 
 def running(home: str) -> bool:
-    """Whether some daemon holds the lock, be it that it is only about to listen."""
+    """Whether a daemon holds the lock; it may not listen yet."""
     lock = hold(home)
     if lock is None:
         return True
@@ -211,7 +218,7 @@ def running(home: str) -> bool:
 
 
 def hold(home: str) -> int | None:
-    """The lock of the one daemon as an open file, gone with its process; None if another has it."""
+    """Take the daemon's lock, as an open file that ends with the process; None if it is held."""
     file = private.opener(os.path.join(home, LOCK), os.O_RDWR | os.O_CREAT)
     try:
         if os.name == "nt":
@@ -229,15 +236,15 @@ def hold(home: str) -> int | None:
 
 
 def spawn(home: str, options: Iterable[str] = ()) -> int:
-    """Run a daemon apart from this process, its last words in the log; its pid."""
-    # -P: the folder that this runs in has files that are not to be taken for modules.
+    """Start a daemon process with standard error in the log; returns its pid."""
+    # -P: files in the working folder must not be imported as modules.
     line = [sys.executable, "-P", "-m", "kinen", "daemon", "run", *options]
     own = own_settings(os.environ)
     env = {name: value for name, value in os.environ.items() if name not in own}
     env["KINEN_HOME"] = home
     log = os.path.join(home, LOG)
     append = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    os.close(private.opener(log, append))  # refused here if it is a link, with its name
+    os.close(private.opener(log, append))  # raises an error with the name if it is a link
     append |= getattr(os, "O_NOFOLLOW", 0)
     if os.name != "nt":
         actions: list[Any] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
@@ -254,5 +261,5 @@ def spawn(home: str, options: Iterable[str] = ()) -> int:
         apart = {"creationflags": 0x00000208}  # detached, in a group of its own
     null = subprocess.DEVNULL
     with open(log, "ab", opener=private.opener) as file:
-        made = subprocess.Popen(line, stdin=null, stdout=null, stderr=file, env=env, **apart)
-    return made.pid
+        process = subprocess.Popen(line, stdin=null, stdout=null, stderr=file, env=env, **apart)
+    return process.pid

@@ -8,14 +8,14 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def is_local(url: str) -> bool:
-    """Is a service on this machine? Then it is not the proxy's business."""
+    """Whether a service is on this machine, and is reached without a proxy."""
     return urlsplit(url).hostname in LOOPBACK
 
 
 def with_version(url: str, resource: str) -> str:
     """The base address of a service that speaks OpenAI's protocol.
 
-    `resource` is cut off its end, and `/v1` is added where no version is named.
+    `resource` is removed from its end, and `/v1` is added if there is no version.
     """
     base = url.rstrip("/").removesuffix(resource)
     segments = urlsplit(base).path.split("/")

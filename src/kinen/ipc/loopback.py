@@ -1,4 +1,4 @@
-"""A door on loopback: where it listens, and the token that opens it."""
+"""A server socket on loopback, and the token that its clients need."""
 
 from __future__ import annotations
 
@@ -6,32 +6,31 @@ import os
 import stat
 
 from kinen.errors import ConfigError, KinenError
+from kinen.ipc.client import HOST
 from kinen.storage import private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
-HOST = "127.0.0.1"
 
-
-def listening(port: int) -> socket.socket:
-    """A socket on loopback; with 0, on any port that is free."""
+def listen(port: int) -> socket.socket:
+    """A socket bound on loopback; port 0 means any free port."""
     import socket
 
-    door = socket.socket()
+    server = socket.socket()
     try:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(os.name != "nt"))
-        door.bind((HOST, port))
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(os.name != "nt"))
+        server.bind((HOST, port))
     except (OSError, OverflowError) as error:
-        door.close()
-        said = getattr(error, "strerror", "") or str(error)
-        raise KinenError(f"port {port}: {said}", "choose another by --port") from error
-    return door
+        server.close()
+        reason = getattr(error, "strerror", "") or str(error)
+        raise KinenError(f"port {port}: {reason}", "choose another by --port") from error
+    return server
 
 
 def token(path: str) -> str:
-    """The secret that clients show, made if there is none; only its owner may read it."""
+    """The secret that clients send, created if there is none; only its owner may read it."""
     import secrets
 
     private.folder(os.path.dirname(path))
@@ -42,8 +41,8 @@ def token(path: str) -> str:
         pass
     info = os.lstat(path)
     if os.name != "nt" and stat.S_ISREG(info.st_mode) and info.st_mode & private.OTHERS:
-        raise ConfigError(f"others may read {path}", "remove it: a new token is made")
+        raise ConfigError(f"other users can read {path}", "delete it: a new token is created")
     secret = private.read(path).decode("utf-8", "replace").strip()
     if len(secret) < 16 or not secret.isascii():
-        raise ConfigError(f"no token in {path}", "remove it: a new one is made")
+        raise ConfigError(f"no token in {path}", "delete it: a new one is created")
     return secret

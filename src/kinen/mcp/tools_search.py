@@ -120,7 +120,7 @@ def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
 def fit(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int]:
     """A hit with its neighbours, alone or shortened, and the number of tokens left out."""
     alone = hit._replace(before=(), after=())
-    short = hit.shown._replace(text=compact(hit.shown.text, question, least))
+    short = hit.display._replace(text=compact(hit.display.text, question, least))
     fitted = alone._replace(passage=short)
     for candidate in (alone, hit):
         if cost(candidate) <= room:
@@ -129,7 +129,7 @@ def fit(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int]:
 
 
 def cost(hit: Hit) -> int:
-    chunks: tuple[Chunk, ...] = (*hit.before, hit.shown, *hit.after)
+    chunks: tuple[Chunk, ...] = (*hit.before, hit.display, *hit.after)
     return sum(estimate(chunk.text) for chunk in chunks)
 
 

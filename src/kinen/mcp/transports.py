@@ -11,7 +11,8 @@ import anyio
 
 from kinen import paths
 from kinen.errors import SpaceError
-from kinen.ipc.loopback import HOST, listening, token
+from kinen.ipc.client import HOST
+from kinen.ipc.loopback import listen, token
 from kinen.memory import Memory
 from kinen.space import find
 
@@ -36,7 +37,7 @@ def serve(*, name: str = "", read_only: bool = False, port: int | None = None) -
         listener = None
         if port is not None:
             secret = token(token_file())
-            listener = stack.enter_context(listening(port))
+            listener = stack.enter_context(listen(port))
         from kinen.mcp.server import create_server  # takes a second, so only after all checks
 
         server = create_server(fixed or by_folder, read_only=read_only)

@@ -155,7 +155,7 @@ class Recaller:
             return without_trailers(self._records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
             return self._records.whole_text(hit.record.ref)[:LONGEST]
-        around = "\n".join(chunk.text for chunk in (*hit.before, hit.shown, *hit.after))
+        around = "\n".join(chunk.text for chunk in (*hit.before, hit.display, *hit.after))
         text = said_once(around)
         title = hit.chunk.heading or hit.record.title
         head = title if title and not text.startswith(("#", title)) else ""
@@ -346,7 +346,7 @@ class Recaller:
         found: dict[str, Passage] = {}
         seen: set[str] = set()
         for hit in hits:
-            chunks = [*hit.before, hit.shown, *hit.after]
+            chunks = [*hit.before, hit.display, *hit.after]
             texts = [one.text for one in chunks if one.id not in seen]
             seen.update(one.id for one in chunks)
             said = hit.record.kind == "observation"

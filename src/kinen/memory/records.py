@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from kinen.characters import hidden_again
+from kinen.characters import unescaped
 from kinen.errors import NotFound
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.text import spelled
@@ -34,7 +34,7 @@ class Records:
         self._index.prepare()
         found = self._find(name)
         if found is None and "\\" in name:  # copied from output that spells a character out
-            found = self._find(hidden_again(name))
+            found = self._find(unescaped(name))
         if found is None:
             raise NotFound(f"nothing remembered as {name!r}", "`kinen search` shows refs and paths")
         return found

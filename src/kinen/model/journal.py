@@ -1,6 +1,6 @@
-"""What the journal keeps, as values: observations, capsules, summaries, pins, and a recall of them.
+"""The values of the journal: observations, capsules, summaries, pins, and a recall of them.
 
-Apart from `model` because a plain search needs none of them.
+Apart from `model.records` because a plain search does not need them.
 """
 
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ class Scope(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One thing that happened."""
+    """An event: a message, a command, an edit, an error."""
 
     id: str
     kind: str
     content: str
     ts: int
-    """Epoch milliseconds, as every time of the journal."""
+    """Epoch milliseconds, like every time in the journal."""
     scope: Scope = Scope()
     capsule: str = ""
-    """The id of the capsule it is part of, or nothing."""
+    """The id of the capsule that it is part of, if any."""
     provenance: Mapping[str, Any] = {}
     branch: str = ""
     head: str = ""
@@ -53,7 +53,7 @@ class Capsule(NamedTuple):
     opened_at: int
     closed_at: int = 0
     reason: str = ""
-    """Why it was closed, when nobody closed it: `abandoned`."""
+    """`abandoned` if it was closed because of inactivity."""
     scope: Scope = Scope()
     forgotten_at: int = 0
 
@@ -63,7 +63,7 @@ class Capsule(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a capsule came to."""
+    """The summary of a capsule."""
 
     id: str
     capsule: str
@@ -71,9 +71,9 @@ class Summary(NamedTuple):
     created_at: int
     confidence: float = 1.0
     evidence: tuple[str, ...] = ()
-    """Ids of the observations that it was made of."""
+    """Ids of the observations that it is based on."""
     written: bool = True
-    """False when kinen made it by itself at close."""
+    """False if kinen wrote it when the capsule was closed."""
     redacted: bool = False
     forgotten_at: int = 0
 
@@ -83,7 +83,7 @@ class Summary(NamedTuple):
 
 
 class Pin(NamedTuple):
-    """Something that every recall in its scope begins with."""
+    """A record that every recall in its scope begins with."""
 
     id: str
     target: str
@@ -99,7 +99,7 @@ class Pin(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What was drawn from other records: a decision, pattern, insight or lesson, `memory:ID`."""
+    """A memory drawn from other records: a decision, pattern, insight or lesson, `memory:ID`."""
 
     id: str
     type: str
@@ -119,30 +119,30 @@ class Learned(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What can be drawn from a record: it becomes a memory, or is one more source of one."""
+    """A candidate for a memory: it becomes a memory, or a further source of one."""
 
     type: str
     """One of `MEMORY_TYPES`."""
     content: str
-    """Says it all by itself, on one line."""
+    """One line that can be understood without its source."""
     confidence: float
     sources: tuple[str, ...]
     """The refs of the records that say so."""
     at: str
-    """When it was said: ISO 8601, UTC."""
+    """When it was written: ISO 8601, UTC."""
     topic: str = ""
-    """The question that it answers, where one was asked."""
+    """The question that it answers, if there was one."""
 
 
 class Clock(NamedTuple):
-    """How much was met that is not known yet, since memories were last drawn."""
+    """How much is new since memories were last drawn."""
 
     epoch: int = 0
     accumulated: float = 0.0
 
 
 class Checkpoint(NamedTuple):
-    """What somebody kept of their work, as a file of `.memories/` has it."""
+    """A checkpoint of somebody's work, from a file in `.memories/`."""
 
     id: str
     at: str
@@ -152,7 +152,7 @@ class Checkpoint(NamedTuple):
     branch: str = ""
     commit: str = ""
     files: tuple[str, ...] = ()
-    """What was changed and not committed then."""
+    """Files with uncommitted changes at the time."""
     summary: str = ""
     plan: str = ""
     """The id of the plan that was active."""
@@ -165,7 +165,7 @@ class Checkpoint(NamedTuple):
     symbols: tuple[str, ...] = ()
     next: str = ""
     confidence: int = 0
-    """1 to 5, 0 where nothing was said."""
+    """1 to 5, 0 if not stated."""
     unknowns: tuple[str, ...] = ()
     path: str = ""
     """Its file, relative to the space."""
@@ -176,7 +176,7 @@ class Checkpoint(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is being worked towards; of a project's plans one is active."""
+    """A plan of work; at most one of a project is active."""
 
     id: str
     title: str
@@ -189,7 +189,7 @@ class Plan(NamedTuple):
     path: str = ""
     """Its file, relative to the space."""
     current: bool = False
-    """Whether it is the one that is being worked on."""
+    """Whether it is the active plan."""
 
     @property
     def ref(self) -> str:
@@ -197,7 +197,7 @@ class Plan(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A piece of text that a digest is made of, best first."""
+    """A piece of text that a digest is made from."""
 
     ref: str
     text: str
@@ -214,15 +214,15 @@ class Digest(NamedTuple):
     sources: tuple[str, ...] = ()
     """The refs that it cites, in order."""
     tokens_in: int = 0
-    """What was read."""
+    """Tokens of the passages."""
     tokens_out: int = 0
     cached: bool = False
     notes: tuple[str, ...] = ()
-    """Who was asked before in vain, and why."""
+    """Distillers that failed before, and why."""
 
 
 class Item(NamedTuple):
-    """One thing in a recall: what it cites, and the text an agent reads."""
+    """An entry of a recall: the ref that it cites, and the text for the agent."""
 
     tier: str
     """`plan`, `pins`, `summary` or `hits`."""
@@ -233,11 +233,11 @@ class Item(NamedTuple):
     votes: tuple[Any, ...] = ()
     at: str = ""
     space: str = ""
-    """The space that it is of, where several were asked."""
+    """Its space, if several were searched."""
 
 
 class Dropped(NamedTuple):
-    """What a recall left out, and why."""
+    """An entry that a recall left out, and why."""
 
     tier: str
     ref: str
@@ -247,17 +247,17 @@ class Dropped(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """What an agent is given, in tiers, inside a token budget."""
+    """What an agent receives, in tiers, within a token budget."""
 
     query: str
     items: tuple[Item, ...]
     dropped: tuple[Dropped, ...]
     budget: int
     tokens: int
-    """What the items cost as they are shown, headings included."""
+    """Tokens of the rendered items, headings included."""
     notes: tuple[str, ...] = ()
     digest: Digest | None = None
-    """What the hits come to, in their place."""
+    """A digest of the hits, shown in their place."""
 
     @property
     def over(self) -> bool:
@@ -266,15 +266,15 @@ class Recall(NamedTuple):
 
 
 class JournalState(NamedTuple):
-    """How the journal itself is."""
+    """The state of the journal."""
 
     exists: bool
     path: str
     observations: int = 0
     waiting: int = 0
-    """Observations in the spool that could not be written yet."""
+    """Observations in the spool."""
     unreadable: tuple[str, ...] = ()
-    """Spooled files that were set aside."""
+    """Spooled files that could not be read and were set aside."""
     problem: str = ""
     lost: str = ""
-    """What to say if observations are gone that were there before."""
+    """A message about observations that were lost, empty if none were."""

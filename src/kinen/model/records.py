@@ -1,8 +1,8 @@
-"""The values that travel between all parts: immutable, plain, standard library only.
+"""The values that all parts exchange: immutable, plain, standard library only.
 
 They are named tuples and not dataclasses because `kinen search` starts a process per question:
 importing `dataclasses` and building these classes with it costs more than the search itself
-(docs/decisions/0002-cold-start.md). Annotations are evaluated here, not kept as text: `NamedTuple`
+(docs/decisions/0002-cold-start.md). Annotations are evaluated and not stored as text: `NamedTuple`
 would compile each of them.
 """
 
@@ -14,9 +14,8 @@ JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
 GIT_KINDS = ("file", "commit")
 KINDS = (*FILE_KINDS, *GIT_KINDS, *JOURNAL_KINDS)
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
-EDGE_TYPES = (
-    *("links", "touches", "renames", "part_of", "summarizes", "pins", "derived_from"),
-    *("reverts", "fixes", "refs"),
+EDGE_TYPES = tuple(
+    "links touches renames part_of summarizes pins derived_from reverts fixes refs".split()
 )
 
 
@@ -27,13 +26,13 @@ class Record(NamedTuple):
     kind: str
     title: str
     path: str = ""
-    """POSIX path relative to the space, empty when the record is no file."""
+    """POSIX path relative to the space, empty if the record is not a file."""
     at: str = ""
     """When it happened: ISO 8601, UTC, ending in Z; sorts as text."""
     session: str = ""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] | None = None
-    """Of the journal's records also `repo agent user event parent`, which queries filter by."""
+    """Records of the journal have `repo agent user event parent`, which queries filter by."""
 
 
 class Chunk(NamedTuple):
@@ -54,7 +53,7 @@ class Chunk(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link as written, before anything is known about where it leads."""
+    """A link as written, not yet resolved."""
 
     target: str
     text: str = ""
@@ -84,15 +83,15 @@ class Document(NamedTuple):
     links: tuple[Link, ...] = ()
     aliases: tuple[str, ...] = ()
     dated: bool = True
-    """False when nothing in it says when it happened, and `at` is the file's own time."""
+    """False if the text has no date, and `at` is the file's time."""
     segment: str = ""
-    """What it is embedded and shown with: the stretch of a session that it is part of."""
+    """The part of a session that it is embedded and shown with."""
     cut: str = ""
-    """Why only the beginning of its text was read; empty when all of it was."""
+    """Why only the beginning of the text was read; empty if all of it was."""
 
 
 class Commit(NamedTuple):
-    """A commit as an index takes it in."""
+    """A commit as the index stores it."""
 
     sha: str
     parents: tuple[str, ...]
@@ -102,14 +101,14 @@ class Commit(NamedTuple):
     texts: tuple[str, ...]
     """The message, in pieces that fit a chunk."""
     touches: tuple[tuple[str, str, str], ...]
-    """What it did: A, M, T, D or R; the path; the path before, of a rename."""
+    """Status (A, M, T, D or R), path, and for a rename the former path."""
     scope: str = ""
     ops: tuple[str, ...] = ()
     """Its line of tags: `+auth`, `-session`."""
     cites: tuple[tuple[str, str], ...] = ()
-    """What it reverts, fixes or refers to, with the sha or its beginning."""
+    """Type of reference (reverts, fixes, refs), and the sha or its beginning."""
     about: str = "{}"
-    """What else there is to know, as JSON."""
+    """Further metadata as JSON."""
 
 
 class Revision(NamedTuple):
@@ -134,17 +133,17 @@ class Companion(NamedTuple):
     support: int
     """Commits that they share."""
     jaccard: float
-    """These, of all commits that touched either."""
+    """The share of these among all commits that touched either."""
     weight: float
-    """The sum of 1/(n−1) over these commits, each of n files: large ones say little."""
+    """The sum of 1/(n−1) over these commits of n files each, so that large commits count little."""
     score: float
-    """How likely it is to change when they do, from 0 to 1: what they are ordered by."""
+    """How likely it changes when the others do, from 0 to 1; companions are ordered by it."""
     commits: tuple[tuple[str, str], ...]
-    """Refs and subjects of those that say most."""
+    """Refs and subjects of the most telling commits."""
 
 
 class Part(NamedTuple):
-    """A stretch of extracted text: a PDF page, an EPUB chapter, a section of HTML."""
+    """A part of an extracted text: a PDF page, an EPUB chapter, a section of HTML."""
 
     text: str
     title: str = ""
@@ -153,51 +152,51 @@ class Part(NamedTuple):
 
 
 class Extract(NamedTuple):
-    """What an extractor found in a file."""
+    """The text of a file."""
 
     parts: tuple[Part, ...]
     title: str = ""
     metadata: Mapping[str, Any] | None = None
     cut: str = ""
-    """Why only the beginning was read; empty when all of it was."""
+    """Why only the beginning was read; empty if all of it was."""
 
 
 class State(NamedTuple):
-    """What the index remembers of one key of a source, to tell what changed."""
+    """What the index stores for a key of a source to detect changes."""
 
     stamp: str
     digest: str
     reason: str = ""
-    """Why it was skipped, or indexed only in part; empty when all of it was indexed."""
+    """Why it was skipped or indexed only in part; empty if all of it was indexed."""
 
 
 class Change(NamedTuple):
-    """One key of a source that is no longer as the index knows it.
+    """A key of a source that differs from the index.
 
-    With a document it is (re)indexed; with a reason and no document it is remembered as skipped;
-    with neither, only its stamp moved. A key that vanished comes with `removed`.
+    With a document it is (re)indexed; with a reason and no document it is recorded as skipped;
+    with neither, only its stamp changed. `removed` means that the key no longer exists.
     """
 
     key: str
     state: State | None
-    """What to remember of the key; None where the source does not tell keys apart by it."""
+    """The new state of the key; None if the source does not use states."""
     document: Document | None = None
     removed: bool = False
     at: str = ""
-    """The file's own time, where only that moved."""
+    """The file's time, if only that changed."""
 
 
 class Delta(NamedTuple):
-    """How a source differs from what the index knows: a count for progress, then the changes."""
+    """How a source differs from the index: a count for progress, and the changes."""
 
     total: int
     changes: Iterator[Change]
     anew: bool = False
-    """Whether all that the index knows of the source is void."""
+    """Whether everything that the index has of the source is to be replaced."""
 
 
 class Vote(NamedTuple):
-    """What one retriever said of a hit; the shares of all votes add up to the hit's score."""
+    """The rank and score of a hit in one retriever; the shares of all votes add up to its score."""
 
     retriever: str
     rank: int
@@ -217,15 +216,15 @@ class Hit(NamedTuple):
     after: tuple[Chunk, ...] = ()
     space: str = ""
     passage: Chunk | None = None
-    """The lines around the match that make sense by themselves; None where the chunk does."""
+    """The match with the lines needed to understand it; None if the chunk is enough."""
     line: int = 0
-    """The line of the file that says most of what was asked; 0 where lines have no numbers."""
+    """The line of the file that matches best; 0 if lines have no numbers."""
     also: tuple[Any, ...] = ()
     """Further hits, each with its own score, whose matches the passage shows."""
 
     @property
-    def shown(self) -> Chunk:
-        """What a reader sees: the passage, or the chunk where there is none."""
+    def display(self) -> Chunk:
+        """The text to show: the passage, or the chunk if there is none."""
         return self.passage or self.chunk
 
 
@@ -244,25 +243,25 @@ class Query(NamedTuple):
     context: int = 0
     min_score: float = 0.0
     vector: Any = None
-    """The question's embedding, if the caller has it already."""
+    """The embedding of the question, if the caller has it."""
     events: tuple[str, ...] = ()
     """Kinds of observation (message, command, error, ...), types of checkpoints and memories."""
     repo: str = ""
     agent: str = ""
     user: str = ""
-    """Who did it; of a commit, its author."""
+    """The user, or the author of a commit."""
     near: tuple[str, ...] = ()
-    """Paths in question: commits that touched them count more."""
+    """Commits that touched these paths rank higher."""
     recency: float = 0.0
-    """The weight of what is newer; a recall has one, a plain search none."""
+    """The weight of newer records; a recall has one, a search none."""
     budget: int = 0
-    """Most tokens of a recall; 0 leaves it to the configuration."""
+    """Most tokens of a recall; 0 means as configured."""
     files: tuple[str, ...] = ()
-    """Paths, or ends of paths: what names one of them, touched it or is it."""
+    """Paths or ends of paths: records that name, touched or are one of these files."""
     symbols: tuple[str, ...] = ()
     """Checkpoints that name one of these symbols."""
     min_similarity: float = 0.0
-    """Only what is at least so near in meaning, as a cosine."""
+    """The least cosine similarity of a hit."""
     required: tuple[str, ...] = ()
     """Phrases that a hit must contain; `"…"` in the text asks for the same."""
     excluded: tuple[str, ...] = ()
@@ -272,14 +271,17 @@ class Query(NamedTuple):
 
 
 class Hits:
-    """The answer to a query: hits in order, and notes on how they were found."""
+    """The answer to a query: hits in order, and notes about the search."""
 
     __slots__ = ("hits", "mode", "notes", "query")
 
     def __init__(
         self, hits: tuple[Hit, ...], query: Query, mode: str, notes: tuple[str, ...] = ()
     ) -> None:
-        self.hits, self.query, self.mode, self.notes = hits, query, mode, notes
+        self.hits = hits
+        self.query = query
+        self.mode = mode
+        self.notes = notes
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -296,7 +298,7 @@ class Hits:
 
 
 class Counts(NamedTuple):
-    """How much an index holds; every figure is counted, none is estimated."""
+    """The size of an index, exactly counted."""
 
     documents: int
     chunks: int
@@ -316,11 +318,11 @@ class Report(NamedTuple):
     unchanged: int = 0
     embedded: int = 0
     pending: int = 0
-    """Chunks that still wait for a vector."""
+    """Chunks without a vector."""
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     failure: str = ""
-    """Why embedding stopped; full text is complete all the same."""
+    """Why embedding stopped; the full-text index is complete."""
 
 
 class Status(NamedTuple):
@@ -339,9 +341,9 @@ class Status(NamedTuple):
     pending: int
     synced: str
     untrusted: tuple[str, ...]
-    """Keys of the space's own config that wait for `kinen trust`."""
+    """Keys of the space's own config that are ignored until `kinen trust`."""
     bytes: int
     epoch: int = 0
     """How often memories were drawn because enough was new."""
     surprise: float = 0.0
-    """How much was met since then that is not known yet."""
+    """How much is new since then."""

@@ -76,7 +76,7 @@ def _covers(better: Hit, hit: Hit) -> bool:
 
 def _lines(hit: Hit) -> range:
     """The numbers of the lines that a hit shows."""
-    return range(hit.shown.start_line, hit.shown.end_line + 1)
+    return range(hit.display.start_line, hit.display.end_line + 1)
 
 
 def with_passage(

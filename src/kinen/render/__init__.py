@@ -45,7 +45,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
     record = record_json(hit.record)
     if hit.space:
         record["space"] = hit.space
-    shown = hit.shown
+    shown = hit.display
     return {
         "chunk": {
             "content": shown.text,
@@ -116,7 +116,7 @@ def search_text(
 
 def hit_text(hit: Hit, asked: Sequence[str], *, style: Style = PLAIN, explain: bool = False) -> str:
     hit = readable(hit)
-    shown = hit.shown
+    shown = hit.display
     head = style("path", f"{hit.space}:{place(hit)}" if hit.space else place(hit))
     if shown.start_line:
         head += ":" + style("line", str(hit.line or shown.start_line))

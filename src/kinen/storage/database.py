@@ -1,4 +1,4 @@
-"""SQLite as every database of kinen is used: how to write, and how its complaints read."""
+"""SQLite for every database of kinen: transactions, and errors with a hint."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def statements(script: str) -> Iterator[str]:
 
 
 def integrity(db: sqlite3.Connection) -> str:
-    """What is wrong with a database, or nothing."""
+    """What is wrong with a database, empty if nothing is."""
     try:
-        found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        result = db.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         return str(error)
-    return "" if found == "ok" else str(found)
+    return "" if result == "ok" else str(result)
 
 
 def remove_database(path: str) -> None:

@@ -1,4 +1,4 @@
-"""An open folder, and what is done with the names in it, none of them followed if it is a link.
+"""An open folder and operations on the names in it; links are never followed.
 
 Names are looked up relative to the open folder, so that nobody can swap what is above. Hooks
 import this module, so it needs nothing but `os` and `stat`.
@@ -23,7 +23,7 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC",
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW
 _WRITE |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _JUNCTION = 0xA0000003
-"""The tag of a folder on Windows that leads elsewhere and is no link by its mode."""
+"""The tag of a junction on Windows, which is a link that its mode does not show."""
 
 
 class Link(Exception):
@@ -39,7 +39,7 @@ def open_root(root: str, readable: bool) -> Folder:
 
 
 class Folder:
-    """An open folder of a space, and what is done with the names in it."""
+    """An open folder of a space."""
 
     __slots__ = ("_file", "_path")
 
@@ -62,7 +62,7 @@ class Folder:
         return name if RELATIVE else os.path.join(self._path, name)
 
     def about(self, name: str) -> os.stat_result | None:
-        """What is by that name, itself and not what it leads to; None if there is nothing."""
+        """The stat of a name without following a link; None if there is nothing."""
         try:
             return os.stat(self._full(name), dir_fd=self._file, follow_symlinks=False)
         except FileNotFoundError:
@@ -111,7 +111,7 @@ class Folder:
         return file
 
     def scan(self) -> os._ScandirIterator[str]:
-        """The entries; they are good for as long as the folder is open."""
+        """The entries; valid while the folder is open."""
         return os.scandir(self._path if self._file is None else self._file)
 
     def make(self, name: str) -> None:
@@ -135,7 +135,7 @@ class Folder:
             return
 
     def draft(self, data: bytes | Iterable[bytes], mode: int | None = None) -> str:
-        """Write a file under a name that nobody else has, down to the disk; its name."""
+        """Write a file under a unique name and flush it to the disk; returns the name."""
         name = f".kinen-{os.urandom(8).hex()}.tmp"
         file = os.open(self._full(name), _WRITE, 0o666, dir_fd=self._file)
         try:
@@ -173,7 +173,8 @@ class Folder:
             self.rename(draft, name)
 
     def rename(self, draft: str, name: str) -> None:
-        source, target = self._full(draft), self._full(name)
+        source = self._full(draft)
+        target = self._full(name)
         if self._file is None:
             from kinen.storage.atomic import rename
 
@@ -182,7 +183,7 @@ class Folder:
             os.rename(source, target, src_dir_fd=self._file, dst_dir_fd=self._file)
 
     def settle(self) -> None:
-        """Have new names survive a power cut; not every file system can, and Windows does so."""
+        """Flush the folder, so that new names survive a power cut; not possible everywhere."""
         if self._file is not None:
             try:
                 os.fsync(self._file)

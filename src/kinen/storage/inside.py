@@ -1,4 +1,4 @@
-"""Read and write files inside a folder, with no way to lead out of it.
+"""Read and write files inside a folder, and never outside of it.
 
 Paths are relative to the root, with `/`. The root itself may be reached through a link, and a
 link below it is followed as long as it stays inside. What leads outside raises UnsafeFile.
@@ -28,14 +28,11 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-# Reading
-
-
 def read(root: str, path: str, limit: int, *, cut: bool = False) -> bytes:
     """The content of a regular file of at most `limit` bytes; with `cut` the beginning of it.
 
-    Raises OSError as `open` does, and UnsafeFile for what leads outside, is no regular file or
-    is larger.
+    Raises OSError as `open` does, and UnsafeFile for what leads outside, is not a regular file
+    or is larger.
     """
     file = open_file(root, path)
     try:
@@ -45,7 +42,7 @@ def read(root: str, path: str, limit: int, *, cut: bool = False) -> bytes:
 
 
 def text(root: str, path: str, limit: int) -> str:
-    """The first `limit` bytes as text; empty where there is nothing that may be read."""
+    """The first `limit` bytes as text; empty if the file cannot or may not be read."""
     from kinen.errors import UnsafeFile
 
     try:
@@ -123,9 +120,6 @@ def is_file(root: str, path: str) -> bool:
     except (OSError, UnsafeFile):
         return False
     return True
-
-
-# Writing
 
 
 def create(
@@ -217,9 +211,6 @@ def remove_folder(root: str, path: str) -> None:
     _contained(root, path, work)
 
 
-# The way to a file
-
-
 def _contained(root: str, path: str, work: Callable[[list[str]], T]) -> T:
     """Do the work on a path that has no links; for one with links, on what they lead to."""
 
@@ -299,9 +290,6 @@ def _walk(root: str, parts: list[str], *, make: bool = False, readable: bool = F
             folder.close()
         folder = inner
     return folder
-
-
-# Refusals
 
 
 def _outside(root: str, path: str, parts: list[str]) -> UnsafeFile:

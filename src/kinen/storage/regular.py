@@ -27,7 +27,7 @@ PIECE = 1 << 20
 def read(path: str, limit: int, *, cut: bool = False) -> bytes:
     """The content of a file of at most `limit` bytes.
 
-    Raises OSError as `open` does, and UnsafeFile for what is no regular file or is larger. With
+    Raises OSError as `open` does, and UnsafeFile if it is not a regular file or is larger. With
     `cut` a larger file gives its first `limit` bytes.
     """
     file = open_file(path)
@@ -38,7 +38,7 @@ def read(path: str, limit: int, *, cut: bool = False) -> bytes:
 
 
 def text(path: str, limit: int, errors: str = "replace") -> str:
-    """The content as text; empty where there is nothing that may be read."""
+    """The content as text; empty if it cannot or may not be read."""
     from kinen.errors import UnsafeFile
 
     try:
@@ -64,14 +64,14 @@ def read_open(file: int, name: str, limit: int, *, cut: bool = False) -> bytes:
     size = os.fstat(file).st_size
     if size > limit and not cut:
         raise too_large(name, size, limit)
-    wanted = limit if cut else limit + 1
+    left = limit if cut else limit + 1
     pieces: list[bytes] = []
-    while wanted > 0:
-        piece = os.read(file, min(wanted, PIECE, size + 1 if not pieces else PIECE))
+    while left > 0:
+        piece = os.read(file, min(left, PIECE, size + 1 if not pieces else PIECE))
         if not piece:
             break
         pieces.append(piece)
-        wanted -= len(piece)
+        left -= len(piece)
     data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     if len(data) > limit:
         raise too_large(name, len(data), limit)
@@ -84,7 +84,7 @@ def _require_regular(about: os.stat_result, name: str) -> None:
 
 
 def irregular(name: str, mode: int) -> UnsafeFile:
-    """The error for something that is there, but is no regular file."""
+    """The error for something that is not a regular file."""
     from kinen.characters import visible_line
     from kinen.errors import UnsafeFile
 
@@ -104,4 +104,4 @@ def too_large(name: str, size: int, limit: int) -> UnsafeFile:
     from kinen.errors import UnsafeFile
 
     fact = f"{visible_line(name)} is too large: {size:,} bytes, and at most {limit:,} are read"
-    return UnsafeFile(fact, "make it smaller, or move it away")
+    return UnsafeFile(fact, "make it smaller, or move it elsewhere")
