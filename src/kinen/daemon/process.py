@@ -220,7 +220,7 @@ class Daemon:
 
     def _announce(self) -> None:
         if self._options.port is not None:
-            print(f"http://{loopback.HOST}:{self._port}/v1", flush=True)
+            print(f"http://{client.HOST}:{self._port}/v1", flush=True)
             print(f"kinen: the bearer token is in {self.home}/{TOKEN_FILE}", file=sys.stderr)
 
     def stop(self, reason: str) -> None:

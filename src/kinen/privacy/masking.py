@@ -1,6 +1,6 @@
-"""Takes secrets out of text before it reaches the disk, and leaves everything else as it was.
+"""Removes secrets from text before it is stored, and changes nothing else.
 
-The time is linear in the text, whatever it holds. Most text has none of the words that secrets
+The time is linear in the text, whatever it contains. Most text has none of the words that secrets
 come with, and for such a text not even `re` is imported: a hook starts a process for every event.
 """
 
@@ -16,50 +16,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
-    Found = dict[str, int]
+    Counts = dict[str, int]
     Rows = list[tuple[str, tuple[str, ...], str]]
 
 VERSION = 4
-"""Raised with every change of a rule: what older rules masked is masked again on import."""
+"""Increased with every change of a rule: text masked by older rules is masked again on import."""
 PASSES = 3
-"""How often the rules are applied at most: a mask may uncover a secret beside it."""
+"""How often the rules are applied at most: a mask may reveal a secret beside it."""
 NEIGHBOURHOOD = 4_000
 """Characters before and after a mark that are looked at again."""
 LONGEST_CONTINUED = 250_000
 """Characters of continued lines that are joined and looked at again."""
 
 
-def mask(text: str) -> tuple[str, Found]:
+def mask(text: str) -> tuple[str, Counts]:
     """The text without secrets, and how many of each class were masked."""
-    found: Found = {}
+    counts: Counts = {}
     text = fold(text)
     rows = _token_rows(text)
-    masked = _mask_shapes(_mask_blocks(text, found), rows, found)
+    masked = _mask_shapes(_mask_blocks(text, counts), rows, counts)
     changed = masked != text
-    text = _mask_named_values(masked, found)
-    joined = _mask_continued(text, found)
+    text = _mask_named_values(masked, counts)
+    joined = _mask_continued(text, counts)
     if joined != text:
         text = joined
         rows = _token_rows(text)
     if changed:
-        text = _mask_uncovered(text, rows, found)
-    return unfold(text), found
+        text = _mask_uncovered(text, rows, counts)
+    return unfold(text), counts
 
 
-def _mask_uncovered(text: str, rows: Rows, found: Found) -> str:
-    """Applies the rules again around marks, as long as that finds anything."""
+def _mask_uncovered(text: str, rows: Rows, counts: Counts) -> str:
+    """Applies the rules again around marks while that masks anything."""
     for _ in range(PASSES - 1):
         changed = False
         pieces: list[str] = []
         end = 0
-        text = _mask_blocks(text, found)
+        text = _mask_blocks(text, counts)
         for start, stop in _surroundings(text):
             piece = text[start:stop]
-            masked = _mask_shapes(piece, rows, found)
+            masked = _mask_shapes(piece, rows, counts)
             if masked != piece:
                 changed = True
-                masked = _mask_named_values(masked, found)
-                masked = _mask_continued(masked, found)
+                masked = _mask_named_values(masked, counts)
+                masked = _mask_continued(masked, counts)
             pieces.append(text[end:start])
             pieces.append(masked)
             end = stop
@@ -87,12 +87,12 @@ def _surroundings(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def evidence(found: Found) -> dict[str, object]:
+def evidence(counts: Counts) -> dict[str, object]:
     """What may be stored about a masking: how many secrets, and of which classes."""
-    return {"count": sum(found.values()), "classes": sorted(found)} if found else {}
+    return {"count": sum(counts.values()), "classes": sorted(counts)} if counts else {}
 
 
-def mask_values(value: object, depth: int = 50) -> tuple[object, Found]:
+def mask_values(value: object, depth: int = 50) -> tuple[object, Counts]:
     """The same for nested lists and mappings; a key that names a secret masks its value."""
     if isinstance(value, str):
         return mask(value)
@@ -100,7 +100,7 @@ def mask_values(value: object, depth: int = 50) -> tuple[object, Found]:
         return value, {}
     if not depth:
         return "[too deep]", {}
-    found: Found = {}
+    counts: Counts = {}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     result = {}
     for key, item in pairs:
@@ -109,8 +109,8 @@ def mask_values(value: object, depth: int = 50) -> tuple[object, Found]:
             masked, classes = _mask_named(key, item)
         result[key] = masked
         for name, count in classes.items():
-            found[name] = found.get(name, 0) + count
-    return (result if isinstance(value, dict) else list(result.values())), found
+            counts[name] = counts.get(name, 0) + count
+    return (result if isinstance(value, dict) else list(result.values())), counts
 
 
 def lower(text: str) -> str:
@@ -119,29 +119,29 @@ def lower(text: str) -> str:
     return text.lower() if text.isascii() else text.replace("\u0130", "I").lower()
 
 
-def _mask_blocks(text: str, found: Found) -> str:
+def _mask_blocks(text: str, counts: Counts) -> str:
     low = lower(text)
     if "private" in low and "<" in low:
         from kinen.privacy.blocks import mask_private
 
-        text = mask_private(text, found)
+        text = mask_private(text, counts)
     if "-----BEGIN" in text and "PRIVATE KEY" in text:
         from kinen.privacy.blocks import mask_keys
 
-        text = mask_keys(text, found)
+        text = mask_keys(text, counts)
     return text
 
 
-def _mask_shapes(text: str, rows: Rows, found: Found) -> str:
-    """Masks what looks like a secret, or stands where one stands."""
-    text = _mask_tokens(text, rows, found)
+def _mask_shapes(text: str, rows: Rows, counts: Counts) -> str:
+    """Masks text with the shape of a secret, and text in the place of one."""
+    text = _mask_tokens(text, rows, counts)
     if "://" in text and "@" in text:
-        text = _mask_url_logins(text, found)
-    text = _mask_commands(text, found)
+        text = _mask_url_logins(text, counts)
+    text = _mask_commands(text, counts)
     low = lower(text)
     for name, word, expression in PHRASES:
         if word in low:
-            masked = _mask_phrase(text, low, name, word, expression, found)
+            masked = _mask_phrase(text, low, name, word, expression, counts)
             if masked != text:
                 text = masked
                 low = lower(text)
@@ -149,14 +149,14 @@ def _mask_shapes(text: str, rows: Rows, found: Found) -> str:
 
 
 def _token_rows(text: str) -> Rows:
-    """The tokens that may be in a text. Masking adds none, so that this is found out once."""
+    """The rows of `TOKENS` that may match in a text. Masking adds none, so one check is enough."""
     if not text.isascii():
         # All their words are ASCII, and this is searched twice as fast.
         text = text.encode("ascii", "replace").decode()
     return [row for row in TOKENS if any(word in text for word in row[1])]
 
 
-def _mask_tokens(text: str, rows: Rows, found: Found) -> str:
+def _mask_tokens(text: str, rows: Rows, counts: Counts) -> str:
     placeholders = Placeholders()
     for name, words, expression in rows:
         if any(word in text for word in words):
@@ -166,13 +166,13 @@ def _mask_tokens(text: str, rows: Rows, found: Found) -> str:
                     return match[0]
                 start = match.start(1) - match.start()
                 end = match.end(1) - match.start()
-                return f"{match[0][:start]}{mark_of(found, name)}{match[0][end:]}"
+                return f"{match[0][:start]}{mark_of(counts, name)}{match[0][end:]}"
 
             text = compiled(expression).sub(replace, text)
     return text
 
 
-def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, found: Found) -> str:
+def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, counts: Counts) -> str:
     """Masks the first group of an expression wherever it matches at its word."""
     pattern = compiled(expression)
     placeholders = Placeholders()
@@ -188,13 +188,13 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, fou
         prose = name == "bearer" and not any(c.isdigit() or c == "=" for c in secret)
         if not prose and not placeholders[secret]:
             pieces.append(text[end : match.start(1)])
-            pieces.append(mark_of(found, name))
+            pieces.append(mark_of(counts, name))
             end = match.end(1)
         place = low.find(word, match.end())
     return "".join(pieces) + text[end:]
 
 
-def _mask_url_logins(text: str, found: Found) -> str:
+def _mask_url_logins(text: str, counts: Counts) -> str:
     placeholders = Placeholders()
     pieces: list[str] = []
     end = 0
@@ -205,13 +205,13 @@ def _mask_url_logins(text: str, found: Found) -> str:
             start = match.start(1)
             pieces.append(text[end:start])
             end = start + length
-    return _with_marks([*pieces, text[end:]], "url_password", found)
+    return _with_marks([*pieces, text[end:]], "url_password", counts)
 
 
-def _with_marks(pieces: list[str], name: str, found: Found) -> str:
+def _with_marks(pieces: list[str], name: str, counts: Counts) -> str:
     """Joins what stands between secrets of one class, and counts the secrets."""
     if len(pieces) > 1:
-        found[name] = found.get(name, 0) + len(pieces) - 1
+        counts[name] = counts.get(name, 0) + len(pieces) - 1
     return CHARACTERS[name].join(pieces)
 
 
@@ -238,14 +238,14 @@ def _password_end(rest: str) -> int:
     return last if rest[last + 1 : last + 2] not in ("", "/", "@") else 0
 
 
-def _mask_commands(text: str, found: Found) -> str:
+def _mask_commands(text: str, counts: Counts) -> str:
     for command, expression in COMMANDS:
         if command in text:
-            text = _mask_arguments(text, command, compiled(expression), found)
+            text = _mask_arguments(text, command, compiled(expression), counts)
     return text
 
 
-def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], found: Found) -> str:
+def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], counts: Counts) -> str:
     """Masks the passwords among the arguments of a command, wherever it is called."""
     search = pattern.search
     placeholders = Placeholders()
@@ -260,15 +260,15 @@ def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], found: Fo
                 start = text.index(password, match.start(1))
                 pieces.append(text[end:start])
                 end = start + len(password)
-    return _with_marks([*pieces, text[end:]], "password", found)
+    return _with_marks([*pieces, text[end:]], "password", counts)
 
 
-def _mask_continued(text: str, found: Found) -> str:
+def _mask_continued(text: str, counts: Counts) -> str:
     """Masks secrets that a backslash at the end of a line cuts in two."""
     if "\\\n" not in text:
         return text
     blocks = _continued(text)
-    more: Found = {}
+    more: Counts = {}
     joined = [text[start:stop].replace("\\\n", "") for start, stop in blocks]
     whole = _BETWEEN_BLOCKS.join(joined)
     whole = _mask_shapes(whole, _token_rows(whole), more)
@@ -276,7 +276,7 @@ def _mask_continued(text: str, found: Found) -> str:
     if not more or len(masked) != len(blocks):
         return text
     for name, count in more.items():
-        found[name] = found.get(name, 0) + count
+        counts[name] = counts.get(name, 0) + count
     pieces: list[str] = []
     end = 0
     for (start, stop), before, after in zip(blocks, joined, masked, strict=True):
@@ -307,7 +307,7 @@ def _continued(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _mask_named(key: str, value: str) -> tuple[str, Found]:
+def _mask_named(key: str, value: str) -> tuple[str, Counts]:
     """Masks a value by the name of its key, in a mapping."""
     low = lower(key)
     if not any(stem in low for stem in names.STEMS):
@@ -323,7 +323,7 @@ def _mask_named(key: str, value: str) -> tuple[str, Found]:
     return value, {}
 
 
-def _mask_named_values(text: str, found: Found) -> str:
+def _mask_named_values(text: str, counts: Counts) -> str:
     """Masks the values of names: `password = …`, `--token …`, `the password is …`."""
     low = lower(text)
     if not any(stem in low for stem in names.STEMS):
@@ -341,5 +341,5 @@ def _mask_named_values(text: str, found: Found) -> str:
             end = stop
     marks = pieces[1::2]
     for name in {name for *_, name in spans}:
-        found[name] = found.get(name, 0) + marks.count(CHARACTERS[name])
+        counts[name] = counts.get(name, 0) + marks.count(CHARACTERS[name])
     return "".join(pieces) + text[end:]
