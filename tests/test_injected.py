@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinen.agents.deeds import Use, deed
+from kinen.agents.tool_use import Sieve, ToolUse, observe
 from kinen.journal.brief import brief
 from kinen.privacy.injected import asks_kinen, marked, own_words, without_blocks, without_injected
 
@@ -27,10 +27,10 @@ from kinen.privacy.injected import asks_kinen, marked, own_words, without_blocks
 )
 def test_hook_and_import_agree_on_commands_that_ask_kinen(command: str, runs: int) -> None:
     assert asks_kinen(command) == runs
-    event = deed(Use("Bash", {"command": command}, "known already"))
+    event = observe(ToolUse("Bash", {"command": command}, "known already"), Sieve(str))
     assert (event is None) == (runs == 2)
     if event:
-        assert ("known already" in event.content) == (runs == 0)
+        assert ("known already" in event.text) == (runs == 0)
 
 
 @pytest.mark.parametrize(

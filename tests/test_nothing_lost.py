@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinen import Memory, paths
+from kinen.agents import tool_use
 from kinen.hooks import command as hooks
 from kinen.hooks import payload as payloads
 from kinen.journal import spool, write
@@ -146,7 +147,7 @@ def test_an_event_that_cannot_be_read_is_kept_as_its_texts(
     private = event(space, "PostToolUse", tool_name="Read", tool_input={"file_path": ".env"})
     private["tool_response"] = {"stdout": "hidden"}
     with monkeypatch.context() as patch:
-        patch.setitem(hooks.claude_code.MAKERS, "PostToolUse", broken)
+        patch.setitem(hooks.claude_code.READERS, "PostToolUse", broken)
         for one in (said, private):
             with pytest.raises(ZeroDivisionError):
                 hooks.handled(one, "claude-code")
@@ -164,7 +165,7 @@ def test_what_cannot_be_masked_is_kept_as_a_remark_only(
     monkeypatch.chdir(space)
     session = event(space, "UserPromptSubmit", prompt=f"use {TOKEN}", session_id="")
     with monkeypatch.context() as patch:
-        patch.setattr(hooks.claude_code, "mask", broken)
+        patch.setattr(tool_use, "mask", broken)
         patch.setattr(entrance, "mask", broken)
         with pytest.raises(RecursionError):
             hooks.handled(session, "claude-code")
@@ -253,12 +254,11 @@ def test_what_opens_in_the_part_that_is_cut_out_stays_hidden(space: Path, openin
 
 @pytest.mark.parametrize("shift", range(0, 60, 7))
 def test_no_secret_is_cut_in_half(shift: int) -> None:
-    from kinen.agents import claude_code
 
-    for edge in (claude_code.WINDOW // 2, 3 * claude_code.WINDOW - claude_code.WINDOW // 2):
-        text = "a b\n" * (3 * claude_code.WINDOW // 4)
+    for edge in (tool_use.WINDOW // 2, 3 * tool_use.WINDOW - tool_use.WINDOW // 2):
+        text = "a b\n" * (3 * tool_use.WINDOW // 4)
         text = text[: edge - shift] + f" {TOKEN} " + text[edge - shift + len(TOKEN) + 2 :]
-        kept = claude_code.Sieve(str).clean(text)
+        kept = tool_use.Sieve(str).clean(text)
         assert not [n for n in range(0, 30, 5) if TOKEN[n : n + 8] in kept]
 
 
@@ -283,7 +283,7 @@ def odd_events(draw: st.DrawFn) -> dict[str, Any]:
     """An event with the word `kettle` where its content is, and anything everywhere else."""
     said: dict[str, Any] = draw(st.dictionaries(st.sampled_from(FIELDS), odd, max_size=6))
     text = f"{draw(texts)} {MARK} {draw(texts)}"
-    name = draw(st.sampled_from([*hooks.claude_code.MAKERS, "PostCompact"]))
+    name = draw(st.sampled_from([*hooks.claude_code.READERS, "PostCompact"]))
     said["hook_event_name"] = name
     if name == "UserPromptSubmit":
         said["prompt"] = f"{MARK} {text}"

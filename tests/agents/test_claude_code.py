@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.agents.claude_code import MAKERS, Event, Sieve, event, summary
+from kinen.agents.claude_code import READERS, Event, event, summary
+from kinen.agents.tool_use import Sieve
 from kinen.journal import brief as briefs
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import asks_kinen
@@ -142,7 +143,7 @@ DONE = {"hasError": False, "toolUseId": "toolu_1"}
             ),
             "node_end",
             "Agent: Explore\nx",
-            {"agentId": "a1", "agentType": "Explore"},
+            {"agentId": "a1", "agentType": "Explore", "hasError": False},
         ),
     ],
 )
@@ -151,7 +152,7 @@ def test_each_event_becomes_what_it_tells_of(
 ) -> None:
     found = kept(said)
     assert (found.kind, found.text) == (kind, text)
-    assert found.about == ({**DONE, **about} if "toolName" in about else about)
+    assert found.provenance == ({**DONE, **about} if "toolName" in about else about)
     assert found.files == ([about["filePath"]] if "filePath" in about else [])
 
 
@@ -229,12 +230,12 @@ def test_what_is_cut_was_masked_before() -> None:
     ran = event(call("Bash", {"command": "cat key"}, {**RAN, "stdout": "x\n" * 900 + KEY}), sieve)
     assert ran is not None
     assert "b3BlbnNza" not in ran.text
-    assert sieve.found == {"private_key": 1}
+    assert sieve.masked == {"private_key": 1}
     hidden = "x\n" * 2000 + "<private>" + "no\n" * 3000 + "our plan</private>"
     assert "our plan" not in kept(call("Bash", {"command": "a"}, {**RAN, "stdout": hidden})).text
     command = f"curl -H 'Authorization: token {TOKEN}' https://x.org"
     ran = kept(call("Bash", {"command": command}, RAN))
-    assert TOKEN not in ran.text + ran.about["command"]
+    assert TOKEN not in ran.text + ran.provenance["command"]
     written = kept(call("Write", {"file_path": FILE, "content": KEY}, {}))
     assert "b3BlbnNza" not in written.text
 
@@ -270,7 +271,7 @@ _patch = st.fixed_dictionaries({"structuredPatch": st.lists(_values), "stdout": 
 
 
 @given(
-    st.sampled_from(sorted(MAKERS)),
+    st.sampled_from(sorted(READERS)),
     st.sampled_from(["Bash", "Write", "MultiEdit", "Grep", "mcp__x__y"]),
     st.dictionaries(st.sampled_from(_fields), _values),
     st.dictionaries(st.sampled_from(_inputs), _values),

@@ -146,7 +146,7 @@ def test_a_session_of_claude_code_becomes_a_capsule_with_what_happened(memory, t
         ("file_diff", "Tool: Write\nFile: new.py\n+x = 1\n+y = 2"),
         ("tool_call", "Tool: Read\nFile: src/cart.py"),
         ("tool_call", "Tool: Grep\nPattern: coupon"),
-        ("node_end", "look around\n\nit is in cart.py"),
+        ("node_end", "Agent: Explore\nit is in cart.py"),
         ("message", "The coupon was lost in `merge()`."),
     ]
     assert [one.provenance.get("role") for one in seen if one.kind == "message"] == [
@@ -286,13 +286,15 @@ def test_kinens_own_tools_and_lists_of_things_to_do_are_left_out(memory, tmp_pat
 
 def test_what_an_agent_in_the_background_found_is_kept(memory, tmp_path) -> None:
     session = Claude().ask("look")
-    session.use("Agent", {"description": "sub"}, "launched", about={"status": "async_launched"})
-    note = "<summary>Agent finished</summary><result>it is in b.py</result>"
+    launched = {"status": "async_launched", "agentId": "a7"}
+    inputs = {"description": "sub", "subagent_type": "Explore"}
+    session.use("Agent", inputs, "launched", about=launched)
+    note = "<task-id>a7</task-id><summary>Agent finished</summary><result>it is in b.py</result>"
     session.ask(f"<task-notification>{note}</task-notification>")
     memory.transfer.import_transcripts(session.write(tmp_path))
     assert [(one.kind, one.content) for one in told(memory)] == [
         ("message", "look"),
-        ("node_end", "Agent finished\n\nit is in b.py"),
+        ("node_end", "Agent: Explore\nit is in b.py"),
     ]
 
 
@@ -396,7 +398,7 @@ def test_secrets_are_masked_wherever_they_stand_and_whatever_is_cut(
     session.use(
         "Bash",
         {"command": f"curl -H 'Authorization: token {SECRET}' x"},
-        f"{'x' * 1320} {SECRET} {'y' * 3000}",
+        f"{'x' * 980} {SECRET} {'y' * 9000}",
     )
     session.use(
         "Edit", {"file_path": "a.py", "old_string": "a", "new_string": f"T = '{SECRET}'"}, "ok"
@@ -405,7 +407,7 @@ def test_secrets_are_masked_wherever_they_stand_and_whatever_is_cut(
     session.ask(f"Summary:\n{SECRET}", isCompactSummary=True)
     loaded = memory.transfer.import_transcripts(session.write(tmp_path / "there"))
     assert loaded.masked >= 5
-    assert len(told(memory)[1].content) < 2200
+    assert len(told(memory)[1].content) < 4200
     memory.close()
     data = b"".join(one.read_bytes() for one in (home / "kinen").rglob("*") if one.is_file())
     assert SECRET[:12].encode() not in data

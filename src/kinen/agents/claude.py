@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from kinen.agents.deeds import Use, deed, message, report
+from kinen.agents import claude_code
 from kinen.agents.session import (
     Event,
     Past,
@@ -18,6 +18,7 @@ from kinen.agents.session import (
     milliseconds,
     text,
 )
+from kinen.agents.tool_use import ToolUse
 from kinen.privacy.injected import own_words
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ WAITING = 100
 """Calls that wait for their results; of more the oldest is forgotten."""
 _HEAD = 100
 """Lines after which nobody expects to be told the folder of a session."""
-_REFUSED, _INSTEAD = "The user doesn't want to", "the user said:\n"
 _ENDS = (
     "\nIf you need specific details from before compaction",
     "\nPlease continue the conversation",
@@ -97,7 +97,7 @@ def _queued(past: Past, line: Line, queued: dict[str, str], at: int) -> Iterator
         queued[typed] = f"{past.id}:queued:{line.get('timestamp')}"
     elif line.get("operation") == "remove" and queued and at:
         typed = next(iter(queued))
-        id_, event = past.named(at, queued.pop(typed)), message("user", typed)
+        id_, event = past.named(at, queued.pop(typed)), past.message("user", typed)
         if event:
             yield event._replace(id=id_, ts=at)
 
@@ -113,9 +113,14 @@ def _told(
         return
     if line.get("isApiErrorMessage") or said.get("model") == "<synthetic>":
         return
-    for number, block in enumerate(elements(content) or [content]):
+    blocks = elements(content) or [content]
+    results = [block for block in blocks if fields(block).get("type") == "tool_result"]
+    # The client's own object of a result: it is that of the line's only one.
+    response = line.get("toolUseResult") if len(results) == 1 else None
+    for number, block in enumerate(blocks):
         id_ = past.named(at, f"{key}:{number}")
-        event = _block(past, line, fields(block) or {"text": block}, calls)
+        role = text(line["type"])
+        event = _block(past, role, fields(block) or {"text": block}, calls, response)
         if event:
             yield id_, event
 
@@ -131,44 +136,41 @@ def _summary(told: str) -> str:
     return (told.partition("\nSummary:\n")[2] or told).strip()
 
 
-def _block(past: Past, line: Line, block: Line, calls: dict[str, Line]) -> Event | None:
+def _block(
+    past: Past, role: str, block: Line, calls: dict[str, Line], response: object
+) -> Event | None:
     kind = block.get("type", "text")
     if kind == "text":
-        return _said(text(line["type"]), joined(block.get("text")))
+        return _text(past, role, joined(block.get("text")))
     if kind == "tool_use":
         calls[text(block.get("id"))] = block
         if len(calls) > WAITING:
             del calls[next(iter(calls))]
     call = calls.pop(text(block.get("tool_use_id")), None) if kind == "tool_result" else None
-    return _done(call, block, fields(line.get("toolUseResult")), past.cwd) if call else None
+    return _tool_use(past, call, block, response) if call else None
 
 
-def _said(role: str, told: str) -> Event | None:
-    if told.startswith("<task-notification>"):
-        summary, _, rest = told.partition("<summary>")[2].partition("</summary>")
+def _text(past: Past, role: str, words: str) -> Event | None:
+    """A message, or what a subagent in the background reported."""
+    if words.startswith("<task-notification>"):
+        task = words.partition("<task-id>")[2].partition("</task-id>")[0]
+        rest = words.partition("</summary>")[2]
         result, closed, _ = rest.partition("<result>")[2].rpartition("</result>")
         if closed:
-            return report(f"{summary}\n\n{result}", {"hasError": False})
-    return message(role, told)
+            return past.report(past.subagents.get(task, ""), result)
+    return past.message(role, words)
 
 
-def _done(call: Line, block: Line, about: Line, cwd: str) -> Event | None:
-    """A call and its result."""
-    result, failed = joined(block.get("content")), block.get("is_error") is True
-    if failed and result.startswith(_REFUSED):
-        return message("user", result.partition(_INSTEAD)[2])
-    if about.get("status") == "async_launched":
-        return None  # what comes of it is told later
-    diff = _diff(elements(about.get("structuredPatch")))
-    use = Use(text(call.get("name")), fields(call.get("input")), result, failed, None, diff)
-    return deed(use, cwd)
-
-
-def _diff(hunks: list[Any]) -> str:
-    lines: list[str] = []
-    for hunk in map(fields, hunks):
-        old, new = (
-            f"{hunk.get(f'{one}Start')},{hunk.get(f'{one}Lines')}" for one in ("old", "new")
-        )
-        lines += [f"@@ -{old} +{new} @@", *map(text, elements(hunk.get("lines")))]
-    return "\n".join(lines)
+def _tool_use(past: Past, call: Line, block: Line, response: object) -> Event | None:
+    """A call and its result, as the hook of the same tool use would have it."""
+    tool = text(call.get("name"))
+    inputs = fields(call.get("input"))
+    result = joined(block.get("content"))
+    if block.get("is_error") is True:
+        if result.startswith(claude_code.REFUSED):
+            return past.message("user", result.partition(claude_code.INSTEAD)[2])
+        return past.tool_use(ToolUse(tool, inputs, result, failed=True))
+    structured = isinstance(response, (dict, list)) and bool(response)
+    past.subagents[text(fields(response).get("agentId"))] = text(inputs.get("subagent_type"))
+    use = claude_code.tool_use(tool, inputs, response if structured else result)
+    return past.tool_use(use) if use else None

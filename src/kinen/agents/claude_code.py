@@ -1,334 +1,218 @@
-"""What Claude Code tells its hooks → what is kept of it: pure, and light, as all that hooks load.
+"""What Claude Code hands to its hooks, and what is kept of it.
 
-Kinds, content and provenance are Kindling's; an edit is kept with what it changed besides.
+The same objects stand in its transcripts: a hook's `tool_response` is a line's `toolUseResult`.
+`tool_use` reads them for both. Kinds, content and provenance are Kindling's. Hooks load this
+module: it imports nothing that `sqlite3` does not.
 """
 
 from __future__ import annotations
 
-from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
-from kinen.privacy.masking import mask
+from kinen.agents import tool_use as rules
+from kinen.agents.tool_use import Kept, Sieve, ToolUse, text_of
+from kinen.privacy.injected import is_kinen_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    Said = dict[str, Any]
+    Payload = dict[str, Any]
 
-PROMPT, ANSWER, SUMMARY = 10_000, 5_000, 20_000
-"""Characters of what the user says, what an agent answers, and what a conversation came to."""
-COMMAND, OUTPUT, DIFF, RESULT, INPUT = 2_000, 4_000, 4_000, 2_000, 300
-WINDOW = 1 << 18
-"""Characters of one text that are looked at; all that is kept of it is a small part of that."""
-MARGIN = 1 << 12
-"""Characters at the cuts of such a text that are not kept: a secret may be cut in half there."""
-MANY = 100
-"""Inputs of a tool that are told."""
-EDITS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
-QUIET = ("Read", "NotebookRead", "Grep", "Glob", "LS", "Agent", "Task", "TodoWrite", "ToolSearch")
-"""Tools whose result is in files, or is told by another event."""
-LABELS = {
-    "file_path": ("File", "filePath"),
-    "notebook_path": ("File", "filePath"),
-    "pattern": ("Pattern", "pattern"),
-    "path": ("Path", "path"),
-    "url": ("URL", "url"),
-    "query": ("Query", "query"),
-}
-"""What an input is called in the text, and in the provenance."""
-PATHS = ("file_path", "notebook_path", "path")
-PATH_NAMES = ("path", "file", "uri", "dir")
-"""What the name of an input has in it that holds a path."""
+REFUSED = "The user doesn't want to"
+"""How a result begins of a tool use that the user did not allow."""
+INSTEAD = "the user said:\n"
+RESCUED_TEXTS = ("prompt", "last_assistant_message", "compact_summary", "error")
 
 
-class Sieve:
-    """Keeps back what is not to be kept: secrets, before a cut can hide them, and kinen's words."""
+class Event(Kept):
+    """What is kept of a payload, with what names it in the client."""
 
-    def __init__(self, place: Callable[[str], str]) -> None:
-        self.place = place
-        """Gives a path as the space knows it."""
-        self.found: dict[str, int] = {}
+    __slots__ = ("key",)
 
-    def clean(self, text: str) -> str:
-        """The text as it may be kept. Of a very long one the beginning and the end are looked at.
-
-        More than is kept is masked, so that no secret is cut in half where it would show.
-        """
-        if len(text) <= WINDOW:
-            return self._masked(text).strip()
-        start = self._masked(text[: WINDOW // 2])[:-MARGIN]
-        if _opens(text.lower()):
-            return f"{start.strip()}\n[cut: the rest]"  # the end may be part of what is open
-        end = text[-WINDOW // 2 :].partition("\n")[2]
-        return f"{start.strip()}\n…\n{self._masked(end)[MARGIN:].strip()}"
-
-    def _masked(self, text: str) -> str:
-        text, found = mask(without_reminders(text))
-        for name, count in found.items():
-            self.found[name] = self.found.get(name, 0) + count
-        return text
-
-
-def _opens(low: str) -> bool:
-    """Whether a text in lower case opens something that is left out up to its end."""
-    if "-----begin" in low or "<kinen-memory" in low:
-        return True
-    at = low.find("private")
-    while at >= 0:
-        if low[max(0, at - 64) : at].rstrip().endswith("<"):
-            return True
-        at = low.find("private", at + 1)
-    return False
-
-
-class Event:
-    """One observation in the making."""
-
-    __slots__ = ("about", "files", "key", "kind", "mentions", "text")
-
-    def __init__(self, kind: str, text: str, about: Said, *key: str) -> None:
-        self.kind, self.text, self.about = kind, text, about
+    def __init__(self, kind: str, text: str, provenance: Payload, *key: str) -> None:
+        super().__init__(kind, text, provenance)
         self.key = key if all(key) else ()
-        """What names it in the client, if anything does."""
-        self.files: list[str] = []
-        self.mentions: list[str] = []
-        """Words that may be paths: if one of them is private, nothing is kept."""
+        """Events with the same key are stored once; without a key each is stored."""
 
 
-def event(said: Said, sieve: Sieve) -> Event | None:
-    """What is to be kept of a payload."""
-    make = MAKERS.get(text_of(said, "hook_event_name"))
-    if make is None or said.get("agent_type") == "" or said.get("isMeta"):
+def event(payload: Payload, sieve: Sieve) -> Event | None:
+    """What is kept of a payload."""
+    read = READERS.get(text_of(payload, "hook_event_name"))
+    if read is None or payload.get("agent_type") == "" or payload.get("isMeta"):
         return None  # agents without a type are the client's own
-    made = make(said, sieve)
-    if made is not None and text_of(said, "agent_id"):
-        made.about.update(agentId=said["agent_id"], agentType=text_of(said, "agent_type"))
-    return made
+    kept = read(payload, sieve)
+    agent_id = text_of(payload, "agent_id")
+    if kept is not None and agent_id:
+        kept.provenance["agentId"] = agent_id
+        kept.provenance["agentType"] = text_of(payload, "agent_type")
+    return kept
 
 
-def text_of(said: Said, name: str) -> str:
-    found = said.get(name)
-    return found if isinstance(found, str) else ""
+def summary(payload: Payload, sieve: Sieve) -> str:
+    """The summary of a compacted conversation, without how the model got there."""
+    text = text_of(payload, "compact_summary").rpartition("<summary>")[2]
+    return rules.summary(text.partition("</summary>")[0], sieve)
 
 
-def summary(said: Said, sieve: Sieve) -> str:
-    """What a compacted conversation came to, without how the model got there."""
-    text = text_of(said, "compact_summary").rpartition("<summary>")[2].partition("</summary>")[0]
-    return clipped(sieve.clean(text), SUMMARY)
-
-
-def rescued(said: Said, sieve: Sieve) -> Event | None:
-    """What can be kept of an event that could not be read as what it is: the texts in it."""
-    tool, given = _tool(said)
+def rescued(payload: Payload, sieve: Sieve) -> Event | None:
+    """What can be kept of a payload that could not be read as what it is: the texts in it."""
+    tool = text_of(payload, "tool_name")
+    inputs = _inputs(payload)
     if is_kinen_tool(tool):
         return None
-    texts = [text_of(said, name) for name in TEXTS]
-    inputs = [one for one in given.values() if isinstance(one, str)]
-    result = said.get("tool_response")
-    results = result.values() if isinstance(result, dict) else [result]
-    texts += [*inputs[:MANY], *(one for one in results if isinstance(one, str))]
-    text = "\n".join(clipped(sieve.clean(one), RESULT) for one in texts if one)
-    name = text_of(said, "hook_event_name")
-    found = Event("message", text, {"event": name, "toolName": tool}) if text else None
-    if found is not None:
-        found.files = [sieve.place(text_of(given, name)) for name in PATHS if text_of(given, name)]
-        found.mentions = [word.strip("'\"()<>;&|") for one in inputs for word in one.split()[:64]]
-    return found
-
-
-TEXTS = ("prompt", "last_assistant_message", "compact_summary", "error")
-
-
-# One maker for each event
-
-
-def _prompt(said: Said, sieve: Sieve) -> Event | None:
-    text = clipped(sieve.clean(own_words(text_of(said, "prompt"))), PROMPT)
-    key = (text_of(said, "session_id"), text_of(said, "prompt_id"), text)
-    return Event("message", text, {"role": "user"}, *key) if text else None
-
-
-def _answer(said: Said, sieve: Sieve) -> Event | None:
-    text = clipped(sieve.clean(text_of(said, "last_assistant_message")), ANSWER)
-    key = (text_of(said, "session_id"), text_of(said, "prompt_id"), "answer", text)
-    return Event("message", text, {"role": "assistant"}, *key) if text else None
-
-
-def _ended(said: Said, sieve: Sieve) -> Event | None:
-    text = clipped(sieve.clean(text_of(said, "last_assistant_message")), ANSWER)
-    key = (text_of(said, "session_id"), text_of(said, "agent_id"), text)
-    told = f"Agent: {text_of(said, 'agent_type')}\n{text}"
-    return Event("node_end", told, {}, *key) if text else None
-
-
-def _called(said: Said, sieve: Sieve) -> Event | None:
-    tool, given = _tool(said)
-    if is_kinen_tool(tool):
+    texts = [text_of(payload, name) for name in RESCUED_TEXTS]
+    input_texts = [value for value in inputs.values() if isinstance(value, str)]
+    response = payload.get("tool_response")
+    results = response.values() if isinstance(response, dict) else [response]
+    texts += input_texts[: rules.MANY_INPUTS]
+    texts += [value for value in results if isinstance(value, str)]
+    text = "\n".join(rules.clip(sieve.clean(part), rules.RESULT) for part in texts if part)
+    if not text:
         return None
-    came = said.get("tool_response")
-    if tool == "Bash":
-        return _ran(said, given, came, sieve)
-    made = _told(said, given, sieve)
-    if tool in EDITS:
-        made.kind = "file_diff"
-        changed = diff(given, came if isinstance(came, dict) else {})
-        made.text += _below(clipped(sieve.clean(changed), DIFF))
-    elif tool not in QUIET:
-        made.text += _below(clipped(sieve.clean(_result(came)), RESULT))
-    return made
+    about = {"event": text_of(payload, "hook_event_name"), "toolName": tool}
+    kept = Event("message", text, about)
+    names = (*rules.FILE_INPUTS, *rules.FOLDER_INPUTS)
+    kept.files = [sieve.place(text_of(inputs, name)) for name in names if text_of(inputs, name)]
+    words = [word for part in input_texts for word in part.split()[: rules.MANY_WORDS]]
+    kept.mentions = [word.strip(rules.QUOTES) for word in words]
+    return kept
 
 
-def _failed(said: Said, sieve: Sieve) -> Event | None:
-    tool, given = _tool(said)
-    ours = asks_kinen(text_of(given, "command")) if tool == "Bash" else 0
-    if is_kinen_tool(tool) or ours == 2:
-        return None
-    error = ends(sieve.clean(text_of(said, "error")), OUTPUT)
-    if tool == "Bash":
-        made = _commanded(said, given, sieve)
-        first = error.partition("\n")[0]
-        code = first.removeprefix("Exit code ")
-        if code != first and code.isdecimal():
-            made.about["exitCode"] = int(code)
-        error = first if ours else error
-    else:
-        made = _told(said, given, sieve)
-    made.kind = "error"
-    made.text += _below(error)
-    made.about["hasError"] = True
-    if said.get("is_interrupt") is True:
-        made.about["interrupted"] = True
-    return made
+def tool_use(tool: str, inputs: Payload, response: Any) -> ToolUse | None:
+    """A tool use that succeeded, from the client's own object; None for one that goes on."""
+    if not isinstance(response, dict):
+        return ToolUse(tool, inputs, result_text(response), exit_code=0)
+    if response.get("status") == "async_launched":
+        return None  # a subagent in the background: its report comes later
+    use = ToolUse(tool, inputs, exit_code=0, interrupted=response.get("interrupted") is True)
+    if tool in rules.SHELLS:
+        use.result = _output(response)
+        if response.get("backgroundTaskId") or response.get("returnCodeInterpretation"):
+            use.exit_code = None
+    elif tool in rules.EDITS:
+        use.diff = diff(inputs, response)
+    elif tool not in rules.WITHOUT_RESULT:
+        use.result = result_text(response)
+    return use
 
 
-MAKERS = {
-    "UserPromptSubmit": _prompt,
-    "PostToolUse": _called,
-    "PostToolUseFailure": _failed,
-    "SubagentStop": _ended,
-    "Stop": _answer,
-}
+def refusal(error: str, sieve: Sieve) -> Kept | None:
+    """What a user said who refused a tool use; None if they said nothing."""
+    return rules.message("user", error.partition(INSTEAD)[2], sieve)
 
 
-# Tools
-
-
-def _tool(said: Said) -> tuple[str, Said]:
-    given = said.get("tool_input")
-    return text_of(said, "tool_name"), given if isinstance(given, dict) else {}
-
-
-def _event(said: Said, text: str, about: Said) -> Event:
-    id_ = text_of(said, "tool_use_id")
-    about.update(toolName=text_of(said, "tool_name"), hasError=False)
-    if id_:
-        about["toolUseId"] = id_
-    return Event("tool_call", text, about, id_)
-
-
-def _told(said: Said, given: Said, sieve: Sieve) -> Event:
-    """A call by what it was given: the inputs that have a name, else all that are short."""
-    lines: list[str] = [f"Tool: {text_of(said, 'tool_name')}"]
-    about: Said = {}
-    for name, (label, key) in LABELS.items():
-        value = text_of(given, name)
-        if value:
-            value = sieve.place(value) if name in PATHS else sieve.clean(value)
-            about[key] = clipped(value, INPUT)
-            lines.append(f"{label}: {about[key]}")
-    if not about and given:
-        about["inputKeys"] = [clipped(str(name), INPUT) for name in sorted(given)[:MANY]]
-        short = [(name, one) for name, one in given.items() if isinstance(one, (str, int))]
-        for name, one in short[:MANY]:
-            lines.append(clipped(sieve.clean(f"{name}: {one}"), INPUT))
-    made = _event(said, "\n".join(lines), about)
-    made.files = [about["filePath"]] if "filePath" in about else []
-    paths = [name for name in given if any(part in str(name).lower() for part in PATH_NAMES)]
-    made.mentions = [text_of(given, name) for name in paths]
-    return made
-
-
-def _commanded(said: Said, given: Said, sieve: Sieve) -> Event:
-    line = text_of(given, "command")
-    command = clipped(sieve.clean(line), COMMAND)
-    made = _event(said, f"$ {command}", {"command": command})
-    made.mentions = [word.strip("'\"()<>;&|") for word in line.replace("=", " ").split()[:64]]
-    return made
-
-
-def _ran(said: Said, given: Said, came: Any, sieve: Sieve) -> Event | None:
-    ours = asks_kinen(text_of(given, "command"))
-    if ours == 2:
-        return None
-    made = _commanded(said, given, sieve)
-    made.kind = "command"
-    told = came if isinstance(came, dict) else {"stdout": came}
-    if not (told.get("backgroundTaskId") or told.get("returnCodeInterpretation")):
-        made.about["exitCode"] = 0
-    if told.get("interrupted") is True:
-        made.about["interrupted"] = True
-    if not ours:
-        output = "\n".join(text_of(told, name).strip("\n") for name in ("stdout", "stderr"))
-        made.text += _below(ends(sieve.clean(output), OUTPUT))
-    return made
-
-
-def diff(given: Said, came: Said) -> str:
+def diff(inputs: Payload, response: Payload) -> str:
     """What an edit changed, as a short unified diff."""
     lines: list[str] = []
-    for hunk in _list(came.get("structuredPatch")):
+    hunks = response.get("structuredPatch")
+    for hunk in hunks if isinstance(hunks, list) else ():
         if isinstance(hunk, dict):
-            at = [f"{hunk.get(f'{one}Start')},{hunk.get(f'{one}Lines')}" for one in ("old", "new")]
-            lines.append(f"@@ -{at[0]} +{at[1]} @@")
-            lines += [one for one in _list(hunk.get("lines")) if isinstance(one, str)]
-    if lines or came.get("type") == "update":
+            old = f"{hunk.get('oldStart')},{hunk.get('oldLines')}"
+            new = f"{hunk.get('newStart')},{hunk.get('newLines')}"
+            lines.append(f"@@ -{old} +{new} @@")
+            changes = hunk.get("lines")
+            lines += changes if isinstance(changes, list) else ()
+    lines = [line for line in lines if isinstance(line, str)]
+    if lines or response.get("type") == "update":
         return "\n".join(lines)
-    for one in (given, *_list(given.get("edits"))):
-        if isinstance(one, dict):
-            lines += [f"-{line}" for line in text_of(one, "old_string").splitlines()]
-            new = next(filter(None, (text_of(one, name) for name in _NEW)), "")
-            lines += [f"+{line}" for line in new.splitlines()]
-    return "\n".join(lines)
+    return rules.changed(inputs)
 
 
-_NEW = ("new_string", "content", "new_source")
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _result(came: Any) -> str:
-    """The text of a tool's answer, whatever its shape."""
-    if isinstance(came, str):
-        return came
-    if isinstance(came, list):
-        texts = (text_of(one, "text") for one in came if isinstance(one, dict))
-        return "\n".join(filter(None, texts))
-    if not isinstance(came, dict) or not came:
+def result_text(response: Any) -> str:
+    """The text of a tool's result, whatever its shape."""
+    if isinstance(response, str):
+        return response
+    if isinstance(response, list):
+        return "\n".join(filter(None, map(result_text, response)))
+    if not isinstance(response, dict) or not response:
         return ""
-    for name in ("result", "text", "content", "stdout"):
-        if name in came and (found := _result(came[name])):
-            return found
-    import json
+    for name in ("result", "text", "content", "stdout", "results"):
+        text = result_text(response.get(name))
+        if text:
+            return text
+    if response.get("type") in ("image", "audio", "resource"):
+        return ""
+    if text_of(response, "title") and text_of(response, "url"):
+        return f"{response['title']} {response['url']}"
+    import json  # few results have a shape of their own
 
-    return json.dumps(came, ensure_ascii=False)
-
-
-# Cutting
-
-
-def _below(text: str) -> str:
-    return f"\n{text}" if text else ""
+    return json.dumps(response, ensure_ascii=False)
 
 
-def clipped(text: str, most: int) -> str:
-    """The beginning of a text, with a sign where it was cut."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+def _output(response: Payload) -> str:
+    """What a command printed; a picture is not text."""
+    if response.get("isImage") is True:
+        return ""
+    streams = (text_of(response, name).strip("\n") for name in ("stdout", "stderr"))
+    return "\n".join(streams)
 
 
-def ends(text: str, most: int) -> str:
-    """The beginning and, more of it, the end: there a command says what it came to."""
-    if len(text) <= most:
-        return text
-    return f"{text[: most // 4].rstrip()}\n…\n{text[-(most - most // 4 - 3) :].lstrip()}"
+def _inputs(payload: Payload) -> Payload:
+    inputs = payload.get("tool_input")
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def _named(kept: Kept | None, *key: str) -> Event | None:
+    """What is kept, with its name in the client."""
+    if kept is None:
+        return None
+    named = Event(kept.kind, kept.text, kept.provenance, *key)
+    named.files = kept.files
+    named.mentions = kept.mentions
+    return named
+
+
+def _prompt(payload: Payload, sieve: Sieve) -> Event | None:
+    kept = rules.message("user", text_of(payload, "prompt"), sieve)
+    text = kept.text if kept else ""
+    return _named(kept, text_of(payload, "session_id"), text_of(payload, "prompt_id"), text)
+
+
+def _answer(payload: Payload, sieve: Sieve) -> Event | None:
+    kept = rules.message("assistant", text_of(payload, "last_assistant_message"), sieve)
+    key = (text_of(payload, "session_id"), text_of(payload, "prompt_id"), "answer")
+    return _named(kept, *key, kept.text if kept else "")
+
+
+def _subagent_stop(payload: Payload, sieve: Sieve) -> Event | None:
+    text = text_of(payload, "last_assistant_message")
+    kept = rules.report(text_of(payload, "agent_type"), text, sieve)
+    return _report(payload, kept, text_of(payload, "agent_id"))
+
+
+def _report(payload: Payload, kept: Kept | None, agent_id: str) -> Event | None:
+    """A report of a subagent, which its tool use and its end both tell: it is stored once."""
+    return _named(kept, text_of(payload, "session_id"), agent_id, kept.text if kept else "")
+
+
+def _tool_succeeded(payload: Payload, sieve: Sieve) -> Event | None:
+    response = payload.get("tool_response")
+    use = tool_use(text_of(payload, "tool_name"), _inputs(payload), response)
+    kept = rules.observe(use, sieve) if use else None
+    if kept is not None and kept.kind == "node_end" and isinstance(response, dict):
+        return _report(payload, kept, text_of(response, "agentId"))
+    return _tool_event(payload, kept)
+
+
+def _tool_failed(payload: Payload, sieve: Sieve) -> Event | None:
+    error = text_of(payload, "error")
+    if error.startswith(REFUSED):
+        return _tool_event(payload, refusal(error, sieve))
+    use = ToolUse(text_of(payload, "tool_name"), _inputs(payload), error, failed=True)
+    use.interrupted = payload.get("is_interrupt") is True
+    return _tool_event(payload, rules.observe(use, sieve))
+
+
+def _tool_event(payload: Payload, kept: Kept | None) -> Event | None:
+    id_ = text_of(payload, "tool_use_id")
+    if kept is not None and id_ and "toolName" in kept.provenance:
+        kept.provenance["toolUseId"] = id_
+    return _named(kept, id_)
+
+
+READERS = {
+    "UserPromptSubmit": _prompt,
+    "PostToolUse": _tool_succeeded,
+    "PostToolUseFailure": _tool_failed,
+    "SubagentStop": _subagent_stop,
+    "Stop": _answer,
+}

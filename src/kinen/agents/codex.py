@@ -8,7 +8,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from kinen.agents.deeds import EDITS, SHELLS, Use, deed, message
 from kinen.agents.session import (
     Event,
     Past,
@@ -20,6 +19,7 @@ from kinen.agents.session import (
     milliseconds,
     text,
 )
+from kinen.agents.tool_use import EDITS, SHELLS, ToolUse
 from kinen.space.repository import normalise_origin
 from kinen.text import digest
 
@@ -61,7 +61,7 @@ def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Itera
 def _events(
     past: Past, lines: Iterable[Line], branch: str, unknown: dict[str, int]
 ) -> Iterator[Event]:
-    calls: dict[str, Use] = {}
+    calls: dict[str, ToolUse] = {}
     heard = _Heard()
     at = 0
     for line in lines:
@@ -74,7 +74,7 @@ def _events(
             id_ = past.named(at, f"{past.id}:{digest(told)}")
             past.summaries.append(Ready(id_, at, told))
         elif kind not in _SKIPPED and at:
-            key, event = _told(payload, kind, calls, heard, past.cwd)
+            key, event = _told(past, payload, kind, calls, heard)
             id_ = past.named(at, f"{past.id}:{key}") if key else ""
             if event:
                 yield event._replace(id=id_, ts=at, branch=branch)
@@ -95,32 +95,34 @@ class _Heard:
 
 
 def _told(
-    payload: Line, teller: str, calls: dict[str, Use], heard: _Heard, cwd: str
+    past: Past, payload: Line, teller: str, calls: dict[str, ToolUse], heard: _Heard
 ) -> tuple[str, Event | None]:
     """What a line tells, with a key that is its own in the session."""
     kind, call = payload.get("type"), text(payload.get("call_id"))
     if kind in _CALLS:
         calls[call] = _call(payload)
     elif kind in _RESULTS and call in calls:
-        return f"call:{call}", deed(_done(calls.pop(call), payload.get("output")), cwd)
+        use = _done(calls.pop(call), payload.get("output"))
+        return f"call:{call}", past.tool_use(use)
     elif kind == "patch_apply_end":
         diff, given = _changes(fields(payload.get("changes")))
         if call not in calls:
             failed = payload.get("success") is False
-            said = joined(payload.get("stderr")) or joined(payload.get("stdout"))
-            return f"call:{call}", deed(Use("apply_patch", given, said, failed, None, diff), cwd)
-        calls[call] = calls[call]._replace(diff=diff)
+            result = joined(payload.get("stderr")) or joined(payload.get("stdout"))
+            use = ToolUse("apply_patch", given, result, failed=failed, diff=diff)
+            return f"call:{call}", past.tool_use(use)
+        calls[call].diff = diff
     else:
-        return _said(payload, teller, heard)
+        return _said(past, payload, teller, heard)
     return "", None
 
 
-def _said(payload: Line, teller: str, heard: _Heard) -> tuple[str, Event | None]:
+def _said(past: Past, payload: Line, teller: str, heard: _Heard) -> tuple[str, Event | None]:
     role = _ROLES.get(text(payload.get("type")), "")
     told = joined(payload.get("message"))
     if payload.get("type") == "message" and payload.get("role") in _ROLES.values():
         role, told = payload["role"], joined(payload.get("content"))
-    event = message(role, told) if role else None
+    event = past.message(role, told) if role else None
     if event is None:
         return "", None
     key = f"{role}:{digest(event.content)}"
@@ -128,7 +130,7 @@ def _said(payload: Line, teller: str, heard: _Heard) -> tuple[str, Event | None]
     return f"{key}:{times}", event if times else None
 
 
-def _call(payload: Line) -> Use:
+def _call(payload: Line) -> ToolUse:
     tool, space = text(payload.get("name")) or "local_shell", text(payload.get("namespace"))
     told = _parsed(payload.get("arguments") or payload.get("action") or payload.get("input"))
     given = fields(told) or {"input": text(told)}
@@ -141,10 +143,10 @@ def _call(payload: Line) -> Use:
         if _PATCH in text(command):
             patch = text(command)[text(command).index(_PATCH) :].partition(_END)
             tool, given = "apply_patch", {"input": "".join(patch[:2])}
-    return Use(f"{space}__{tool}" if space else tool, given)
+    return ToolUse(f"{space}__{tool}" if space else tool, given)
 
 
-def _done(use: Use, output: object) -> Use:
+def _done(use: ToolUse, output: object) -> ToolUse:
     """A call with its result, of which there were several forms."""
     parsed = _parsed(output)
     told, result = fields(parsed), joined(parsed)
@@ -156,8 +158,10 @@ def _done(use: Use, output: object) -> Use:
         found = _EXITED.search(result[:300])
         code = int(found[1]) if found else None
         result = result.partition("\nOutput:\n")[2] if found else result
-    code = code if isinstance(code, int) else None
-    return use._replace(result=result, failed=bool(code), code=code)
+    use.exit_code = code if isinstance(code, int) else 0
+    use.failed = bool(use.exit_code)
+    use.result = result
+    return use
 
 
 def _changes(changes: Line) -> tuple[str, Line]:

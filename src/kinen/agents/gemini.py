@@ -7,8 +7,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kinen.agents.deeds import Use, deed, message
 from kinen.agents.session import Event, Past, count, elements, fields, joined, milliseconds, text
+from kinen.agents.tool_use import ToolUse
 from kinen.storage import regular
 
 if TYPE_CHECKING:
@@ -62,24 +62,29 @@ def _told(past: Past, line: Line, kind: str) -> Iterator[Event]:
     shown = line.get("displayContent")  # what was typed, where a command made a prompt of it
     said = joined(shown if elements(shown) and kind == "user" else line.get("content"))
     id_ = past.named(at, key)
-    event = message("user" if kind == "user" else "assistant", said)
+    event = past.message("user" if kind == "user" else "assistant", said)
     if event:
         yield event._replace(id=id_, ts=at)
     for call in map(fields, elements(line.get("toolCalls"))):
         if text(call.get("status")) in _DONE:
             when = milliseconds(call.get("timestamp")) or at
             id_ = past.named(when, f"{key}:{call.get('id')}")
-            event = deed(_use(call), past.cwd)
+            event = past.tool_use(_use(call))
             if event:
                 yield event._replace(id=id_, ts=when)
 
 
-def _use(call: Line) -> Use:
+def _use(call: Line) -> ToolUse:
     result = _result(elements(call.get("result"))) or joined(call.get("resultDisplay"))
-    diff = text(fields(call.get("resultDisplay")).get("fileDiff"))
-    told = _EXIT.search(result)
-    code, failed = int(told[1]) if told else None, call["status"] == "error"
-    return Use(text(call.get("name")), fields(call.get("args")), result, failed, code, diff)
+    exit_line = _EXIT.search(result)
+    return ToolUse(
+        text(call.get("name")),
+        fields(call.get("args")),
+        result,
+        failed=call["status"] == "error",
+        exit_code=int(exit_line[1]) if exit_line else 0,
+        diff=text(fields(call.get("resultDisplay")).get("fileDiff")) or None,
+    )
 
 
 def _result(parts: list[Any]) -> str:

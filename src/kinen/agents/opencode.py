@@ -7,7 +7,6 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kinen.agents.deeds import Use, deed, message
 from kinen.agents.session import (
     Event,
     Past,
@@ -19,6 +18,7 @@ from kinen.agents.session import (
     milliseconds,
     text,
 )
+from kinen.agents.tool_use import ToolUse
 from kinen.errors import UnsafeFile
 from kinen.storage import regular
 
@@ -105,23 +105,30 @@ def _event(past: Past, said: Entry, part: Entry, told: Ready) -> Event | None:
     role = text(said.get("role"))
     over = role == "user" or _time(said, "completed")  # before that its text still grows
     if part.get("type") == "tool":
-        return _done(text(part.get("tool")), fields(part.get("state")), past.cwd)
+        use = _use(text(part.get("tool")), fields(part.get("state")))
+        return past.tool_use(use) if use else None
     if part.get("type") != "text" or part.get("synthetic") or not over:
         return None
     if said.get("summary") is True:  # what a compaction left
         past.summaries.append(told)
         return None
-    return message(role, told.content)
+    return past.message(role, told.content)
 
 
-def _done(tool: str, state: Entry, cwd: str) -> Event | None:
-    status, about = state.get("status"), fields(state.get("metadata"))
-    if status not in ("completed", "error"):
+def _use(tool: str, state: Entry) -> ToolUse | None:
+    """A tool use, once it is over."""
+    if state.get("status") not in ("completed", "error"):
         return None
-    code = about.get("exit") if isinstance(about.get("exit"), int) else None
-    result = joined(state.get("output")) or joined(state.get("error"))
-    diff, given = text(about.get("diff")), fields(state.get("input"))
-    return deed(Use(tool, given, result, status == "error", code, diff), cwd)
+    about = fields(state.get("metadata"))
+    exit_code = about.get("exit")
+    return ToolUse(
+        tool,
+        fields(state.get("input")),
+        joined(state.get("output")) or joined(state.get("error")),
+        failed=state.get("status") == "error",
+        exit_code=exit_code if isinstance(exit_code, int) else 0,
+        diff=text(about.get("diff")) or None,
+    )
 
 
 def _names(folder: str) -> list[str]:

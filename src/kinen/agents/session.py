@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.agents import tool_use as rules
+from kinen.agents.tool_use import Kept, Sieve, ToolUse
 from kinen.ids import timed_id
 from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import name, plain
@@ -27,9 +29,11 @@ class Event(NamedTuple):
     content: str
     provenance: Mapping[str, Any]
     files: tuple[str, ...] = ()
-    """Paths as the agent gave them."""
+    """Paths as `Past.place` gives them."""
     masked: Mapping[str, int] = {}
-    """Secrets that were found while it was cut short, by class."""
+    """Secrets that were masked in it, by class."""
+    mentions: tuple[str, ...] = ()
+    """Words that may be paths: if one of them is private, the event is not stored."""
     id: str = ""
     ts: int = 0
     branch: str = ""
@@ -66,6 +70,10 @@ class Past:
         """The remote of its repository, where the client tells it."""
         self.intent, self.first, self.last = "", 0, 0
         self.summaries: list[Ready] = []
+        self.place: Callable[[str], str] = self._below_cwd
+        """Gives a path as the space knows it; whoever knows the space sets it before reading."""
+        self.subagents: dict[str, str] = {}
+        """The types of subagents by id, where the client tells both."""
         self.taken = False
         self._read = read
         self._moment, self._keys = -1, dict[str, int]()
@@ -83,6 +91,27 @@ class Past:
             asked = asked or prompt
             yield event
 
+    def message(self, role: str, text: str) -> Event | None:
+        """What somebody said; None if a machine said it in their name."""
+        sieve = Sieve(self.place)
+        return event(rules.message(role, text, sieve), sieve)
+
+    def report(self, agent_type: str, text: str) -> Event | None:
+        """What a subagent came back with."""
+        sieve = Sieve(self.place)
+        return event(rules.report(agent_type, text, sieve), sieve)
+
+    def tool_use(self, use: ToolUse) -> Event | None:
+        """What is kept of a tool use."""
+        sieve = Sieve(self.place)
+        return event(rules.observe(use, sieve), sieve)
+
+    def _below_cwd(self, path: str) -> str:
+        """A path from the session's folder on, where it lies in there."""
+        top = self.cwd.rstrip("/\\")
+        inside = top and path.startswith((f"{top}/", f"{top}\\"))
+        return path[len(top) + 1 :] if inside else path
+
     def named(self, ms: int, key: str) -> str:
         """The id of what a key names: the same at every import, in the order of a millisecond."""
         if ms != self._moment:
@@ -98,6 +127,20 @@ class Past:
     def made(self, capsule: str) -> bool:
         """Whether a capsule was made of this session by an import."""
         return capsule[_TIME:] == self.capsule[_TIME:]
+
+
+def event(kept: Kept | None, sieve: Sieve) -> Event | None:
+    """What is kept, as an event of a transcript; its id and time are set by the reader."""
+    if kept is None:
+        return None
+    return Event(
+        kind=kept.kind,
+        content=kept.text,
+        provenance=kept.provenance,
+        files=tuple(kept.files),
+        masked=sieve.masked,
+        mentions=tuple(kept.mentions),
+    )
 
 
 def milliseconds(at: object) -> int:

@@ -5,7 +5,7 @@ Nothing is ever blocked or denied: the answer is context or nothing.
 
 from __future__ import annotations
 
-from kinen.agents.claude_code import EDITS, text_of
+from kinen.agents.tool_use import EDITS, text_of
 from kinen.journal import action, ledger
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from kinen.agents.claude_code import Said
+    from kinen.agents.claude_code import Payload as Said
     from kinen.hooks.injection import Context
 
     Tip = tuple[str, str]

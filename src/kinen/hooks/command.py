@@ -11,7 +11,7 @@ import sys
 
 from kinen import ids, paths
 from kinen.agents import claude_code
-from kinen.agents.claude_code import text_of
+from kinen.agents.tool_use import text_of
 from kinen.hooks import payload
 from kinen.hooks.event import Session
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from kinen.agents.claude_code import Said
+    from kinen.agents.claude_code import Payload as Said
     from kinen.hooks.injection import Context
     from kinen.journal.ledger import Injection
 

@@ -7,10 +7,9 @@ import time
 
 from kinen import ids, paths
 from kinen.agents import claude_code
-from kinen.agents.claude_code import Sieve, text_of
+from kinen.agents.tool_use import LONGEST_PATH, Sieve, is_private, text_of
 from kinen.hooks.payload import CUT
 from kinen.privacy.entrance import name
-from kinen.privacy.exclude import matching_glob
 from kinen.space import route
 
 TYPE_CHECKING = False
@@ -18,13 +17,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from kinen.agents.claude_code import Event, Said
+    from kinen.agents.claude_code import Event
+    from kinen.agents.claude_code import Payload as Said
 
     Work = Callable[[sqlite3.Connection], None]
-
-
-LONGEST_PATH = 4096
-"""Characters: nothing longer is the path of a file."""
 
 
 class Session:
@@ -83,9 +79,9 @@ class Session:
             found.kind,
             self.now,
             git_folders=(self.here.git, self.here.common),
-            masked_before=sieve.found,
+            masked_before=sieve.masked,
             id=ids.key_id(self.agent, *found.key) if found.key else "",
-            provenance=found.about,
+            provenance=found.provenance,
             session=self.id,
             repo=self.here.repo,
             agent=self.agent,
@@ -137,16 +133,9 @@ class Session:
         return db
 
     def _private(self, found: Event) -> bool:
-        """Whether it is about a path that is never captured; a word may only look like one."""
-        globs, roots = self.here.excluded, (self.here.tree, self.here.root)
-        for word in filter(None, found.mentions):
-            if len(word) > LONGEST_PATH:
-                continue
-            full = self._full(word)
-            path = paths.inside(full, *roots) if "/" in word else word
-            if matching_glob(path, globs) and ("/" in word or os.path.lexists(full)):
-                return True
-        return any(matching_glob(path, globs) for path in found.files)
+        folder = text_of(self.said, "cwd")
+        roots = (self.here.tree, self.here.root)
+        return is_private(found.files, found.mentions, self.here.excluded, folder, roots)
 
 
 def _folders(said: Said) -> list[str]:

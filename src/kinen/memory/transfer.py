@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen import paths
 from kinen.errors import NotFound
 from kinen.privacy import entrance
-from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, parents
 from kinen.storage import private
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 SURE = 0.8
 """How sure a summary is that a client had made."""
-SUMMARY = 20_000
-"""Characters of it."""
 OTHERS = "of other folders"
 LIVE = "recorded as they happened"
 FORGOTTEN = "forgotten here"
@@ -238,6 +235,8 @@ class Transfer:
     ) -> None:
         from kinen.journal import queries
 
+        roots = self._roots(past.cwd)
+        past.place = partial(_place, past.cwd, roots)
         events = past.events()
         first = next(events, None)
         if first is None:
@@ -245,7 +244,7 @@ class Transfer:
         scope = self._journal.scope({"session": past.id, "agent": past.agent})
         id_ = known.id if known else past.capsule
         there = {one[0] for one in queries.outline(db, id_, (0, ""))}
-        items = self._observations(past, chain([first], events), there, count)
+        items = self._observations(past.cwd, roots, chain([first], events), there, count)
         about = {"capsuleId": id_, "scopeIds": _ids(scope)}
         new = count.take(past.path, db, "skip", observations=({**one, **about} for one in items))
         ready = [one for one in past.summaries if one.content.strip()]
@@ -254,23 +253,29 @@ class Transfer:
             self._close(db, past, _capsule(past, id_, scope, known), count)
 
     def _observations(
-        self, past: Past, events: Iterable[Event], there: set[str], count: _Count
+        self,
+        cwd: str,
+        roots: tuple[str, ...],
+        events: Iterable[Event],
+        there: set[str],
+        count: _Count,
     ) -> Iterator[Item]:
         """What is not there yet, as a bundle has it."""
+        from kinen.agents.tool_use import is_private
         from kinen.privacy.masking import evidence
 
-        roots, hidden = self._roots(past.cwd), self._core.config.privacy.exclude
+        hidden = self._core.config.privacy.exclude
         for event in events:
             if event.id in there:
                 count.skipped["observations"] += 1
                 continue
-            files = [_named(file, roots) for file in event.files]
-            if any(matching_glob(file, hidden) for file in files):
+            if is_private(event.files, event.mentions, hidden, cwd, roots):
                 count.hidden += 1
                 continue
             count.masked += sum(event.masked.values())
             kept = ("id", "kind", "content", "provenance", "ts", "branch")
             item: Item = {name: getattr(event, name) for name in kept}
+            files = list(event.files)
             yield {**item, "files": files, "redaction": evidence(dict(event.masked))}
 
     def _roots(self, cwd: str) -> tuple[str, ...]:
@@ -287,14 +292,15 @@ class Transfer:
         The client summed up what it was about to forget, in the middle of the work: what came
         after it counts more.
         """
-        from kinen.agents.deeds import clipped
+        from kinen.agents.tool_use import Sieve
+        from kinen.agents.tool_use import summary as shortened
         from kinen.ids import timed_id
         from kinen.journal import queries
         from kinen.journal.summary import summarize
 
-        found: dict[str, int] = {}
+        sieve = Sieve(past.place)
         told = [
-            _summary(one.id, capsule, clipped(one.content, SUMMARY, found), one.ts, SURE)
+            _summary(one.id, capsule, shortened(one.content, sieve), one.ts, SURE)
             for one in past.summaries
             if one.content.strip()
         ]
@@ -303,7 +309,7 @@ class Transfer:
         at = max([capsule.closed_at, *(one["createdAt"] + 1 for one in told)])
         made = _summary(id_, capsule, text, at, 0.5)
         told.append({**made, "evidenceRefs": list(evidence), "written": False})
-        count.masked += sum(found.values())
+        count.masked += sum(sieve.masked.values())
         names = ("id", "type", "intent", "status", "openedAt", "closedAt", "reason")
         item = {**dict(zip(names, capsule, strict=False)), "scopeIds": _ids(capsule.scope)}
         count.take(past.path, db, "overwrite", capsules=[item], summaries=told)
@@ -380,5 +386,13 @@ def _ids(scope: Scope) -> dict[str, str]:
     return {f"{name}Id": value for name, value in scope._asdict().items() if value}
 
 
-def _named(file: str, roots: tuple[str, ...]) -> str:
-    return paths.inside(file, *roots) if os.path.isabs(file) else file.replace(os.sep, "/")
+def _place(cwd: str, roots: tuple[str, ...], path: str) -> str:
+    """A path of a session as the space knows it; what is too long to be one stays as it is."""
+    from kinen.agents.tool_use import LONGEST_PATH
+
+    if len(path) > LONGEST_PATH:
+        return path
+    full = os.path.join(cwd, os.path.expanduser(path))
+    if not os.path.isabs(full):
+        return full.replace(os.sep, "/")
+    return paths.inside(full, *roots)

@@ -1,0 +1,379 @@
+"""What is kept of a tool use or a message of a coding agent: the rules, in one place.
+
+Live hooks and transcript imports both use them, so that a session is remembered in the same words
+whether it was recorded or imported. Secrets are masked before anything is cut, since half a secret
+is not known as one. What kinen itself answered is never kept. Hooks load this module: it imports
+nothing that `sqlite3` does not.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kinen import paths
+from kinen.privacy.entrance import plain
+from kinen.privacy.exclude import matching_glob
+from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
+from kinen.privacy.masking import mask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    Fields = dict[str, Any]
+
+MESSAGE = 10_000
+"""Characters kept of a prompt or an answer."""
+REPORT = 5_000
+"""Characters kept of what a subagent reports."""
+SUMMARY = 20_000
+"""Characters kept of the summary of a compacted conversation."""
+COMMAND = 2_000
+OUTPUT = 4_000
+DIFF = 4_000
+RESULT = 2_000
+INPUT = 300
+"""Characters kept of one input of a tool."""
+WINDOW = 1 << 18
+"""Characters of one text that are looked at; all that is kept of it is a small part of that."""
+MARGIN = 1 << 12
+"""Characters dropped at the cuts of such a text: a secret may be cut in half there."""
+MANY_INPUTS = 100
+"""Inputs of a tool that are kept."""
+MANY_WORDS = 64
+"""Words of a command that are checked for private paths."""
+LONGEST_PATH = 4096
+"""Characters: nothing longer is the path of a file."""
+
+SHELLS = frozenset(
+    "Bash bash shell shell_command local_shell exec_command run_shell_command container.exec".split()
+)
+EDITS = frozenset(
+    "Write Edit MultiEdit NotebookEdit write edit multiedit patch apply_patch write_file"
+    " replace".split()
+)
+SUBAGENTS = frozenset("Task Agent task".split())
+FILE_READS = frozenset("Read NotebookRead read read_file read_many_files view_image".split())
+SEARCHES = frozenset(
+    "Grep Glob LS grep glob list list_directory search_file_content grep_search".split()
+)
+TASK_LISTS = frozenset(
+    "TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet todowrite todoread update_plan"
+    " write_todos".split()
+)
+"""They repeat a whole list of things to do at each call, so nothing of them is kept."""
+DROPPED = TASK_LISTS | {"ToolSearch"}
+WITHOUT_RESULT = FILE_READS | SEARCHES
+"""Tools whose result stands in files, which are indexed themselves."""
+
+FILE_INPUTS = ("file_path", "filePath", "notebook_path", "absolute_path")
+FOLDER_INPUTS = ("path", "dir_path")
+LABELS = (
+    ("pattern", "Pattern"),
+    ("path", "Path"),
+    ("dir_path", "Path"),
+    ("url", "URL"),
+    ("query", "Query"),
+)
+"""Inputs with a label of their own in the text; they have their own name in the provenance."""
+PATH_WORDS = ("path", "file", "uri", "dir")
+"""What the name of an input contains that holds a path."""
+NEW_TEXT = ("new_string", "newString", "content", "new_source")
+OLD_TEXT = ("old_string", "oldString")
+PATCH_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
+WRAPPERS = ("tool_use_error", "untrusted_context", "persisted-output")
+"""Tags that clients put around a result; what is inside stays."""
+QUOTES = "'\"()<>;&|"
+
+
+class ToolUse:
+    """One use of a tool and its result, as any client reports it.
+
+    `exit_code` is None where nothing is known about it. `diff` is what an edit changed, where the
+    client has that; without it the inputs tell.
+    """
+
+    __slots__ = ("diff", "exit_code", "failed", "inputs", "interrupted", "result", "tool")
+
+    def __init__(
+        self,
+        tool: str,
+        inputs: Fields,
+        result: str = "",
+        *,
+        failed: bool = False,
+        exit_code: int | None = None,
+        diff: str | None = None,
+        interrupted: bool = False,
+    ) -> None:
+        self.tool = tool
+        self.inputs = inputs
+        self.result = result
+        self.failed = failed
+        self.exit_code = exit_code
+        self.diff = diff
+        self.interrupted = interrupted
+
+
+class Kept:
+    """What is kept of an event: an observation in the making."""
+
+    __slots__ = ("files", "kind", "mentions", "provenance", "text")
+
+    def __init__(self, kind: str, text: str, provenance: Fields) -> None:
+        self.kind = kind
+        self.text = text
+        self.provenance = provenance
+        self.files: list[str] = []
+        self.mentions: list[str] = []
+        """Words that may be paths: if one of them is private, nothing is kept."""
+
+
+class Sieve:
+    """Cleans the texts of one event, and counts the secrets that it masked."""
+
+    def __init__(self, place: Callable[[str], str]) -> None:
+        self.place = place
+        """Gives a path as the space knows it."""
+        self.masked: dict[str, int] = {}
+
+    def clean(self, text: str) -> str:
+        """The text as it may be kept: no secrets, and nothing that was meant for the agent alone.
+
+        Of a very long text the beginning and the end are looked at.
+        """
+        text = plain(text)
+        if len(text) <= WINDOW:
+            return self._clean(text).strip()
+        start = self._clean(text[: WINDOW // 2])[:-MARGIN]
+        if _opens_block(text.lower()):
+            return f"{start.strip()}\n[cut: the rest]"  # the end may be inside that block
+        end = text[-WINDOW // 2 :].partition("\n")[2]
+        return f"{start.strip()}\n…\n{self._clean(end)[MARGIN:].strip()}"
+
+    def _clean(self, text: str) -> str:
+        text, masked = mask(without_wrappers(without_reminders(text)))
+        for name, count in masked.items():
+            self.masked[name] = self.masked.get(name, 0) + count
+        return text
+
+
+def _opens_block(low: str) -> bool:
+    """Whether a text in lower case opens something that is dropped up to its end."""
+    if "-----begin" in low or "<kinen-memory" in low:
+        return True
+    start = low.find("private")
+    while start >= 0:
+        if low[max(0, start - 64) : start].rstrip().endswith("<"):
+            return True
+        start = low.find("private", start + 1)
+    return False
+
+
+def without_wrappers(text: str) -> str:
+    """The text without terminal colours and without tags that clients put around results."""
+    if "\x1b[" not in text and not any(name in text for name in WRAPPERS):
+        return text
+    import re  # few results have either
+
+    names = "|".join(WRAPPERS)
+    return re.sub(rf"</?(?:{names})\b[^<>]*>\n?|\x1b\[[\d;?]*[A-Za-z]", "", text)
+
+
+def message(role: str, text: str, sieve: Sieve) -> Kept | None:
+    """What somebody said; None if a machine said it in their name."""
+    words = own_words(text) if role == "user" else text
+    content = clip(sieve.clean(words), MESSAGE)
+    return Kept("message", content, {"role": role}) if content else None
+
+
+def report(agent_type: str, text: str, sieve: Sieve) -> Kept | None:
+    """What a subagent came back with."""
+    content = clip(sieve.clean(text), REPORT)
+    if not content:
+        return None
+    head = f"Agent: {agent_type}\n" if agent_type else ""
+    return Kept("node_end", head + content, {"agentType": agent_type, "hasError": False})
+
+
+def summary(text: str, sieve: Sieve) -> str:
+    """The summary of a compacted conversation, as far as it is kept."""
+    return clip(sieve.clean(text), SUMMARY)
+
+
+def observe(use: ToolUse, sieve: Sieve) -> Kept | None:
+    """What is kept of a tool use; None for kinen's own tools and commands and for task lists."""
+    command = text_of(use.inputs, "command") or text_of(use.inputs, "cmd")
+    runs_kinen = asks_kinen(command)
+    if use.tool in DROPPED or is_kinen_tool(use.tool) or runs_kinen == 2:
+        return None
+    if use.tool in SUBAGENTS and not use.failed:
+        return _subagent(use, sieve)
+    if use.tool in SHELLS and command:
+        kept = _command(use, command, sieve)
+    else:
+        kept = _call(use, sieve)
+    kept.provenance["toolName"] = use.tool
+    kept.provenance["hasError"] = use.failed or kept.provenance.get("exitCode", 0) != 0
+    if kept.provenance["hasError"]:
+        kept.kind = "error"
+    if use.interrupted:
+        kept.provenance["interrupted"] = True
+    result = _result(use, sieve)
+    if runs_kinen:  # what kinen answered is known already
+        result = result.partition("\n")[0] if use.failed else ""
+    if result:
+        kept.text += f"\n{result}"
+    return kept
+
+
+def _subagent(use: ToolUse, sieve: Sieve) -> Kept | None:
+    kept = report(text_of(use.inputs, "subagent_type"), use.result, sieve)
+    if kept is not None:
+        kept.provenance["toolName"] = use.tool
+        description = text_of(use.inputs, "description")
+        if description:
+            kept.provenance["description"] = clip(sieve.clean(description), INPUT)
+    return kept
+
+
+def _command(use: ToolUse, line: str, sieve: Sieve) -> Kept:
+    command = clip(sieve.clean(line), COMMAND)
+    kept = Kept("command", f"$ {command}", {"command": command})
+    exit_code = use.exit_code
+    if use.failed and not exit_code:
+        exit_code = _reported_exit(use.result)
+    if exit_code is not None:
+        kept.provenance["exitCode"] = exit_code
+    words = line.replace("=", " ").split()[:MANY_WORDS]
+    kept.mentions = [word.strip(QUOTES) for word in words]
+    return kept
+
+
+def _reported_exit(result: str) -> int | None:
+    """The exit code in the first line of a failure: `Exit code 2`."""
+    first = result.lstrip().partition("\n")[0].removeprefix("Error: ")
+    code = first.removeprefix("Exit code ").strip()
+    return int(code) if code != first and code.isdecimal() and len(code) <= 6 else None
+
+
+def _call(use: ToolUse, sieve: Sieve) -> Kept:
+    """A call by its inputs: those with a label, else all that are short."""
+    kept = Kept("file_diff" if use.tool in EDITS else "tool_call", "", {})
+    kept.files = [sieve.place(path) for path in _files(use)]
+    lines = [f"Tool: {use.tool}", *(f"File: {clip(path, INPUT)}" for path in kept.files)]
+    if kept.files:
+        kept.provenance["filePath"] = clip(kept.files[0], INPUT)
+    for name, label in LABELS:
+        value = text_of(use.inputs, name)
+        if value and not (name in FOLDER_INPUTS and kept.files):
+            value = sieve.place(value) if name in FOLDER_INPUTS else sieve.clean(value)
+            kept.provenance[name] = clip(value, INPUT)
+            lines.append(f"{label}: {kept.provenance[name]}")
+    if len(lines) == 1 and use.inputs:
+        kept.provenance["inputKeys"] = _names(use.inputs)
+        lines += _inputs(use.inputs, sieve)
+    kept.text = "\n".join(lines)
+    names = [name for name in use.inputs if any(word in str(name).lower() for word in PATH_WORDS)]
+    kept.mentions = [text_of(use.inputs, name) for name in names]
+    return kept
+
+
+def _files(use: ToolUse) -> list[str]:
+    """The files that a tool use is about, as the agent named them."""
+    if use.tool == "apply_patch":
+        lines = text_of(use.inputs, "input").splitlines()
+        heads = [line for line in lines if line.startswith(PATCH_LINES)]
+        return [line.partition(": ")[2].strip() for line in heads]
+    takes_files = use.tool in EDITS or use.tool in FILE_READS
+    names = (*FILE_INPUTS, *FOLDER_INPUTS) if takes_files else FILE_INPUTS
+    named = [text_of(use.inputs, name) for name in names]
+    return [path for path in named if path and len(path) <= LONGEST_PATH][:1]
+
+
+def _names(inputs: Fields) -> list[str]:
+    return [clip(plain(str(name)), INPUT) for name in sorted(inputs, key=str)[:MANY_INPUTS]]
+
+
+def _inputs(inputs: Fields, sieve: Sieve) -> list[str]:
+    """A line for each short input."""
+    short = [(name, value) for name, value in inputs.items() if isinstance(value, (str, int))]
+    return [clip(sieve.clean(f"{name}: {value}"), INPUT) for name, value in short[:MANY_INPUTS]]
+
+
+def _result(use: ToolUse, sieve: Sieve) -> str:
+    """What is kept of a result: of outputs and errors the end counts most."""
+    if use.failed or use.tool in SHELLS:
+        result = use.result.removeprefix("Error: ") if use.failed else use.result
+        return clip_middle(sieve.clean(result), OUTPUT)
+    if use.tool in EDITS:
+        diff = use.diff if use.diff is not None else changed(use.inputs)
+        return clip(sieve.clean(diff), DIFF)
+    if use.tool in WITHOUT_RESULT:
+        return ""
+    return clip(sieve.clean(use.result), RESULT)
+
+
+def changed(inputs: Fields) -> str:
+    """What an edit changed, from its inputs, as the lines of a short diff."""
+    patch = text_of(inputs, "input")
+    if patch:
+        return patch
+    edits = inputs.get("edits")
+    lines: list[str] = []
+    for edit in (inputs, *(edits if isinstance(edits, list) else ())):
+        if isinstance(edit, dict):
+            lines += [f"-{line}" for line in _first_text(edit, OLD_TEXT).splitlines()]
+            lines += [f"+{line}" for line in _first_text(edit, NEW_TEXT).splitlines()]
+    return "\n".join(lines)
+
+
+def _first_text(fields: Fields, names: Iterable[str]) -> str:
+    for name in names:
+        text = text_of(fields, name)
+        if text:
+            return text[:WINDOW]
+    return ""
+
+
+def text_of(fields: Fields, name: str) -> str:
+    """A field that is text, else nothing."""
+    value = fields.get(name)
+    return plain(value) if isinstance(value, str) else ""
+
+
+def is_private(
+    files: Iterable[str],
+    mentions: Iterable[str],
+    globs: Sequence[str],
+    folder: str,
+    roots: tuple[str, ...],
+) -> bool:
+    """Whether an observation is about a path that is never captured.
+
+    A word of a command without a slash may only look like a path, so it has to exist in `folder`.
+    """
+    if not globs:
+        return False
+    for word in mentions:
+        if not word or len(word) > LONGEST_PATH:
+            continue
+        full = os.path.join(folder, os.path.expanduser(word))
+        path = paths.inside(full, *roots) if "/" in word else word
+        if matching_glob(path, globs) and ("/" in word or os.path.lexists(full)):
+            return True
+    return any(matching_glob(path, globs) for path in files)
+
+
+def clip(text: str, limit: int) -> str:
+    """The beginning of a text, with an ellipsis where it was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def clip_middle(text: str, limit: int) -> str:
+    """The first quarter and the end of a text: a command tells its outcome at the end."""
+    if len(text) <= limit:
+        return text
+    start = limit // 4
+    return f"{text[:start].rstrip()}\n…\n{text[-(limit - start - 3) :].lstrip()}"
