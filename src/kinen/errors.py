@@ -7,27 +7,46 @@ KinenError                 base: a fact (the message) and what to do about it (t
 │   └── UnsafeFile         it leads out of the space, is no regular file, or is too large
 ├── GitError               git could not do it; the message is its own
 ├── EmbedError             the embedding provider failed or answered nonsense
-├── StoreError             a database is from the future, corrupt, or the disk is full
+├── StoreError             a database is from the future, corrupt, or cannot be written
 │   ├── Busy               another process has it; it will be free again
+│   ├── Conflict           an entry to be imported is in the journal already
+│   ├── DiskFull           there is no space left to write
 │   └── Untrusted          a file of kinen's home is a link or a device (an OSError, too)
 ├── Excluded               it names a path that is never captured
 ├── QueryError             the question cannot be asked: bad mode, time, filter
 └── NotFound               no record, path or chunk of that name
+
+No message names an option of the command line. An error about one input carries its name as
+`parameter`, and each surface calls it as its users do: `--budget` or `budget`.
 """
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class KinenError(Exception):
-    """A failure that a user can cause and mend."""
+    """A failure that a user can cause and fix."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, parameter: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.parameter = parameter
+        """The input that is wrong, by its name in Python, MCP and HTTP: `min_similarity`."""
+
+    def fact(self, name: Callable[[str], str] = str) -> str:
+        """The message, led by the parameter as `name` calls it."""
+        return f"{name(self.parameter)}: {self.message}" if self.parameter else self.message
+
+    def line(self, name: Callable[[str], str] = str) -> str:
+        """The fact and the hint on one line."""
+        return f"{self.fact(name)} · {self.hint}" if self.hint else self.fact(name)
 
     def __str__(self) -> str:
-        return f"{self.message} · {self.hint}" if self.hint else self.message
+        return self.line()
 
 
 class SpaceError(KinenError):
@@ -55,11 +74,22 @@ class EmbedError(KinenError):
 
 
 class StoreError(KinenError):
-    """A database is from the future, corrupt, locked for too long, or the disk is full."""
+    """A database is from the future, corrupt, or cannot be written."""
 
 
 class Busy(StoreError):
     """Another process has it; it will be free again."""
+
+
+class Conflict(StoreError):
+    """An entry to be imported is in the journal already."""
+
+
+class DiskFull(StoreError):
+    """There is no space left to write."""
+
+    def __init__(self, path: str, message: str = "the disk is full") -> None:
+        super().__init__(message, f"free some space where {path} lives, then run it again")
 
 
 class Untrusted(StoreError, OSError):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import QueryError
-from kinen.model.kinds import EVENTS
+from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS, MEMORY_TYPES
 from kinen.model.records import KINDS, Query
 from kinen.text import now, parse_time, spelled
 
@@ -29,7 +29,7 @@ TEXTS = (
     "symbols",
 )
 """Fields of a query that are texts, or several of them."""
-TOLD_TYPES = ("decision", "incident", "learning", "pattern", "insight", "lesson")
+TOLD_TYPES = tuple(dict.fromkeys((*CHECKPOINT_TYPES[1:], *MEMORY_TYPES)))
 """Types of checkpoints and memories, which cut across kinds of records."""
 
 
@@ -37,8 +37,14 @@ MOST = {"limit": 1000, "context": 50, "budget": 1_000_000}
 """The largest numbers that a question may ask for."""
 LONGEST = 10_000
 """Characters of a question."""
+
 NAMES = 100
 """Tags, paths, types or files that a question may name of each."""
+
+
+def bounds(name: str, least: int = 1) -> dict[str, Any]:
+    """What a schema says about a number. The query checks it, in the same words everywhere."""
+    return {"minimum": least, "maximum": MOST[name]}
 
 
 def _check_size(text: str, names: Mapping[str, Collection[str]], numbers: dict[str, float]) -> None:
@@ -47,14 +53,18 @@ def _check_size(text: str, names: Mapping[str, Collection[str]], numbers: dict[s
         raise QueryError(f"the query has {len(text):,} characters", f"ask in at most {LONGEST:,}")
     for name, values in names.items():
         if len(values) > NAMES:
-            raise QueryError(f"{len(values):,} {name}", f"name at most {NAMES}")
+            raise QueryError(
+                f"{len(values):,} are too many", f"give at most {NAMES}", parameter=name
+            )
         if any(len(value) > LONGEST for value in values):
             raise QueryError(
-                f"one of the {name} is too long", f"use at most {LONGEST:,} characters"
+                "a name is too long", f"use at most {LONGEST:,} characters", parameter=name
             )
     for name, number in numbers.items():
         if number > MOST[name]:
-            raise QueryError(f"{name} {number:,} is too much", f"use at most {MOST[name]:,}")
+            raise QueryError(
+                f"{number:,} is too much", f"use at most {MOST[name]:,}", parameter=name
+            )
 
 
 def search_query(
@@ -128,19 +138,24 @@ def recall_query(
 ) -> Query:
     """A recall; its types may be of checkpoints and memories, or of records."""
     if budget < 0:
-        raise QueryError("--budget cannot be negative", "use 1 or more")
+        raise QueryError(f"{budget} is negative", "use 1 or more", parameter="budget")
     if limit < 1:
-        raise QueryError(f"limit {limit} asks for nothing", "use --limit 1 or more")
+        raise QueryError(f"{limit} asks for nothing", "use 1 or more", parameter="limit")
     if not 0 <= min_similarity <= 1:
-        raise QueryError("--min-similarity is a cosine", "use a number from 0 to 1")
+        raise QueryError(
+            f"{min_similarity} is not a cosine",
+            "use a number from 0 to 1",
+            parameter="min_similarity",
+        )
     types = tuple(types)
     tags = tuple(tags)
     files = tuple(files)
     symbols = tuple(symbols)
     names_given = {"types": types, "tags": tags, "files": files, "symbols": symbols}
     _check_size(text, names_given, {"limit": limit, "budget": budget})
-    if not all(map(str.strip, (*files, *symbols, *tags))):
-        raise QueryError("--file, --symbol or --tag is empty", "name one, or leave it away")
+    for name in ("files", "symbols", "tags"):
+        if not all(map(str.strip, names_given[name])):
+            raise QueryError("a name is empty", "give a name, or omit it", parameter=name)
     names = listed(types)
     singular = [name.removesuffix("s") for name in names]
     events = tuple(name for name in singular if name in TOLD_TYPES)

@@ -237,7 +237,7 @@ def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
         parsed = datetime.fromisoformat(phrase)
     except ValueError as error:
         raise QueryError(
-            f"no time I know: {phrase!r}",
+            f"invalid time {phrase!r}",
             "use 2026-03-01, 2026-03-01T12:00Z, 2h, 3d, 1w, today or yesterday",
         ) from error
     try:

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from served import NOTE, Project, application, client, opened, serving, unix_door
 
 from kinen import embed, render
-from kinen.errors import Busy, StoreError
+from kinen.errors import Busy, DiskFull, StoreError
 from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.memory import Memory
@@ -557,7 +557,7 @@ def test_unknown_endpoints_and_methods_are_told_apart(ask: Asked) -> None:
     ("error", "code"),
     [
         (Busy("it is in use", "wait"), 503),
-        (StoreError("the disk is full", "free some space where it lives"), 507),
+        (DiskFull("it"), 507),
         (OSError(28, "No space left on device"), 507),
         (StoreError("it is corrupt", "run `kinen doctor`"), 500),
         (RuntimeError("never thought of"), 500),

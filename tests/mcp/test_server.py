@@ -309,7 +309,7 @@ BAD = (
     ("kinen_search", {"query": "x", "limit": 0}, "limit: "),
     ("kinen_search", {"query": "x", "mode": "magic"}, "no mode 'magic' · use one of hybrid"),
     ("kinen_search", {"query": "x", "type": "poems"}, "no type 'poems' · use rounds"),
-    ("kinen_search", {"query": "x", "since": "soon"}, "no time I know: 'soon' · use 2026-"),
+    ("kinen_search", {"query": "x", "since": "soon"}, "invalid time 'soon' · use 2026-"),
     ("kinen_recall", {"query": "x", "type": "decision rounds"}, "ask for them one by one"),
     ("kinen_context", {"file": NOTE, "session": "s"}, "a session or a file · give one"),
     ("kinen_links", {"path": "note:none.md"}, "kinen_search shows refs and paths"),
@@ -326,7 +326,7 @@ BAD = (
     ("kinen_observe", {"content": "x", "kind": "poem"}, "poem"),
     ("kinen_observe", {"content": "x", "capsule": "none"}, "none"),
     ("kinen_pin", {"ref": "observation:none"}, "kinen_search shows refs"),
-    ("kinen_pin", {"ref": NOTE, "ttl": "long"}, "no time I know"),
+    ("kinen_pin", {"ref": NOTE, "ttl": "long"}, "ttl: invalid duration 'long'"),
     ("kinen_serach", {}, "no tool 'kinen_serach' · use one of kinen_search"),
 )  # fmt: skip
 

@@ -97,7 +97,7 @@ def test_what_was_dropped_for_its_size_would_not_have_fitted(budget: int, given_
 
 @given(budgets, inputs)
 def test_the_budget_that_is_proposed_suffices(budget: int, given_: Inputs) -> None:
-    proposed = re.search(r"\(--budget (\d+)\)_$", shown(recalled(budget, given_)))
+    proposed = re.search(r"\((\d+) would do\)_$", shown(recalled(budget, given_)))
     if proposed:
         again = recalled(int(proposed[1]), given_)
         assert "over budget" not in [one.reason for one in again.dropped]
@@ -132,7 +132,7 @@ def test_of_nothing_nothing_is_recalled(budget: int) -> None:
 
 @pytest.mark.parametrize("budget", [0, -1])
 def test_a_budget_for_nothing_is_refused(budget: int) -> None:
-    with pytest.raises(QueryError, match="--budget"):
+    with pytest.raises(QueryError, match="budget"):
         tiers("why", budget, [], [])
 
 
@@ -162,7 +162,7 @@ def test_a_recall_reads_like_this() -> None:
         "  pour\n"
         "  ```\n"
         "\n"
-        "_1 more left out: 507 tokens over the budget of 200 (--budget 1000)_"
+        "_1 more left out: 507 tokens over the budget of 200 (1000 would do)_"
     )
     assert [(one.ref, one.reason) for one in recall.dropped] == [
         ("note:rules.md", "already pinned"),

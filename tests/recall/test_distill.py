@@ -18,10 +18,11 @@ import pytest
 
 from kinen.config.keys import DistillSection
 from kinen.distill import process
-from kinen.distill.chain import AUTO, MOST_READ, distill, expire, prompt
+from kinen.distill.chain import MOST_READ, distill, expire, prompt
 from kinen.errors import QueryError, StoreError
 from kinen.index.cache import Cache
 from kinen.model.journal import Digest, Passage
+from kinen.model.kinds import DISTILLERS
 from kinen.text import estimate
 
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ def test_a_failing_claude_is_named_and_gemini_asked(
 ) -> None:
     desk.says("claude", printed, code=code)
     desk.says("gemini", {"response": "- from gemini [2]"})
-    made = desk.ask(*AUTO)
+    made = desk.ask(*DISTILLERS)
     assert (made.text, made.by) == ("- from gemini [commit:a43f9c1]", "gemini")
     assert len(made.notes) == 1
     assert made.notes[0].startswith("claude: ")
@@ -501,7 +502,7 @@ def test_an_unknown_distiller_is_an_error_that_names_the_known(desk: Desk) -> No
 
 def test_without_passages_nobody_is_asked(desk: Desk) -> None:
     desk.says("claude", result("- x [1]"))
-    assert desk.ask(*AUTO, passages=()) == EXTRACTED
+    assert desk.ask(*DISTILLERS, passages=()) == EXTRACTED
     assert not desk.started("claude")
 
 

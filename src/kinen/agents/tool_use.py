@@ -47,7 +47,8 @@ LONGEST_PATH = 4096
 """Characters: nothing longer is the path of a file."""
 
 SHELLS = frozenset(
-    "Bash bash shell shell_command local_shell exec_command run_shell_command container.exec".split()
+    "Bash bash shell shell_command local_shell exec_command run_shell_command"
+    " container.exec".split()
 )
 EDITS = frozenset(
     "Write Edit MultiEdit NotebookEdit write edit multiedit patch apply_patch write_file"
@@ -210,10 +211,8 @@ def observe(use: ToolUse, sieve: Sieve) -> Kept | None:
         return None
     if use.tool in SUBAGENTS and not use.failed:
         return _subagent(use, sieve)
-    if use.tool in SHELLS and command:
-        kept = _command(use, command, sieve)
-    else:
-        kept = _call(use, sieve)
+    ran = use.tool in SHELLS and command
+    kept = _command(use, command, sieve) if ran else _call(use, sieve)
     kept.provenance["toolName"] = use.tool
     kept.provenance["hasError"] = use.failed or kept.provenance.get("exitCode", 0) != 0
     if kept.provenance["hasError"]:

@@ -18,9 +18,9 @@ from pydantic import (
 )
 
 from kinen.journal.schema import LATEST
-from kinen.model.kinds import CAPSULE_TYPES, EVENTS
-from kinen.model.records import MODES
+from kinen.model.kinds import CAPSULE_TYPES, DISTILLERS, EVENTS, MODES
 from kinen.privacy.entrance import plain_values
+from kinen.query import MOST, bounds
 
 PROVENANCE_LEVELS = 32
 SCOPE = ("session", "repo", "agent", "user", "task")
@@ -78,7 +78,10 @@ Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Moment = Annotated[int, Field(strict=True, ge=0, lt=LATEST)] | Annotated[str, Field(max_length=64)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="at most this many")]
 Cursor = Annotated[str, Field(max_length=1000, description="`next` of the page before")]
-Budget = Annotated[int, Field(ge=0, le=1_000_000, description="most tokens; 0: as configured")]
+TOKENS = "most tokens; 0: as configured"
+HITS = "most hits; 0: as configured"
+AROUND = "chunks around each; -1: as configured"
+Budget = Annotated[int, Field(ge=0, le=MOST["budget"], description=TOKENS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -161,7 +164,7 @@ class Search(Request):
     """A search by words and by meaning."""
 
     query: Text = Field(min_length=1, examples=["why did we drop redis"])
-    mode: Literal["", *MODES] = ""  # type: ignore[valid-type]
+    mode: Name = Field("", json_schema_extra={"enum": ["", *MODES]})
     types: Names = Field([], description="rounds, notes, commits, ...", examples=[["notes"]])
     kinds: Names = Field([], description="of observations: error, command, ...")
     agent: Name = ""
@@ -172,8 +175,8 @@ class Search(Request):
     paths: Names = Field([], description="below these folders, or matching these globs")
     since: Since = ""
     until: Until = ""
-    limit: int = Field(0, ge=0, le=1000, description="most hits; 0: as configured")
-    context: int = Field(-1, ge=-1, le=100, description="chunks around each; -1: as configured")
+    limit: int = Field(0, json_schema_extra=bounds("limit", 0), description=HITS)
+    context: int = Field(-1, json_schema_extra=bounds("context", -1), description=AROUND)
     min_score: Share = 0.0
     exact: bool = Field(False, description="only hits with the query as one phrase")
     near: Annotated[Names, Field(max_length=20)] = []
@@ -193,12 +196,12 @@ class Recall(Request):
     session: Name = ""
     since: Since = ""
     until: Until = ""
-    limit: int = Field(20, ge=1, le=1000)
-    budget: Budget = 0
-    min_similarity: Share = 0.0
+    limit: int = Field(20, json_schema_extra=bounds("limit"))
+    budget: int = Field(0, json_schema_extra=bounds("budget", 0), description=TOKENS)
+    min_similarity: float = Field(0.0, json_schema_extra={"minimum": 0, "maximum": 1})
     full: bool = Field(False, description="whole records instead of the relevant lines")
     distill: bool = Field(False, description="a digest in place of the hits")
-    distiller: Literal["", "auto", "claude", "gemini", "ollama", "openai", "extract", "none"] = ""
+    distiller: Literal["", "auto", *DISTILLERS, "none"] = ""  # type: ignore[valid-type]
 
     @property
     def slow(self) -> bool:
@@ -307,7 +310,9 @@ class Pin(ScopedRequest):
     target_type: Name = Field("", description="with target_id, instead of target")
     target_id: Name = ""
     note: Text = ""
-    ttl: float = Field(0, ge=0, lt=LATEST / 1000, allow_inf_nan=False, description="seconds")
+    ttl: Annotated[float, Field(ge=0, lt=LATEST / 1000, allow_inf_nan=False)] | Name = Field(
+        0, description="seconds, or as text 30s, 12h, 7d, 2w or a date to come"
+    )
     ttl_ms: int = Field(0, ge=0, lt=LATEST)
 
 

@@ -9,8 +9,7 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours, note
-
-DISTILLERS = ("auto", "claude", "gemini", "ollama", "extract")
+from kinen.model.kinds import DISTILLERS
 
 
 def command() -> click.Command:
@@ -22,7 +21,7 @@ def command() -> click.Command:
 @click.option("--budget", type=int, default=0, help="most tokens; default: distill.budget")
 @click.option(
     "--distiller",
-    type=click.Choice(DISTILLERS),
+    type=click.Choice(("auto", *DISTILLERS)),
     default=None,
     help="who answers; default: distill.order, which is extract unless you changed it",
 )
@@ -34,9 +33,9 @@ def ask(
     """Answer a question from memory, with its sources.
 
     By default the lines that answer are quoted here, without a model (`extract`). A model
-    (claude, gemini, ollama) is asked only if you name it or configure it; then what was found is
-    sent to it. Each statement has the number of its source; `kinen show` shows a source. Exit 1
-    if nothing is known.
+    (claude, gemini, ollama, openai) is asked only if you name it or configure it; then what was
+    found is sent to it. Each statement has the number of its source; `kinen show` shows a source.
+    Exit 1 if nothing is known.
 
     \b
     Examples:

@@ -13,7 +13,7 @@ from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.output import raw
 from kinen.cli.progress import bar
 from kinen.cli.run import note
-from kinen.cli.times import milliseconds
+from kinen.times import milliseconds
 
 
 def command() -> click.Command:

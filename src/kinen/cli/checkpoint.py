@@ -10,6 +10,7 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours, piped
+from kinen.model.kinds import CHECKPOINT_TYPES
 
 if TYPE_CHECKING:
     from kinen.model.journal import Plan
@@ -31,12 +32,13 @@ class Texts(click.Command):
 
 
 _SPACE = re.compile(r"^-[^=]*\s")
-TYPES = ("checkpoint", "decision", "incident", "learning")
 
 
 @click.command(cls=Texts)
 @click.argument("text", metavar="TEXT|-")
-@click.option("--type", "type", type=click.Choice(TYPES), default=None, help="what it is")
+@click.option(
+    "--type", "type", type=click.Choice(CHECKPOINT_TYPES), default=None, help="what it is"
+)
 @click.option("--tag", "tags", multiple=True, help="again for each further one")
 @click.option("--context", default="", help="what led to it")
 @click.option("--decision", default="", help="what was decided")

@@ -8,7 +8,7 @@ from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.output import write_raw
 from kinen.cli.run import FOUND, NOTHING, colours, note
-from kinen.cli.times import milliseconds
+from kinen.times import milliseconds
 
 EMPTY = (
     "no agent was told anything here; `kinen install claude-code` has sessions begin with what is"

@@ -7,7 +7,7 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours, note
-from kinen.cli.times import milliseconds
+from kinen.times import milliseconds
 
 PLURALS = ("capsules", "observations", "summaries", "pins", "memories")
 

@@ -7,9 +7,7 @@ import click
 from kinen import render
 from kinen.cli.flags import for_scripts, in_space
 from kinen.cli.run import FOUND, NOTHING, colours, note
-from kinen.model.kinds import MEMORY_TYPES
-
-DISTILLERS = ("configured", "auto", "claude", "gemini", "ollama", "openai", "extract")
+from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 
 
 @click.group()
@@ -96,7 +94,7 @@ def restore(name: str, space: str | None, as_json: bool) -> int:
 @click.option("--dry-run", is_flag=True, help="say what would be drawn, and keep nothing")
 @click.option(
     "--distiller",
-    type=click.Choice(DISTILLERS),
+    type=click.Choice(("configured", "auto", *DISTILLERS)),
     default="configured",
     help="who draws from sessions; consolidation.order if not given",
 )

@@ -6,7 +6,7 @@ import click
 
 from kinen import render
 from kinen.cli.flags import FILE_NAME, for_scripts, in_space
-from kinen.cli.times import seconds
+from kinen.times import lifetime
 
 
 def command() -> click.Command:
@@ -20,7 +20,11 @@ def undo() -> click.Command:
 @click.command()
 @click.argument("ref", type=FILE_NAME)
 @click.option("--note", default="", help="why")
-@click.option("--ttl", default="", help="for how long: 30m, 12h, 7d, 2w; for good if not given")
+@click.option(
+    "--ttl",
+    default="",
+    help="for how long: 30s, 12h, 7d, 2w, or until a date; for good if not given",
+)
 @click.option("--session", default="", help="only for recalls of this session")
 @in_space
 @for_scripts
@@ -36,7 +40,7 @@ def pin(ref: str, note: str, ttl: str, session: str, space: str | None, as_json:
     from kinen.render.journal import entry_json
 
     with Memory.open(space=space) as memory:
-        made = memory.journal.pin(ref, note, ttl=seconds(ttl), scope={"session": session})
+        made = memory.journal.pin(ref, note, ttl=lifetime(ttl), scope={"session": session})
     print(render.to_json(entry_json(made)) if as_json else f"{made.ref}  {made.target}")
     return 0
 

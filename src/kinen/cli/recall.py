@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kinen.cli.fastargs import Option
+from kinen.model.kinds import DISTILLERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from kinen.model.journal import Recall
     from kinen.model.records import Query
 
-DISTILLERS = ("auto", "claude", "gemini", "ollama", "openai", "extract", "none")
 OPTIONS = (
     Option(("--since",), "since", "not older than: 2h, 3d, 1w, today, 2026-03-01", str, ""),
     Option(("--days",), "days", "of the last so many days", int, 0),
@@ -42,7 +42,7 @@ OPTIONS = (
         "by whom; auto: claude, gemini, ollama, openai, extract",
         str,
         "",
-        choices=DISTILLERS,
+        choices=("auto", *DISTILLERS, "none"),
     ),
     Option(("--min-similarity",), "min_similarity", "only what is so near in meaning", float, 0.0),
     Option(

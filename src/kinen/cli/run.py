@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 FOUND, NOTHING, ERROR = 0, 1, 2
+REPEATED = {
+    "files": "file",
+    "kinds": "kind",
+    "paths": "path",
+    "symbols": "symbol",
+    "tags": "tag",
+    "types": "type",
+}
+"""Parameters that take several values, and the option that is given once for each."""
 
 
 def guarded(command: Callable[[], int]) -> int:
@@ -30,7 +39,7 @@ def guarded(command: Callable[[], int]) -> int:
 def explained(error: Exception) -> int:
     """One line on standard error for what went wrong, and the exit code."""
     if isinstance(error, KinenError):
-        return fail(str(error))
+        return fail(error.line(option))
     if isinstance(error, OSError):
         return fail(f"{error.filename or 'the system'}: {error.strerror or error}")
     if isinstance(error, RecursionError):
@@ -39,6 +48,12 @@ def explained(error: Exception) -> int:
         raise error
     name = type(error).__name__
     return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows where")
+
+
+def option(parameter: str) -> str:
+    """The option of a parameter, such as `--min-similarity`; `files` is `--file`."""
+    name = REPEATED.get(parameter, parameter)
+    return f"--{name.replace('_', '-')}"
 
 
 def fail(message: str) -> int:

@@ -7,6 +7,7 @@ import sys
 
 from kinen.cli.fastargs import Option
 from kinen.cli.output import coloured, print_rendered, write_raw
+from kinen.model.kinds import MODES
 
 # An answer of the daemon is printed by a process that loads little more than this.
 TYPE_CHECKING = False
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.model.records import Hits, Query
 
-MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
-"""As `kinen.model.records` has them."""
 OPTIONS = (
     Option(("--semantic",), "semantic", "by meaning only", bool),
     Option(("--fulltext",), "fulltext", "by word only", bool),

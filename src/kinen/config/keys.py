@@ -4,8 +4,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
-from kinen.model.kinds import PROVIDERS
-from kinen.model.records import MODES
+from kinen.model.kinds import MODES, PROVIDERS
 
 
 class Row(NamedTuple):

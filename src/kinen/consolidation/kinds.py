@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kinen.consolidation.prose import Sentence
 
 LONGEST = 600
 """Characters of a sentence that is looked at; a longer one was not written as one."""
-Kind = Literal["decision", "pattern", "insight", "lesson"]
+Kind = str
+"""One of `MEMORY_TYPES`."""
 
 _CHOICE = (
     r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|opted|settled)\b"

@@ -17,10 +17,10 @@ from kinen.consolidation.conversations import from_session, read_messages, speak
 from kinen.consolidation.kinds import classify
 from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound
-from kinen.distill.models import MODELS, ask
+from kinen.distill.models import ask
 from kinen.distill.process import Failed
 from kinen.model.journal import Finding
-from kinen.model.kinds import MEMORY_TYPES
+from kinen.model.kinds import MEMORY_TYPES, MODELS
 from kinen.privacy import entrance
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
 

@@ -6,10 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from kinen.distill.models import MODELS, ask
+from kinen.distill.models import ask
 from kinen.distill.process import Failed
 from kinen.errors import QueryError, StoreError
 from kinen.model.journal import Digest
+from kinen.model.kinds import DISTILLERS
 from kinen.privacy import entrance
 from kinen.text import digest, estimate
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from kinen.distill.clis import Answer
     from kinen.model.journal import Passage
 
-AUTO = (*MODELS, "extract")
-NAMES = (*AUTO, "none")
+NAMES = (*DISTILLERS, "none")
 PREFIX = "digest:"
 """What the keys of digests begin with in the cache."""
 MOST_READ = 24_000

@@ -58,7 +58,7 @@ def extract(
     The same passages give the same bytes. Without a question it is what tells the most.
     """
     if budget < 1:
-        raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
+        raise QueryError(f"{budget} tokens hold nothing", "use 1 or more", parameter="budget")
     given = [one for one in dict.fromkeys(passages) if one.text.strip()]
     size, notes = sum(estimate(one.text) for one in given), list[str]()
     heads = {one.ref: _head(question, one) for one in reversed(given)}

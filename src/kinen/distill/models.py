@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kinen.config.keys import DistillSection
     from kinen.distill.clis import Answer
 
-MODELS = ("claude", "gemini", "ollama", "openai")
-
 
 def ask(
     name: str,

@@ -31,6 +31,8 @@ STATUS: dict[type, int] = {
     errors.NotFound: 404,
     errors.SpaceError: 404,
     errors.GitError: 409,
+    errors.Conflict: 409,
+    errors.DiskFull: 507,
     errors.Busy: 503,
     errors.EmbedError: 503,
 }
@@ -39,7 +41,8 @@ RETRY_SECONDS = "2"
 HINT = "GET /v1/openapi.json has all endpoints"
 DESCRIPTION = (
     "The memory of a space over HTTP. A request names its space by `X-Kinen-Space`. Responses have"
-    " the names of `--json`; requests may also use Kindling's (`scopeIds`, `capsuleId`, `ttlMs`)."
+    " the fields of the command line's JSON; requests may also use Kindling's (`scopeIds`,"
+    " `capsuleId`, `ttlMs`)."
 )
 TELEMETRY: Any = {
     "tracing": False,
@@ -102,8 +105,7 @@ def describe_error(request: Request, error: Exception) -> tuple[int, str, str]:
         return error.status, error.message, error.hint
     if isinstance(error, errors.KinenError):
         status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-        full = status == 500 and error.hint.startswith("free some space")
-        return 507 if full else status, error.message, error.hint
+        return status, error.fact(), error.hint
     if isinstance(error, HTTPException):
         messages = {
             404: f"no endpoint {request.url.path}",

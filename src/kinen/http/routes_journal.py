@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from kinen.api import entries, requests
 from kinen.api.paging import decode_cursor, encode_cursor
 from kinen.api.refs import resolve
-from kinen.errors import Busy, QueryError, StoreError
+from kinen.errors import Busy, Conflict, DiskFull, QueryError, StoreError
 from kinen.http.guard import Refused
 from kinen.http.space import CurrentSpace, OpenMemory, json_response, milliseconds, with_memory
 from kinen.memory import Memory
@@ -20,6 +20,7 @@ from kinen.memory.pool import JOURNAL
 from kinen.model.journal import Scope
 from kinen.privacy.injected import without_injected
 from kinen.render.journal import entry_json, loaded_json
+from kinen.times import lifetime
 
 router = APIRouter()
 Id = Annotated[requests.Id, Path(description="an id, or the beginning of one")]
@@ -141,8 +142,10 @@ def pin(memory: OpenMemory, request: requests.Pin) -> Any:
         raise QueryError("no target, or two", "send target, or targetType and targetId")
     target = request.target or f"{request.target_type}:{request.target_id}"
     name, _, _ = resolve(memory, target)
-    ttl = request.ttl or request.ttl_ms / 1000
-    return entry_json(memory.journal.pin(name, request.note, ttl=ttl, scope=_scope(request.scope)))
+    ttl = lifetime(request.ttl) if isinstance(request.ttl, str) else request.ttl
+    seconds = ttl or request.ttl_ms / 1000
+    pinned = memory.journal.pin(name, request.note, ttl=seconds, scope=_scope(request.scope))
+    return entry_json(pinned)
 
 
 @router.get("/pins", response_model=entries.PinPage)
@@ -236,8 +239,6 @@ def _load(memory: Memory, file: IO[bytes], on_conflict: Any, dry_run: bool) -> A
     try:
         return memory.transfer.load(file, on_conflict=on_conflict, dry_run=dry_run)
     except StoreError as error:
-        if isinstance(error, Busy) or error.hint.startswith("free some space"):
+        if isinstance(error, (Busy, Conflict, DiskFull)):
             raise
-        status = 409 if "is in the journal already" in error.message else 400
-        hint = error.hint.replace("--on-conflict", "on_conflict")
-        raise Refused(status, error.message, hint) from error
+        raise Refused(400, error.fact(), error.hint) from error

@@ -25,7 +25,7 @@ def listen(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         server.close()
         reason = getattr(error, "strerror", "") or str(error)
-        raise KinenError(f"port {port}: {reason}", "choose another by --port") from error
+        raise KinenError(f"{port}: {reason}", "choose another", parameter="port") from error
     return server
 
 

@@ -9,7 +9,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from kinen import ids
-from kinen.errors import Busy, NotFound, StoreError
+from kinen.errors import Busy, DiskFull, NotFound, StoreError
 from kinen.journal import queries, spool, write
 from kinen.journal.capsules import IDLE, STALE_MS
 from kinen.journal.schema import COLUMNS, insert
@@ -154,10 +154,8 @@ class Journal:
         try:
             spool.put(self.spools[0], row)
         except OSError as fault:
-            raise StoreError(
-                f"cannot store the observation: {fault.strerror or fault} ({error})",
-                f"free some space where {self.path} lives, then run it again",
-            ) from error
+            message = f"cannot store the observation: {fault.strerror or fault} ({error})"
+            raise DiskFull(self.path, message) from error
 
     def open_capsule(
         self,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
 
+from kinen import query
 from kinen.api.requests import Request
 from kinen.api.responses import Response
 from kinen.memory import Memory
@@ -52,4 +53,6 @@ Names = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"[,\n]
 Texts = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"\n"))]
 Limit = Annotated[int, Field(ge=1, le=500, description="at most this many")]
 Offset = Annotated[int, Field(ge=0, description="skip this many")]
-Budget = Annotated[int, Field(ge=0, le=100_000, description="most tokens; 0: as configured")]
+Budget = Annotated[
+    int, Field(ge=0, le=query.MOST["budget"], description="most tokens; 0: as configured")
+]

@@ -17,8 +17,9 @@ from kinen.ipc import client
 from kinen.mcp.tool import Answer, Budget, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.recall import compact
-from kinen.model.records import MODES, Chunk, Hit, Hits
-from kinen.query import listed, recall_query, search_query
+from kinen.model.kinds import MODES
+from kinen.model.records import Chunk, Hit, Hits
+from kinen.query import bounds, listed, recall_query, search_query
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
 
@@ -61,8 +62,12 @@ class Search(Tool):
     paths: Texts = Field([], description="below these folders, or matching these globs")
     since: Since = ""
     until: Until = ""
-    limit: int = Field(10, ge=1, le=50, description="at most this many")
-    context_chunks: int = Field(0, ge=0, le=10, description="chunks before and after each passage")
+    limit: int = Field(10, json_schema_extra=bounds("limit"), description="at most this many")
+    context_chunks: int = Field(
+        0,
+        json_schema_extra=bounds("context", 0),
+        description="chunks before and after each passage",
+    )
     budget: int = Field(
         4000, ge=200, le=100_000, description="most tokens of text; hits beyond it are shortened"
     )
@@ -163,13 +168,15 @@ class Recall(Tool):
         description="decision, lesson, pattern, insight, learning, incident,"
         " or a type as in kinen_search",
     )
-    limit: Limit = 20
+    limit: int = Field(20, json_schema_extra=bounds("limit"), description="at most this many")
     since: Since = ""
     until: Until = ""
     tags: Names = Field([])
     files: Texts = Field([], description="about these files: paths, or ends of them")
     session: str = ""
-    budget: Budget = 0
+    budget: int = Field(
+        0, json_schema_extra=bounds("budget", 0), description="most tokens; 0: as configured"
+    )
     full: bool = Field(False, description="whole records instead of the lines that matter")
     distill: bool = Field(False, description="sum the hits up, each line with its source")
     explain: bool = Field(False, description="with the votes behind each score")

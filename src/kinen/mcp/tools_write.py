@@ -1,6 +1,5 @@
 """Tools that write: checkpoints, plans, observations, pins."""
 
-from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,12 +11,11 @@ from kinen.mcp.tool import Answer, Names, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model import journal
-from kinen.model.kinds import EVENTS
+from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS
 from kinen.privacy.injected import marked, without_injected
 from kinen.render.journal import checkpoint_json, entry_json, plan_json
-from kinen.text import estimate, now, parse_time
-
-TYPES = ("checkpoint", "decision", "incident", "learning")
+from kinen.text import estimate
+from kinen.times import lifetime
 
 
 class Checkpoint(Tool):
@@ -35,7 +33,7 @@ class Checkpoint(Tool):
     description: str = Field(
         min_length=1, description="what was done or learned, and why; markdown"
     )
-    type: str = Field("", json_schema_extra={"enum": [*TYPES]})
+    type: str = Field("", json_schema_extra={"enum": [*CHECKPOINT_TYPES]})
     tags: Names = Field([])
     context: str = Field("", description="what led to it")
     decision: str = Field("", description="what was decided")
@@ -160,7 +158,9 @@ class Pin(Tool):
 
     ref: str = Field(min_length=1, description="of any answer, or a path")
     note: str = Field("", description="why")
-    ttl: str = Field("", description="for how long: 12h, 7d, 2w; for good if empty")
+    ttl: str = Field(
+        "", description="for how long: 30s, 12h, 7d, 2w, or until a date; for good if empty"
+    )
     session: str = Field("", description="only for recalls of this session")
     remove: bool = False
 
@@ -170,15 +170,7 @@ class Pin(Tool):
             unpinned = memory.journal.unpin(name)
             value = entries.PinChanges(unpinned=unpinned)
             return Answer(value, "unpinned " + ", ".join(unpinned))
-        ttl = seconds(self.ttl)
+        ttl = lifetime(self.ttl)
         pin = memory.journal.pin(name, self.note, ttl=ttl, scope={"session": self.session})
         value = entries.PinChanges(pins=[entries.StoredPin(**entry_json(pin))])
         return Answer(value, f"{pin.ref} {pin.target}")
-
-
-def seconds(phrase: str) -> float:
-    """Seconds that a duration takes, or that are left until a date; 0 for none."""
-    if not phrase:
-        return 0.0
-    at = now()
-    return abs(datetime.fromisoformat(parse_time(phrase, at)).timestamp() - at)

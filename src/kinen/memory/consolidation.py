@@ -144,10 +144,11 @@ class Consolidation:
     def _drawer(self, distiller: str) -> Drawer:
         """Who draws memories from sessions; raises QueryError for a name that nobody has."""
         from kinen.consolidation.model import Drawer
-        from kinen.distill.chain import AUTO, NAMES
+        from kinen.distill.chain import NAMES
+        from kinen.model.kinds import DISTILLERS
 
         settings = self._core.config.consolidation
-        chosen = {"auto": AUTO, "configured": settings.order}.get(distiller, (distiller,))
+        chosen = {"auto": DISTILLERS, "configured": settings.order}.get(distiller, (distiller,))
         for name in chosen:
             if name not in NAMES:
                 raise QueryError(f"no distiller is called {name!r}", "use " + ", ".join(NAMES))

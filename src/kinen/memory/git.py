@@ -248,7 +248,9 @@ class Git:
         """The file that a path names; one that was renamed by its old name, too."""
         file = self.tracked_or_new(path)
         if not file:
-            hint = "`kinen files` lists those there are, with --deleted also those that are gone"
+            hint = (
+                "`kinen files` lists those there are, `kinen files --deleted` those that are gone"
+            )
             raise NotFound(f"no commit knows {path!r}", hint)
         return file
 

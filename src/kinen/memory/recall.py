@@ -279,9 +279,10 @@ class Recaller:
 
     def distillers(self, named: str) -> tuple[str, ...]:
         """Who is asked for a digest, in order: `auto`, `configured`, or whoever is named."""
-        from kinen.distill.chain import AUTO
+        from kinen.model.kinds import DISTILLERS
 
-        return {"auto": AUTO, "configured": self._core.config.distill.order}.get(named, (named,))
+        configured = self._core.config.distill.order
+        return {"auto": DISTILLERS, "configured": configured}.get(named, (named,))
 
     def current_plan(self, tokens: int) -> tuple[list[Item], str]:
         """The plan that is being worked on, or a word on one that nobody has touched for long."""

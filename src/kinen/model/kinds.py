@@ -1,4 +1,7 @@
-"""Closed lists of words. Hooks import this module, so it imports nothing."""
+"""The closed sets of words, each defined here and nowhere else.
+
+Hooks and the cold search load it: it has no import, so that it costs nothing.
+"""
 
 EVENTS = (
     "message",
@@ -16,6 +19,13 @@ CAPSULE_TYPES = ("session", "pocketflow_node")
 MEMORY_TYPES = ("decision", "pattern", "insight", "lesson")
 PROVIDERS = ("onnx", "ollama", "openai", "none")
 """What can embed text."""
+CHECKPOINT_TYPES = ("checkpoint", "decision", "incident", "learning")
+MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
+"""How a search retrieves and ranks."""
+MODELS = ("claude", "gemini", "ollama", "openai")
+"""Language models that can distill."""
+DISTILLERS = (*MODELS, "extract")
+"""All that can distill, in the order in which they are tried; `extract` needs no model."""
 REDACTED = "[redacted]"
 MEMORY_OPEN = "<kinen-memory>"
 MEMORY_CLOSE = "</kinen-memory>"

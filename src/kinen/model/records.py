@@ -13,7 +13,6 @@ FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
 GIT_KINDS = ("file", "commit")
 KINDS = (*FILE_KINDS, *GIT_KINDS, *JOURNAL_KINDS)
-MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
 EDGE_TYPES = tuple(
     "links touches renames part_of summarizes pins derived_from reverts fixes refs".split()
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import QueryError
-from kinen.model.records import GIT_KINDS, MODES, Hit, Hits
+from kinen.model.kinds import MODES
+from kinen.model.records import GIT_KINDS, Hit, Hits
 from kinen.query import LONGEST
 from kinen.recall import fuse
 from kinen.recall.spelling import check
@@ -65,9 +66,10 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
     if len(text) > LONGEST:
         raise QueryError(f"the query has {len(text):,} characters", f"ask in at most {LONGEST:,}")
     if query.mode not in MODES:
-        raise QueryError(f"no mode {query.mode!r}", "use one of " + ", ".join(MODES))
+        hint = "use one of " + ", ".join(MODES)
+        raise QueryError(f"no mode {query.mode!r}", hint, parameter="mode")
     if query.limit < 1:
-        raise QueryError(f"limit {query.limit} asks for nothing", "use --limit 1 or more")
+        raise QueryError(f"{query.limit} asks for nothing", "use 1 or more", parameter="limit")
     if query.kinds == ("file",):
         from kinen.recall.files import search_files
 
@@ -191,7 +193,7 @@ def _rank(
     if half is None:
         if mode == "semantic":
             raise QueryError(
-                f"no search by meaning: {reason}", "run `kinen index`, or search with --fulltext"
+                f"no search by meaning: {reason}", "run `kinen index`, or search in mode fulltext"
             )
         notes.append(f"full text only: {reason}")
         return fuse.by_words(_lexical(reader, units, words))

@@ -104,7 +104,7 @@ def tiers(
     first occurrence; an item that is too large leaves room to smaller ones.
     """
     if budget < 1:
-        raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
+        raise QueryError(f"{budget} tokens hold nothing", "use 1 or more", parameter="budget")
     reasons: dict[Key, str] = {}
     kept, dropped = _once(first, reasons, budget)
     wanted = [hit for key, hit in _by_ref(hits).items() if key not in reasons]
@@ -216,7 +216,7 @@ def _remark(recall: Recall) -> str:
     needed = spent + sum(left.values())
     wanted = {one.tier for one in recall.dropped if one.reason == OVER}
     needed += _headings(wanted - {one.tier for one in recall.items})
-    remedy = f"(--budget {-(-needed // _STEP) * _STEP})"
+    remedy = f"({-(-needed // _STEP) * _STEP} would do)"
     budget = f"the budget of {recall.budget:,}"
     if not left:
         return ""

@@ -57,7 +57,7 @@ def find(
     if not refusal and (anyway or _holds_notes(here)):
         return at(here, home=home, env=env)
     fact = f"no space here: {refusal}" if refusal else "no space here"
-    raise SpaceError(fact, "run `kinen init` in the project's folder, or pass --space")
+    raise SpaceError(fact, "run `kinen init` in the project's folder, or name a space")
 
 
 def _holds_notes(folder: str) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from kinen.errors import Busy, StoreError
+from kinen.errors import Busy, DiskFull, StoreError
 from kinen.storage.sqlite import sqlite3
 
 if TYPE_CHECKING:
@@ -67,16 +67,14 @@ def translated(path: str, hint: str = REBUILD) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        text = str(error).lower()
-        if "full" in text:
-            raise StoreError(
-                "the disk is full", f"free some space where {path} lives, then run it again"
-            ) from error
-        if "locked" in text or "busy" in text:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
+        if code == sqlite3.SQLITE_FULL:
+            raise DiskFull(path) from error
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise Busy(
                 f"{path} is in use by another process", "wait for it, then run it again"
             ) from error
-        if "unable to open" in text or "readonly" in text or "read-only" in text:
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise StoreError(
                 f"cannot write {path}", "check the folder's permissions, or set KINEN_HOME"
             ) from error

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from kinen import errors
 from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import plain
@@ -303,9 +304,10 @@ class Intake:
         if state == _FORGOTTEN:
             self._forgotten += 1
         elif self._conflict == "error":
-            raise StoreError(
+            raise errors.Conflict(
                 f"{self._name}: {section.noun} {key} is in the journal already",
-                f"{UNCHANGED}; pass --on-conflict skip or overwrite",
+                f"{UNCHANGED}; use skip or overwrite",
+                parameter="on_conflict",
             )
         elif self._conflict == "skip":
             self._skipped[section.table] += 1

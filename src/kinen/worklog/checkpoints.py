@@ -17,12 +17,12 @@ from kinen.extract.decode import decode
 from kinen.journal.schema import LATEST
 from kinen.markdown.frontmatter import Frontmatter, dump_yaml, read_frontmatter
 from kinen.model.journal import Checkpoint, Plan
+from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.text import digest, iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TYPES = ("checkpoint", "decision", "incident", "learning")
 STATUSES = ("active", "completed", "archived")
 LISTS = ("tags", "alternatives", "evidence", "symbols", "unknowns")
 TEXTS = ("context", "decision", "impact", "next")
@@ -65,7 +65,7 @@ def read_checkpoint(data: bytes, name: str) -> Checkpoint:
         files=items(files),
         summary=_text(values.get("summary")),
         plan=_text(values.get("briefId")) or _text(values.get("planId")),
-        type=type_ if type_ in TYPES else "",
+        type=type_ if type_ in CHECKPOINT_TYPES else "",
         confidence=confidence(values.get("confidence")),
         **fields,
     )

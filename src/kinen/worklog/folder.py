@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint
+from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.sources.git.worktree import changed_files
 from kinen.space import gitcommand
 from kinen.space.head import read_head
@@ -147,8 +148,8 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise QueryError(f"invalid confidence {confidence}", "use 1 (a guess) to 5 (certain)")
     checked["confidence"] = int(confidence or 0)
     type_ = checked.get("type")
-    if type_ and type_ not in checkpoints.TYPES:
-        raise QueryError(f"unknown type {type_!r}", "use one of " + ", ".join(checkpoints.TYPES))
+    if type_ and type_ not in CHECKPOINT_TYPES:
+        raise QueryError(f"unknown type {type_!r}", "use one of " + ", ".join(CHECKPOINT_TYPES))
     return checked
 
 

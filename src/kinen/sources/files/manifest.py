@@ -108,7 +108,7 @@ def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> str:
     folder = to.strip("/") or _FOLDERS.get(os.path.splitext(name)[1].lower(), "docs")
     target = os.path.normpath(os.path.join("resources", folder, name)).replace(os.sep, "/")
     if not target.startswith("resources/"):
-        raise ConfigError(f"{to} is outside resources/", "choose a folder below it")
+        raise ConfigError(f"{to} is outside resources/", "name a folder below it", parameter="to")
     tags = tuple(tag.lstrip("#") for tag in tags)
     text = _manifest_text(root) if tags or note else ""
     changed = ""
