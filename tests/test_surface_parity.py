@@ -156,6 +156,7 @@ NUMBERS = [
     *(("search", "limit", 1, True), ("search", "limit", 1000, True)),
     *(("search", "limit", 1001, False), ("search", "limit", -1, False)),
     *(("search", "context", 50, True), ("search", "context", 51, False)),
+    ("search", "context", -2, False),
     *(("recall", "limit", 1000, True), ("recall", "limit", 1001, False)),
     *(("recall", "limit", 0, False), ("recall", "budget", 1_000_000, True)),
     *(("recall", "budget", 1_000_001, False), ("recall", "budget", -1, False)),

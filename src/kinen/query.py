@@ -100,6 +100,8 @@ def search_query(
         "near": tuple(near),
     }
     _check_size(text, names, {"limit": limit, "context": context})
+    if context < -1:
+        raise QueryError(f"{context} is negative", "use 0 or more", parameter="context")
     types, kinds, tags, paths, near = names.values()
     return Query(
         text,
