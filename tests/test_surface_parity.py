@@ -154,7 +154,11 @@ def test_a_time_means_the_same_on_every_surface(
 
 NUMBERS = [
     *(("search", "limit", 1, True), ("search", "limit", 1000, True)),
-    *(("search", "limit", 1001, False), ("search", "limit", -1, False)),
+    *(
+        ("search", "limit", 1001, False),
+        ("search", "limit", -1, False),
+        ("search", "limit", 0, True),
+    ),
     *(("search", "context", 50, True), ("search", "context", 51, False)),
     ("search", "context", -2, False),
     *(("recall", "limit", 1000, True), ("recall", "limit", 1001, False)),

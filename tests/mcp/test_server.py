@@ -306,7 +306,7 @@ BAD = (
     ("kinen_search", {"query": ""}, "query: "),
     ("kinen_search", {"query": "x", "limt": 5}, "unknown field 'limt' · it takes query"),
     ("kinen_search", {"query": "x", "limit": "many"}, "limit: "),
-    ("kinen_search", {"query": "x", "limit": 0}, "limit: "),
+    ("kinen_search", {"query": "x", "limit": -1}, "limit: "),
     ("kinen_search", {"query": "x", "mode": "magic"}, "no mode 'magic' · use one of hybrid"),
     ("kinen_search", {"query": "x", "type": "poems"}, "no type 'poems' · use rounds"),
     ("kinen_search", {"query": "x", "since": "soon"}, "invalid time 'soon' · use 2026-"),

@@ -62,7 +62,9 @@ class Search(Tool):
     paths: Texts = Field([], description="below these folders, or matching these globs")
     since: Since = ""
     until: Until = ""
-    limit: int = Field(10, json_schema_extra=bounds("limit"), description="at most this many")
+    limit: int = Field(
+        10, json_schema_extra=bounds("limit", 0), description="most hits; 0: as configured"
+    )
     context_chunks: int = Field(
         0,
         json_schema_extra=bounds("context", 0),
