@@ -105,7 +105,7 @@ def test_no_space_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SpaceError) as raised:
         spaces.find(tmp_path)
     assert raised.value.message == "no space here"
-    assert raised.value.hint == "run `kinen init` in the project's folder, or pass --space"
+    assert raised.value.hint == "run `kinen init` in the project's folder, or name a space"
     assert spaces.locate(tmp_path) == ""
     with pytest.raises(SpaceError, match="no folder"):
         spaces.find(tmp_path / "nowhere")

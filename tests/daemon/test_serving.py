@@ -108,7 +108,7 @@ def test_a_port_that_is_taken_is_one_line(noted: Path, kinen: Any, home: Path) -
         port = str(taken.getsockname()[1])
         ran = kinen("serve", "--port", port)
     assert ran.code == 2
-    assert ran.err == f"kinen: port {port}: Address already in use · choose another by --port\n"
+    assert ran.err == f"kinen: --port: {port}: Address already in use · choose another\n"
     assert not control.look(str(home / "kinen")).held
     assert not os.path.exists(home / "kinen" / "daemon.sock")
 

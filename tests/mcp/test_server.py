@@ -398,7 +398,7 @@ async def test_a_server_that_only_reads_has_no_tool_that_writes(project: Project
             if tool != "kinen_plan":
                 await ask(client, tool, **given)
         assert state() == before
-        assert "without --read-only" in await refused(client, "kinen_checkpoint", text="x")
+        assert "without read-only" in await refused(client, "kinen_checkpoint", text="x")
         assert client.instructions == ASK + DATA
         assert TELL not in ASK + DATA
 
