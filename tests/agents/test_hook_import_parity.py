@@ -363,7 +363,7 @@ def imported(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         (transcripts / f"{number}.jsonl").write_text(text)
     with home(tmp_path_factory):
         with Memory.open(folder) as memory:
-            memory.import_transcripts(transcripts)
+            memory.transfer.import_transcripts(transcripts)
         return journal(folder)
 
 
@@ -414,8 +414,8 @@ def journal(folder: Path) -> dict[str, list[Kept]]:
                     failed=entry.provenance.get("hasError", False),
                     masked=entry.masked.get("count", 0),
                 )
-                for capsule in memory.entries("capsules", session=session(case))[0]
-                for entry in memory.capsule(capsule.id)[1]
+                for capsule in memory.journal.entries("capsules", session=session(case))[0]
+                for entry in memory.journal.capsule(capsule.id)[1]
             ]
             for case in CASES
         }
@@ -448,7 +448,7 @@ def test_a_subagent_is_kept_once_whichever_event_comes_first(folder: Path, home:
         for event in events:
             handled({**event, **about, "session_id": id_}, "claude-code")
     with Memory.open(folder) as memory:
-        entries = memory.entries("observations")[0]
+        entries = memory.journal.entries("observations")[0]
     assert [(entry.kind, entry.content) for entry in entries] == [
         ("node_end", "Agent: Explore\nit is in cart.py"),
         ("node_end", "Agent: Explore\nit is in cart.py"),
