@@ -15,9 +15,10 @@ from kinen.cli import main
 from kinen.cli.run import option
 from kinen.http.app import create_app
 from kinen.http.events import Hub
+from kinen.http.guard import Access
 from kinen.mcp.server import create_server
 from kinen.memory import Memory
-from kinen.memory.pool import Spaces
+from kinen.memory.pool import MemoryPool
 from kinen.model.kinds import EVENTS, MODES
 from mcp import Client
 
@@ -70,13 +71,13 @@ class Surfaces:
         return anyio.run(call)
 
     def http(self, path: str, **body: Any) -> Reply:
-        spaces = Spaces(lambda _: Memory.open(self.folder))
-        app = create_app(spaces, hub=Hub(), state=dict, token="t", port=7)
+        pool = MemoryPool(lambda _: Memory.open(self.folder))
+        app = create_app(pool, hub=Hub(), state=dict, access=Access("t", 7))
         address = "http://127.0.0.1:7"
         client = TestClient(app, base_url=address, raise_server_exceptions=False)
         headers = {"X-Kinen-Space": str(self.folder), "Authorization": "Bearer t"}
         answer = client.post(f"/v1{path}", json=body, headers=headers)
-        spaces.close()
+        anyio.run(pool.close)
         if answer.status_code == 200:
             return Reply(True, "")
         failure = answer.json()["error"]
