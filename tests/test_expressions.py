@@ -28,6 +28,7 @@ BOUNDED = {
 }
 """Expressions that are slow for long texts, and why none reaches them."""
 COMPOSED = {
+    ("agents/tool_use.py", "re.sub"): "names of tags, and a run without angle brackets",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("mcp/tool.py", "re.split"): "one of two separators, below",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
