@@ -23,13 +23,22 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# A bare kinen in an empty environment searches offline and names what it lacks; then with everything.
 package:
 	@rm -rf .package && mkdir .package
 	$(PYTHON) -m venv .package/venv
 	.package/venv/bin/python -m pip install --quiet --disable-pip-version-check .
 	@cd .package && mkdir notes && printf '# Tea\n\nThe kettle whistles.\n' > notes/tea.md && cd notes && mkdir .kinen \
-	  && HOME=$$PWD/../home KINEN_HOME=$$PWD/../home/kinen KINEN_DAEMON_AUTO_START=false http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
-	  ../venv/bin/kinen search --semantic 'boiling water' && echo 'package: installs into an empty environment and searches offline'
+	  && export HOME=$$PWD/../home KINEN_HOME=$$PWD/../home/kinen http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
+	  && ../venv/bin/kinen search --semantic 'boiling water' \
+	  && { ../venv/bin/kinen mcp </dev/null 2>&1 | grep -F "pip install 'kinen[mcp]'"; } \
+	  && test ! -e $$KINEN_HOME/daemon.log \
+	  && echo 'package: installs into an empty environment and searches offline'
+	.package/venv/bin/python -m pip install --quiet --disable-pip-version-check '.[all]'
+	@cd .package/notes && export HOME=$$PWD/../home KINEN_HOME=$$PWD/../home/kinen http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
+	  && ../venv/bin/kinen daemon start && ../venv/bin/kinen search --semantic 'boiling water' && ../venv/bin/kinen daemon stop \
+	  && ../venv/bin/kinen mcp </dev/null \
+	  && echo "package: 'kinen[all]' runs the daemon and MCP"
 	@rm -rf .package
 
 docs: $(STAMP)

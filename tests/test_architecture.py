@@ -19,6 +19,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = (
     {
         "errors",
+        "extras",
         "paths",
         "ids",
         "times",

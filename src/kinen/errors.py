@@ -14,6 +14,7 @@ KinenError                 base: a fact (the message) and what to do about it (t
 │   └── Untrusted          a file of kinen's home is a link or a device (an OSError, too)
 ├── Excluded               it names a path that is never captured
 ├── QueryError             the question cannot be asked: bad mode, time, filter
+├── MissingExtra           a command needs an optional dependency that is not installed
 └── NotFound               no record, path or chunk of that name
 
 No message names an option of the command line. An error about one input carries its name as
@@ -112,6 +113,10 @@ class Excluded(KinenError):
 
 class QueryError(KinenError):
     """The question cannot be asked."""
+
+
+class MissingExtra(KinenError):
+    """A command needs an optional dependency that is not installed."""
 
 
 class NotFound(KinenError):

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kinen import paths, render
+from kinen import extras, paths, render
 from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import NOTHING, colours, note
 from kinen.errors import KinenError
@@ -40,6 +40,7 @@ def daemon() -> None:
 @for_scripts
 def start(as_json: bool) -> int:
     """Start it in the background, if it does not run."""
+    extras.require("kinen daemon", "http")
     from kinen.daemon import control
 
     state, fresh = control.start(home())
@@ -63,6 +64,7 @@ def stop() -> int:
 @daemon.command()
 def restart() -> int:
     """Stop it and start it, after an update or a change of the configuration."""
+    extras.require("kinen daemon", "http")
     from kinen.daemon import control
 
     control.stop(home())
@@ -99,6 +101,7 @@ def status(as_json: bool) -> int:
 @click.option("--auto", is_flag=True, hidden=True, help="started by a search")
 def run(stay: bool, auto: bool) -> int:
     """Run it in the foreground, for a system that looks after processes by itself."""
+    extras.require("kinen daemon", "http")
     from kinen.daemon.process import Options
     from kinen.daemon.process import run as serve
     from kinen.errors import Busy
@@ -159,6 +162,8 @@ def install(show: bool, remove: bool) -> int:
     """Write a systemd user unit, or a launchd agent, that starts it at login."""
     from kinen.daemon import units
 
+    if not remove:
+        extras.require("kinen daemon", "http")
     one = units.unit(home(), os.environ)
     if show:
         sys.stdout.write(one.text)
@@ -198,6 +203,7 @@ def serve(port: int, space: str) -> int:
       curl -H "Authorization: Bearer $(cat ~/.local/share/kinen/http.token)" \\
         'http://127.0.0.1:7335/v1/search?query=redis'
     """
+    extras.require("kinen serve", "http")
     from kinen.daemon import control
     from kinen.daemon.process import Options
     from kinen.daemon.process import run as serving

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kinen import config, paths, render
+from kinen import config, extras, paths, render
 from kinen.cli.flags import for_scripts
 from kinen.cli.run import colours
 from kinen.errors import KinenError
@@ -118,8 +118,11 @@ def _daemon(home: str) -> Finding:
     if bad:
         said = f"{bad[0]['name']}: {bad[0]['error']}"
         return Finding("daemon", False, said, "kinen daemon status")
-    running = f"runs, pid {seen.state['pid']}" if seen.state else "does not run; none is needed"
-    return Finding("daemon", True, running)
+    if seen.state:
+        return Finding("daemon", True, f"runs, pid {seen.state['pid']}")
+    if not extras.installed("http"):
+        return Finding("daemon", True, "optional: " + extras.missing("kinen daemon", "http"))
+    return Finding("daemon", True, "does not run; none is needed")
 
 
 def _memory(root: str) -> Iterator[Finding]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen import render
+from kinen import extras, render
 from kinen.cli.flags import for_scripts
-from kinen.cli.run import FOUND
+from kinen.cli.run import FOUND, note
 from kinen.hooks.install import AGENTS
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def install(agent: str, scope: str, dry_run: bool, plugin_dir: bool, as_json: bo
         folder = agents.plugin_folder(agent)
         print(render.to_json({"plugin": folder}) if as_json else folder)
         return FOUND
+    if not extras.installed("mcp"):
+        note(extras.missing("the MCP server of the agent", "mcp"))
     return _told(agents.install, agent, scope, dry_run, as_json)
 
 

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from kinen import extras
 from kinen.cli.flags import FILE_NAME
 from kinen.cli.run import note
 
@@ -41,6 +42,7 @@ def mcp(http: bool, port: int, read_only: bool, space: str) -> int:
       kinen mcp --read-only --space notes
       kinen mcp --http --port 8765
     """
+    extras.require("kinen mcp", "mcp")
     from kinen.mcp.transports import serve
 
     if not http and sys.stdin.isatty():

@@ -190,8 +190,14 @@ def unquoted(text: str) -> str:
 
 
 def start(home: str) -> int:
-    """Start a daemon in the background, unless one runs or was started just now; its pid, or 0."""
+    """Start a daemon in the background, unless one runs or was started just now; its pid, or 0.
+
+    Its socket is served by the same HTTP application as its port: without the http extra nothing
+    is started, and every command does its work itself.
+    """
     import time
+
+    from kinen import extras
 
     stamp = os.path.join(home, STARTED)
     try:
@@ -199,6 +205,8 @@ def start(home: str) -> int:
             return 0
     except OSError:
         pass
+    if not extras.installed("http"):
+        return 0
     try:
         private.folder(home)
         with open(stamp, "w", encoding="ascii", opener=private.opener):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kinen import extras
 from kinen.render.style import PLAIN, readable
 from kinen.text import excerpt
 
@@ -50,6 +51,8 @@ def daemon_text(
 def _absent(last: dict[str, Any], *, held: bool) -> str:
     if held:
         return "does not answer: `kinen doctor` looks after it"
+    if not extras.installed("http"):
+        return "optional: " + extras.missing("kinen daemon", "http")
     if not last:
         return "has never run: it starts with a search"
     if not last.get("ended"):
