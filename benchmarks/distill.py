@@ -78,7 +78,7 @@ class Vectors:
 
 def methods(vectors: Vectors) -> dict[str, Method]:
     return {
-        "extract": lambda *asked: extract(*asked, vectors).text,
+        "extract": lambda *asked: extract(*asked, embed=vectors).text,
         "extract, no vectors": lambda *asked: extract(*asked).text,
         "in order": in_order,
         "first sentences": first_sentences,

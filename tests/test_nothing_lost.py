@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinen import Memory, paths
-from kinen.agents import tool_use
+from kinen.agents import claude_code, tool_use
 from kinen.hooks import command as hooks
 from kinen.hooks import payload as payloads
 from kinen.journal import spool, write
@@ -147,7 +147,7 @@ def test_an_event_that_cannot_be_read_is_kept_as_its_texts(
     private = event(space, "PostToolUse", tool_name="Read", tool_input={"file_path": ".env"})
     private["tool_response"] = {"stdout": "hidden"}
     with monkeypatch.context() as patch:
-        patch.setitem(hooks.claude_code.READERS, "PostToolUse", broken)
+        patch.setitem(claude_code.READERS, "PostToolUse", broken)
         for one in (said, private):
             with pytest.raises(ZeroDivisionError):
                 hooks.handled(one, "claude-code")
@@ -283,7 +283,7 @@ def odd_events(draw: st.DrawFn) -> dict[str, Any]:
     """An event with the word `kettle` where its content is, and anything everywhere else."""
     said: dict[str, Any] = draw(st.dictionaries(st.sampled_from(FIELDS), odd, max_size=6))
     text = f"{draw(texts)} {MARK} {draw(texts)}"
-    name = draw(st.sampled_from([*hooks.claude_code.READERS, "PostCompact"]))
+    name = draw(st.sampled_from([*claude_code.READERS, "PostCompact"]))
     said["hook_event_name"] = name
     if name == "UserPromptSubmit":
         said["prompt"] = f"{MARK} {text}"

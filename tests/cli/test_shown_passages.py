@@ -35,7 +35,7 @@ def search(write, kinen):
         found = kinen("search", "--fulltext", "--json", *words)
         return json.loads(found.out)["results"] if found.out else []
 
-    run.text = lambda *words: kinen("search", "--fulltext", *words).out
+    run.text = lambda *words: kinen("search", "--fulltext", *words).out  # type: ignore[attr-defined]
     return run
 
 

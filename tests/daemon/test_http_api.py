@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
-from served import NOTE, Project, application, client, opened, serving, unix_door
 
+from daemon.served import NOTE, Project, application, client, opened, serving, unix_door
 from kinen import embed, render
 from kinen.errors import Busy, DiskFull, StoreError
 from kinen.http.app import create_app

@@ -9,8 +9,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from served import application, client, serving, unix_door
 
+from daemon.served import application, client, serving, unix_door
 from kinen.http.events import Hub
 
 if TYPE_CHECKING:

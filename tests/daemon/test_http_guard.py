@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from served import TOKEN, Raw, application, client, opened, serving, tcp_door, unix_door
 
+from daemon.served import TOKEN, Raw, application, client, opened, serving, tcp_door, unix_door
 from kinen.http import guard
 from kinen.http import server as httpserver
 from kinen.http.app import create_app

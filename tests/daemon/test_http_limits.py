@@ -13,8 +13,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import TOKEN, Raw, application, client, serving, tcp_door, unix_door
 
+from daemon.served import TOKEN, Raw, application, client, serving, tcp_door, unix_door
 from kinen.http.events import LISTENERS, Hub
 from kinen.http.guard import Access
 from kinen.http.server import Limits

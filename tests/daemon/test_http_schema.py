@@ -16,8 +16,8 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from served import Project, application
 
+from daemon.served import Project, application
 from kinen.http.guard import FAULTS
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import NOTE, Project, application, client, serving, unix_door
+
+from daemon.served import NOTE, Project, application, client, serving, unix_door
 
 if TYPE_CHECKING:
     from pathlib import Path

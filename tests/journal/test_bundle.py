@@ -418,7 +418,7 @@ def test_progress_is_reported() -> None:
     assert counts == [250, 500, 600]
 
 
-WRONG = {
+WRONG: dict[str, list[Any]] = {
     "id": [None, "", 5, "a\nb", "x" * 201, "\ud800"],
     "kind": [None, "gossip", 5, ["message"]],
     "content": [None, 5, {"a": 1}],
@@ -583,7 +583,8 @@ def test_pieces_of_any_size_give_the_same(
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_lines_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(stream, "CHUNK", 64)
-    rows = [{"version": "1.0"}, *({"pin": {"n": n, "é": "\u2028 \x85"}} for n in range(200))]
+    rows: list[dict[str, Any]] = [{"version": "1.0"}]
+    rows += [{"pin": {"n": n, "é": "\u2028 \x85"}} for n in range(200)]
     text = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     members = list(stream.lines(Slow(text.encode(), size)))  # type: ignore[arg-type]
     assert members == [pair for row in rows for pair in row.items()]

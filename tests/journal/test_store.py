@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from kinen import Memory, ids
 from kinen.errors import NotFound, QueryError
 from kinen.journal import queries, write
+from kinen.journal.capsules import STALE_MS
 from kinen.journal.queries import EntryFilter
-from kinen.journal.store import STALE_MS, Journal
+from kinen.journal.store import Journal
 from kinen.model.journal import Capsule, Observation, Pin, Scope
 
 if TYPE_CHECKING:

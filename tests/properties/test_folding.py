@@ -12,6 +12,7 @@ from kinen.model.journal import Clock, Finding, Learned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from random import Random
 
 THRESHOLD = 0.7
 things = st.sampled_from(["Redis", "PostgreSQL", "SQLite", "tabs", "jq 1.7", "LanceDB"])
@@ -61,7 +62,7 @@ def test_folding_twice_is_folding_once(found: list[Finding]) -> None:
 
 @given(findings, st.randoms(use_true_random=False))
 def test_the_order_of_findings_and_of_what_is_known_does_not_matter(
-    found: list[Finding], random: st.random.Random
+    found: list[Finding], random: Random
 ) -> None:
     known = list(fold(found[::2], threshold=THRESHOLD).learned)
     expected = fold(found, known, threshold=THRESHOLD)
