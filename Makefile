@@ -2,26 +2,53 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
+DOCS := .venv/.docs
+# Versions of everything in .venv. `make PINS= test` takes what the index has instead.
+PINS ?= --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint package bench docs stress e2e clean
+.PHONY: demo test check fix lint lock coverage package bench docs reference stress e2e clean
 .DEFAULT_GOAL := test
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kinen needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) $(PINS) --editable '.[dev]'
+	@touch $@
+
+$(DOCS): $(STAMP)
+	$(PIP) $(PINS) --editable '.[docs]'
 	@touch $@
 
 demo: $(STAMP)
 	@$(BIN)/kinen demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
+
+# Before a commit: style, types, and the tests of the modules that differ from BASE.
+check: lint
+	@$(BIN)/python tools/changed_tests.py --run $(if $(BASE),--base $(BASE))
+
+fix: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+coverage: $(STAMP)
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest -n auto $(TESTS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage html --quiet
+	$(BIN)/coverage report --skip-covered --sort=cover
+
+# New versions of everything in .venv, for every Python and system; needs uv.
+lock:
+	uv pip compile --quiet --universal --upgrade --all-extras --python-version 3.11 --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
 
 # A bare kinen in an empty environment searches offline and names what it lacks; then with everything.
 package:
@@ -41,8 +68,11 @@ package:
 	  && echo "package: 'kinen[all]' runs the daemon and MCP"
 	@rm -rf .package
 
-docs: $(STAMP)
+reference: $(STAMP)
 	$(BIN)/python tools/build_docs.py
+
+docs: reference $(DOCS)
+	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py
@@ -51,11 +81,11 @@ bench: $(STAMP)
 	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA) && $(BIN)/python benchmarks/distill.py --data $(DATA) && $(BIN)/python benchmarks/recall.py parts --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
-	KINEN_STRESS=1 $(BIN)/python -m pytest tests/test_crash.py tests/test_writers.py tests/properties tests/index/test_killed_history.py tests/agents/test_hook_command.py tests/daemon tests/test_scale.py tests/test_budgets.py tests/test_nothing_lost.py tests/test_hostile_text.py tests/test_hostile_files.py tests/test_two_versions.py tests/test_clock.py tests/test_many_spaces.py
+	KINEN_STRESS=1 $(BIN)/python -m pytest -n auto tests/test_crash.py tests/test_writers.py tests/properties tests/index/test_killed_history.py tests/agents/test_hook_command.py tests/daemon tests/test_scale.py tests/test_budgets.py tests/test_nothing_lost.py tests/test_hostile_text.py tests/test_hostile_files.py tests/test_two_versions.py tests/test_clock.py tests/test_many_spaces.py
 
 # The real Claude Code and Gemini CLI, installed by npm into build/e2e, against a model on loopback.
 e2e: $(STAMP)
-	KINEN_E2E=1 $(BIN)/python -m pytest tests/e2e
+	KINEN_E2E=1 $(BIN)/python -m pytest -n auto tests/e2e
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -32,6 +32,24 @@ settings.register_profile("kinen", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("kinen")
 
 
+SLOW = (
+    *("agents/test_hooks_live.py", "daemon/", "e2e/", "index/test_killed_history.py"),
+    *("mcp/test_stdio.py", "properties/", "test_budgets.py", "test_clock.py", "test_crash.py"),
+    *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
+    *("test_linear_time.py", "test_many_spaces.py", "test_nothing_lost.py", "test_scale.py"),
+    *("test_two_versions.py", "test_writers.py"),
+)
+"""Files and folders whose tests are marked `slow`: they take ten seconds and more on one core."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make check` leaves out."""
+    top = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(top).as_posix().startswith(SLOW):
+            item.add_marker("slow")
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder, and kinen's own folder in it."""
