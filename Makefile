@@ -72,7 +72,7 @@ reference: $(STAMP)
 	$(BIN)/python tools/build_docs.py
 
 docs: reference $(DOCS)
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py
