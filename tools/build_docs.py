@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen import configkeys
 from kinen.cli import COMMANDS, overview
 from kinen.cli.groups import root
+from kinen.config import keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def config_page() -> str:
         "",
     ]
     lines += ["| key | default | variable | what it is |", "|---|---|---|---|"]
-    for key, row in configkeys.ROWS.items():
+    for key, row in keys.ROWS.items():
         mark = " †" if row.dangerous else ""
         default = f"`{row.default}`" if row.default not in ("", ()) else ""
         choices = f" ({', '.join(row.choices)})" if row.choices else ""
