@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import inspect
+import re
 import sys
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 import click
 
+import kinen
 from kinen.cli import COMMANDS, overview
 from kinen.cli.groups import root
 from kinen.config import keys
@@ -147,8 +153,140 @@ def json_page() -> str:
     )
 
 
+PYTHON_EXAMPLE = """from kinen import Memory, Query
+
+with Memory.open("path/to/space") as memory:
+    memory.sync()
+    for hit in memory.search(Query("why did we drop redis?", limit=10)):
+        print(hit.record.ref, hit.score, hit.chunk.text)"""
+
+
+class Plain(str):
+    """An annotation that is printed without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def python_page() -> str:
+    lines = ["# Python", "", NOTE, "```python", PYTHON_EXAMPLE, "```", ""]
+    lines += ["Every error that a user can cause is a `KinenError`.", "", "## Memory", ""]
+    lines += [sentence(kinen.Memory), "", *members(kinen.Memory, "memory")]
+    for name, part in parts(kinen.Memory):
+        lines += [f"## memory.{name}", "", sentence(part), "", *members(part, f"memory.{name}")]
+    lines += ["## Types", ""]
+    for name in sorted(set(kinen.__all__) - {"Memory", "__version__"}):
+        lines += type_entry(name, getattr(kinen, name))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def sentence(documented: object) -> str:
+    """The first sentence of a docstring."""
+    paragraph = " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
+    end = re.search(r"\.(?=\s[A-Z`])", paragraph)
+    return paragraph[: end.end()] if end else paragraph
+
+
+def members(owner: type, variable: str) -> list[str]:
+    """The public methods and values of a class, each with its signature and first sentence."""
+    lines = []
+    names = {name for name, _ in parts(owner)}
+    for name in sorted(set(dir(owner)) - names):
+        if name.startswith("_"):
+            continue
+        member = inspect.getattr_static(owner, name)
+        if isinstance(member, property | cached_property):
+            text = f"{name}: {getter(member).__annotations__.get('return', 'Any')}"
+        elif callable(getattr(owner, name)):
+            text = name + signature(member)
+        else:
+            continue
+        lines += [f"### {variable}.{name}", "", "```python", text, "```", ""]
+        lines += [sentence(getattr(member, "__func__", member)), ""]
+    return lines
+
+
+def signature(method: object) -> str:
+    """How a method is called: no `self`, annotations without quotes."""
+    function = getattr(method, "__func__", method)
+    assert callable(function)
+    whole = inspect.signature(function)
+    bound = [] if isinstance(method, staticmethod) else [next(iter(whole.parameters))]
+    parameters = [
+        row.replace(annotation=plain(row.annotation), default=stable(row.default))
+        for row in whole.parameters.values()
+        if row.name not in bound
+    ]
+    return str(inspect.Signature(parameters, return_annotation=plain(whole.return_annotation)))
+
+
+def plain(annotation: object) -> object:
+    return Plain(annotation) if isinstance(annotation, str) else annotation
+
+
+def stable(default: object) -> object:
+    """A default whose text is the same in every process."""
+    return Plain("…") if " at 0x" in repr(default) else default
+
+
+def getter(member: property | cached_property[Any]) -> Any:
+    return member.fget if isinstance(member, property) else member.func
+
+
+def parts(owner: type) -> list[tuple[str, type]]:
+    """The public properties of a class that are objects of kinen with methods of their own."""
+    rows = []
+    for name in sorted(dir(owner)):
+        member = inspect.getattr_static(owner, name)
+        if not name.startswith("_") and isinstance(member, property | cached_property):
+            part = class_of(getter(member))
+            if part is not None and part.__module__.startswith("kinen.memory"):
+                rows.append((name, part))
+    return rows
+
+
+def class_of(function: Any) -> type | None:
+    """The class that a getter says it returns, also where only a type checker imports it."""
+    name = str(function.__annotations__.get("return", ""))
+    scope = dict(function.__globals__)
+    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[function.__module__]))):
+        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
+            scope[name] = getattr(import_module(node.module or ""), name)
+    returned = scope.get(name)
+    return returned if isinstance(returned, type) else None
+
+
+def type_entry(name: str, kind: type) -> list[str]:
+    """A public type: its first sentence and its fields."""
+    lines = [f"### {name}", "", sentence(kind), ""]
+    fields = getattr(kind, "_fields", ()) or getattr(kind, "__dataclass_fields__", ())
+    if fields:
+        defaults = getattr(kind, "_field_defaults", {})
+        lines += ["| field | type | default |", "|---|---|---|"]
+        for field in fields:
+            written = annotation_text(kind.__annotations__[field]).replace("|", "\\|")
+            default = f"`{stable(defaults[field])!r}`" if field in defaults else ""
+            lines.append(f"| `{field}` | {written} | {default} |")
+        lines.append("")
+    return lines
+
+
+def annotation_text(annotation: Any) -> str:
+    """An annotation as it is written in the source."""
+    if isinstance(annotation, ForwardRef):
+        return annotation.__forward_arg__
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
 def pages() -> dict[str, str]:
-    return {"cli.md": cli_page(), "config.md": config_page(), "json.md": json_page()}
+    return {
+        "cli.md": cli_page(),
+        "config.md": config_page(),
+        "json.md": json_page(),
+        "python.md": python_page(),
+    }
 
 
 def main() -> int:
