@@ -96,7 +96,7 @@ def test_every_command_shows_its_help(bare: dict[str, str]) -> None:
     program = """
 import click
 from kinen.cli import COMMANDS
-from kinen.cli.root import root, run
+from kinen.cli.groups import root, run
 
 def show(words, command):
     print(run([*words, "--help"]), *words)
