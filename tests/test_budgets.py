@@ -414,9 +414,9 @@ def test_a_commit_of_too_many_files_is_cut(
     head = commit_of(space, 100)
     with Memory.open(space) as memory:
         memory.sync()
-        assert memory.files()[1] == 50
-        reasons = dict(memory.skipped())
-        assert memory.partly_read() == {head, "HEAD"}
+        assert memory.git.files()[1] == 50
+        reasons = dict(memory.index.skipped())
+        assert memory.index.partly_read() == {head, "HEAD"}
     assert reasons == {
         head: "only the first 30 of the 100 files that it touches were read",
         "HEAD": "50 of its files were left out: no commit that was read touches them (limit 20)",

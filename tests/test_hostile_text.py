@@ -24,8 +24,8 @@ from kinen.cli.groups import root as commands
 from kinen.errors import KinenError
 from kinen.mcp.server import TOOLS, create_server
 from kinen.model.journal import Scope
-from kinen.model.kinds import EVENTS
-from kinen.model.records import KINDS, MODES, Query
+from kinen.model.kinds import EVENTS, MODES
+from kinen.model.records import KINDS, Query
 from mcp import Client
 
 if TYPE_CHECKING:

@@ -60,9 +60,8 @@ def messages(tree: ast.AST) -> list[tuple[int, str]]:
     """
     found = []
     for node in ast.walk(tree):
-        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
-        if called and _is_error(ast.unparse(node.func)):
-            parts = [*node.args, *(one.value for one in node.keywords)]
+        if isinstance(node, ast.Call) and _is_error(ast.unparse(node.func)):
+            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
         elif isinstance(node, ast.Assign) and _is_text(ast.unparse(node.targets[0])):
             parts = [node.value]
         else:
