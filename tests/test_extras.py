@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kinen import extras
+from kinen.ipc import extras
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,10 @@ from typing import Any
 
 import click
 
-from kinen import extras, paths, render
 from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import NOTHING, colours, note
 from kinen.errors import KinenError
-from kinen.ipc import client
+from kinen.ipc import client, extras, paths, render
 from kinen.render.daemon import daemon_text
 from kinen.storage import private
 

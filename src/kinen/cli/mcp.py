@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from kinen import extras
 from kinen.cli.flags import FILE_NAME
 from kinen.cli.run import note
+from kinen.ipc import extras
 
 PORT = 7334
 

@@ -197,7 +197,7 @@ def start(home: str) -> int:
     """
     import time
 
-    from kinen import extras
+    from kinen.ipc import extras
 
     stamp = os.path.join(home, STARTED)
     try:

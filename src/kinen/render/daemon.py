@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinen import extras
+from kinen.ipc import extras
 from kinen.render.style import PLAIN, readable
 from kinen.text import excerpt
 
