@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kinen import config, extras, paths, render
+from kinen import config, paths, render
 from kinen.cli.flags import for_scripts
 from kinen.cli.run import colours
 from kinen.errors import KinenError
+from kinen.ipc import extras
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private

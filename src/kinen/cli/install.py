@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kinen import render
 from kinen.cli.flags import for_scripts
 from kinen.cli.run import FOUND, note
 from kinen.hooks.install import AGENTS
-from kinen.ipc import extras, render
+from kinen.ipc import extras
 
 if TYPE_CHECKING:
     from collections.abc import Callable
