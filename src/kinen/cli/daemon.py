@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from kinen import paths, render
 from kinen.cli.flags import FILE_NAME, for_scripts
 from kinen.cli.run import NOTHING, colours, note
 from kinen.errors import KinenError
-from kinen.ipc import client, extras, paths, render
+from kinen.ipc import client, extras
 from kinen.render.daemon import daemon_text
 from kinen.storage import private
 
