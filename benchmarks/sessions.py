@@ -23,7 +23,8 @@ Beside it stand, cut to the same budget in the same estimate of tokens:
 - the last message of the assistant in the session that the question is about.
 
 A statement counts as shown where one line has all of its strings, unless the line says that it is
-out of date. An error counts as shown below a heading that speaks of errors or failures.
+out of date: such lines are counted apart, as marked. An error counts as shown below a heading that
+speaks of errors or failures.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class Answer(NamedTuple):
     text: str
     right: bool
     stale: bool
+    marked: bool
 
 
 @cache
@@ -117,10 +119,10 @@ def _pattern(key: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(words) + after)
 
 
-def shown_lines(text: str, keys: Keys) -> list[str]:
-    """The lines that state something and do not say that it is over."""
+def shown_lines(text: str, keys: Keys, *, marked: bool = False) -> list[str]:
+    """The lines that state something and do not say that it is over; or those that do."""
     lines = (line for line in text.splitlines() if matches(line, keys))
-    return [line for line in lines if not any(mark in line.casefold() for mark in MARKS)]
+    return [line for line in lines if any(mark in line.casefold() for mark in MARKS) is marked]
 
 
 # The gold file
@@ -394,7 +396,8 @@ def answers_of(project: Project, ask: dict[str, Ask], only: str) -> Iterator[Ans
                 for name, text in texts.items():
                     right = matches(text, question["keys"])
                     old = any(shown_lines(text, keys) for keys in stale)
-                    yield Answer(name, budget, project.name, question["id"], text, right, old)
+                    over = any(shown_lines(text, keys, marked=True) for keys in stale)
+                    yield Answer(name, budget, project.name, question["id"], text, right, old, over)
 
 
 def measured(projects: list[Project], only: str, vectors: Path | None) -> dict[str, Any]:
@@ -450,6 +453,7 @@ def summary(projects: list[Project], found: dict[str, Any]) -> dict[str, Any]:
         "totals": totals,
         "answered": _table(answers, lambda answer: answer.right),
         "stale shown": _table(answers, lambda answer: answer.stale),
+        "stale, marked": _table(answers, lambda answer: answer.marked),
         "over budget": _table(answers, lambda answer: estimate(answer.text) > answer.budget),
         "with duplicates": _table(answers, lambda answer: has_duplicates(answer.text)),
         "tokens": {
@@ -508,7 +512,7 @@ def by_project(answers: list[Answer]) -> dict[str, dict[str, str]]:
 
 def show(results: dict[str, Any]) -> None:
     print(f"{results['sessions']} sessions, {results['questions']} questions\n")
-    for title in ("answered", "stale shown", "over budget", "with duplicates"):
+    for title in ("answered", "stale shown", "stale, marked", "over budget", "with duplicates"):
         print(f"{title:<24}" + "".join(f"{budget:>8,}" for budget in BUDGETS))
         for method, row in results[title].items():
             print(f"  {method:<22}" + "".join(f"{row[budget]:>8}" for budget in BUDGETS))

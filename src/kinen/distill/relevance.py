@@ -41,6 +41,7 @@ WEIGHTS = {
     "fact": 0.8,
     "news": 0.35,
     "asks": -1.5,
+    "superseded": -1.0,
     "idle": -inf,
     # when nothing was asked
     "telling": 2.0,
@@ -58,6 +59,9 @@ LED = 6
 """Blocks after one that ends in a colon which belong to it."""
 CLOSEST = 32
 """The passages whose company counts."""
+
+MARK = "(superseded; later:"
+"""What stands before a statement that a newer one has overtaken."""
 
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTHS = (
@@ -195,6 +199,7 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
             "fact": bool(_FACT.search(piece.text)),
             "news": log(1 + len(piece.stems.difference(asked.terms))),
             "asks": piece.text.endswith("?") and not cue,
+            "superseded": MARK in piece.text,
         }
         if not asked.terms:
             row["telling"] = bool(_TELLING.search(piece.text))

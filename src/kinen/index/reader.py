@@ -152,6 +152,16 @@ class Reader:
         )
         return dict(rows.fetchall())
 
+    def last_said(self, parent: str, count: int) -> list[Record]:
+        """The last messages of the agent in a session, the newest first."""
+        rows = self.db.execute(
+            f"SELECT {RECORD} FROM records r WHERE r.parent = ? AND r.event = 'message'"
+            " AND json_extract(r.metadata, '$.role') = 'assistant'"
+            " ORDER BY r.at DESC, r.ref DESC LIMIT ?",
+            (parent, count),
+        )
+        return [to_record(row) for row in rows]
+
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         marks = ", ".join("?" * len(ids))
         rows = self.db.execute(

@@ -127,23 +127,9 @@ class Recaller:
 
     def candidates(self, asked: Query, hits: Hits) -> list[Candidate]:
         """The records of the hits with their text, what explains first, nothing twice."""
-        from kinen.recall import candidates
+        from kinen.memory.candidates import candidates_of
 
-        outdated = self._core.reader.outdated_summaries()
-        latest = self._core.reader.last_messages({hit.record.session for hit in hits})
-        asks_state = candidates.names_passing(asked.text)
-        made: dict[str, Candidate] = {}
-        for hit in candidates.in_order(hits, asked.text):
-            record = hit.record
-            if record.ref in outdated or record.ref in made:
-                continue
-            text = self._readable(hit)
-            later = record.at < latest.get(record.session, "")
-            if later and record.kind in ("observation", "summary") and not asks_state:
-                text = candidates.without_passing(text)
-            if text.strip():
-                made[record.ref] = candidates.Candidate(hit, text)
-        return candidates.folded(made.values(), asked.text)
+        return candidates_of(self._core.reader, asked, hits, self._readable)
 
     def _readable(self, hit: Hit) -> str:
         """What may be shown of a hit: the whole of an entry, of a file what stands around it."""

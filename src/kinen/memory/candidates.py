@@ -1,0 +1,81 @@
+"""The records that a recall chooses lines from, with what later ones say about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.recall import candidates
+from kinen.recall.states import Source, States
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from kinen.index.reader import Reader
+    from kinen.model.records import Hit, Hits, Query
+    from kinen.recall.candidates import Candidate
+
+CLOSING = 16
+"""The last messages of a session that tell how things stand at its end."""
+SESSIONS = 6
+"""Sessions whose end is looked at: those of the best hits."""
+
+
+def candidates_of(
+    reader: Reader, asked: Query, hits: Hits, readable: Callable[[Hit], str]
+) -> list[Candidate]:
+    """The records of the hits with their text, what explains first, nothing twice.
+
+    What did not last is left out or marked, unless the question asks how things stand.
+    """
+    outdated = reader.outdated_summaries()
+    latest = reader.last_messages({hit.record.session for hit in hits})
+    asks_state = candidates.names_passing(asked.text)
+    texts: dict[str, Candidate] = {}
+    for hit in candidates.in_order(hits, asked.text):
+        record = hit.record
+        if record.ref in outdated or record.ref in texts:
+            continue
+        text = readable(hit)
+        later = record.at < latest.get(record.session, "")
+        if later and record.kind in ("observation", "summary") and not asks_state:
+            text = candidates.without_passing(text)
+        if text.strip():
+            texts[record.ref] = candidates.Candidate(hit, text)
+    if not asked.text.strip():
+        return candidates.folded(texts.values(), asked.text)
+    return candidates.folded(_with_states(reader, list(texts.values())), asked.text)
+
+
+def _with_states(reader: Reader, found: list[Candidate]) -> Iterator[Candidate]:
+    """Candidates in which statements that no longer hold are marked, and those left empty gone."""
+    sources = {one.hit.record.ref: _source(one) for one in found if _is_told(one.hit)}
+    states = States([*sources.values(), *_endings(reader, found, sources.keys())])
+    for one in found:
+        said = one.hit.record.kind in ("observation", "summary")
+        text = states.marked(_source(one)) if said else one.text
+        if text.strip():
+            yield one._replace(text=text)
+
+
+def _source(candidate: Candidate) -> Source:
+    record = candidate.hit.record
+    return Source(candidate.text, record.at, record.session)
+
+
+def _is_told(hit: Hit) -> bool:
+    """Is it what an agent said about its work? Requests and output report nothing."""
+    if hit.record.kind == "summary":
+        return True
+    return (hit.record.metadata or {}).get("role") == "assistant"
+
+
+def _endings(reader: Reader, found: Iterable[Candidate], known: Iterable[str]) -> Iterator[Source]:
+    """The last messages of the sessions that candidates are from."""
+    parents = (str((one.hit.record.metadata or {}).get("parent", "")) for one in found)
+    sessions = list(dict.fromkeys(filter(None, parents)))[:SESSIONS]
+    shown = set(known)
+    for parent in sessions:
+        for record in reader.last_said(parent, CLOSING):
+            if record.ref not in shown:
+                text = "\n".join(chunk.text for chunk in reader.between(record.ref, 0, 1 << 31))
+                yield Source(text, record.at, record.session)
