@@ -340,3 +340,39 @@ def test_what_came_of_each_request_is_told_those_with_changes_first() -> None:
     earlier = told.partition("**Earlier**\n")[2].splitlines()
     assert earlier[0] == "- Added: a cache of 100 entries in `src/cache.py`; its tests"
     assert earlier[1] == "- A ring buffer overwrites its oldest entry when it is full."
+
+
+def test_a_long_request_is_told_by_its_report_and_not_by_a_remark_at_its_end() -> None:
+    report = "Implemented the cap on all routes.\n- 29 tests passed\n- Committed as `78c9b48`"
+    text = summary(
+        seen("message", "Harden the worker", role="user"),
+        edited("src/cap.py"),
+        seen("message", report, role="assistant"),
+        seen("message", "The review found an empty range of commits.", role="assistant"),
+        seen("message", "What is the branch called?", role="user"),
+        seen("message", "The branch is called security-audit, as it was before.", role="assistant"),
+    )
+    earlier = text.partition("**Earlier**")[2]
+    assert "29 tests passed" in earlier
+    assert "not committed" not in earlier
+
+
+def test_a_request_that_was_interrupted_has_no_result() -> None:
+    text = summary(
+        seen("message", "Build a server", role="user"),
+        edited("src/server.ts"),
+        seen("message", "There is no file yet. I'm creating the project.", role="assistant"),
+        seen("message", "Use Python", role="user"),
+        seen(
+            "message", "The server is written in Python, with all of its tests.", role="assistant"
+        ),
+    )
+    assert "There is no file yet" not in text
+
+
+def test_a_tool_that_refused_its_input_is_no_open_error() -> None:
+    refused = seen(
+        "error", "Tool: Task\n{}\nAgent type 'x' not found", toolName="Task", hasError=True
+    )
+    text = summary(refused, seen("message", "All of it is simpler now.", role="assistant"))
+    assert "Unresolved" not in text

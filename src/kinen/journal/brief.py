@@ -24,12 +24,16 @@ HEAD = (
 )
 ASK = '`kinen_recall`, or `kinen recall "QUESTION"`, has more.'
 KEEP = "Keep in the summary, word for word, what is pinned and what the plan still has to do:"
-PLAN, PINS, SUMMARY, MEMORY = 0.2, 0.35, 0.75, 60
+PLAN, PINS, SUMMARY, MEMORY = 0.2, 0.35, 0.85, 60
 """Shares of the budget that the plan, all pins and the summary may take; tokens of a memory."""
 LABELS = (
     *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
 )
 """Parts of a summary, the most needed first; commands are left out."""
+SHARES = {"Outcome": 0.35, "Next": 0.2, "State": 0.1, "Unresolved": 0.08, "Earlier": 0.5}
+"""What these parts may take of a summary before others have had their share."""
+WIDTHS = (400, 240, 180, 140)
+"""Characters to which the lines of a part are cut, until it fits."""
 LEAST = 12
 """Tokens below which nothing more is looked for that would fit."""
 SHORT = len("memory:") + 8
@@ -93,10 +97,10 @@ def last_session(summary: Entry | None, room: float) -> str:
         return ""
     ref, text, at = summary
     title = "## Last session"
-    text = for_the_next(text)
     size = room - estimate(title)
     while size >= LEAST:
-        line = item(ref, text, size, f" {iso(at / 1000)[:16]}Z")
+        shown = for_the_next(text, size - estimate(ref) - LEAST)
+        line = item(ref, shown, size, f" {iso(at / 1000)[:16]}Z")
         over = estimate(f"{title}\n{line}") - room
         if over <= 0:
             return f"{title}\n{line}"
@@ -136,8 +140,12 @@ def _plural(noun: str, count: int) -> str:
     return "memories" if noun == "memory" else f"{noun}s"
 
 
-def for_the_next(summary: str) -> str:
-    """A summary in the order in which the next session needs it; others stay as they are."""
+def for_the_next(summary: str, tokens: float = 0) -> str:
+    """A summary in the order in which the next session needs it; others stay as they are.
+
+    With `tokens`, the parts that are needed most share them: each is cut to its share before
+    another is left out.
+    """
     parts: dict[str, list[str]] = {}
     label = ""
     for line in summary.splitlines():
@@ -147,7 +155,47 @@ def for_the_next(summary: str) -> str:
             parts.setdefault(label, []).append(line)
     if "Outcome" not in parts:
         return summary
+    if tokens:
+        parts.update(_shared(parts, tokens))
     return "\n".join("\n".join(parts[name]) for name in LABELS if name in parts)
+
+
+def _shared(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
+    """The parts that have a share of the tokens, cut to it; what one does not need goes on."""
+    needs = {name: sum(map(estimate, parts[name])) for name in SHARES if name in parts}
+    sizes = {name: min(need, SHARES[name] * tokens) for name, need in needs.items()}
+    left = tokens - sum(sizes.values())
+    for name, need in needs.items():
+        more = max(0, min(left, need - sizes[name]))
+        sizes[name] += more
+        left -= more
+    return {name: trimmed(parts[name], size) for name, size in sizes.items()}
+
+
+def trimmed(lines: list[str], tokens: float) -> list[str]:
+    """Lines that fit into so many tokens: all cut to one length, details left out first.
+
+    Where that is not enough, the first ones and the last.
+    """
+    points = [line for line in lines if not line.startswith("  ")]
+    stages = [(lines, WIDTHS[0]), (lines, WIDTHS[1]), *((points, width) for width in WIDTHS)]
+    short = lines
+    for some, width in stages:
+        short = [_at_most(line, width) for line in some]
+        if sum(map(estimate, short)) <= tokens:
+            return short
+    *first, last = short
+    left = tokens - estimate(last)  # results of tests stand at the end of a report
+    if left < tokens / 2:
+        return cut("\n".join(short), tokens).splitlines()
+    return [*cut("\n".join(first), left).splitlines(), last]
+
+
+def _at_most(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + excerpt(line, width)
 
 
 def outcome_only(summary: str) -> str:

@@ -18,8 +18,10 @@ LISTED = 4
 """Items of a list that are named after its lead-in."""
 SHORTEST = 90
 """Characters to which a line is cut at least."""
-LONGEST = 180
+LONGEST = 240
 """Characters to which a line is cut at most."""
+STEP = 15
+"""Characters by which a line is cut further, until all lines fit."""
 
 TITLE = 4
 """Words below which a line that is no item of a list is a title."""
@@ -102,6 +104,21 @@ def first_lines(lines: Iterable[str], tokens: int) -> str:
     while chosen and chosen[-1].rstrip("* ").endswith(":"):
         chosen.pop()
     return "\n".join(chosen)
+
+
+def without_open(text: str) -> str:
+    """A message without what it said was left to do then."""
+    return "\n".join(line for line in text.splitlines() if not _OPEN.search(line))
+
+
+def count_results(text: str) -> int:
+    """The lines of a message that tell a result: tests, commits, what is pending."""
+    return sum(bool(_RESULT.search(line.text)) for line in _ranked(text))
+
+
+def ends_in_step(text: str) -> bool:
+    """Does a message end by announcing what is done next?"""
+    return any(is_step(sentence) for sentence in list(spoken(text))[-1:])
 
 
 def next_points(text: str) -> list[str]:
@@ -201,11 +218,7 @@ def _without_steps(line: str) -> str:
 def _take(lines: Sequence[Line], places: Sequence[int], tokens: int, kept: dict[int, str]) -> int:
     """Keep as many of some lines as fit, cut to one length; the tokens that they take."""
     spent = 0
-    total = sum(estimate(lines[n].text) for n in places)
-    size = sum(len(lines[n].text) for n in places)
-    share = LONGEST
-    if total > tokens:
-        share = max(SHORTEST, size * max(0, tokens) // max(1, total * len(places)))
+    share = _width([lines[n].text for n in places], tokens)
     for n in places:
         text = _shortened(lines[n].text, share)
         cost = estimate(text)
@@ -214,6 +227,14 @@ def _take(lines: Sequence[Line], places: Sequence[int], tokens: int, kept: dict[
         kept[n] = text
         spent += cost
     return spent
+
+
+def _width(lines: Sequence[str], tokens: int) -> int:
+    """The largest length to which lines can be cut so that all of them fit; else the least."""
+    for width in range(LONGEST, SHORTEST, -STEP):
+        if sum(estimate(_shortened(line, width)) for line in lines) <= tokens:
+            return width
+    return SHORTEST
 
 
 def _shortened(line: str, characters: int) -> str:

@@ -113,7 +113,7 @@ def looks_around(event: Observation) -> bool:
     """Is it a command that only reads, or a use of a tool that was merely refused?"""
     line = command(event)
     if not line:
-        return bool(tool_use(event))
+        return bool(_tool(event))
     return all(program.split()[0] in _LOOKS for program in programs(line))
 
 
@@ -152,9 +152,13 @@ def _most_tests(line: str) -> tuple[bool, int]:
     return bool(_ENDED.search(line)), max(counts, default=0)
 
 
+def _tool(event: Observation) -> str:
+    return string(event, "toolName") or labelled(event, "Tool: ")
+
+
 def tool_use(event: Observation) -> str:
     """A tool and what it was used on."""
-    tool = string(event, "toolName") or labelled(event, "Tool: ")
+    tool = _tool(event)
     if not tool:
         return ""
     targets = (*files(event), *(string(event, name) for name in TARGETS))

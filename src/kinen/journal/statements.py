@@ -34,7 +34,8 @@ _FILLER = re.compile(
 _STEP = re.compile(
     r"(?:now |first,? |next,? |then |also |finally,? |so |and |but ){0,3}"
     r"(?:let me\b|let's (?:start|check|see|look|move|run|try|verify|continue|now|first)\b"
-    r"|let us\b|i'll\b|i will\b|i'm going to\b|i am going to\b|i need to (?:add|fix|check|see|look"
+    r"|let us\b|i'll\b|i will\b|i'm (?:now |also |just )?\w+ing\b|i am going to\b"
+    r"|i need to (?:add|fix|check|see|look"
     r"|read|also|find|import|actually|create|update|wire)\b|i should\b"
     r"|i have (?:a|the|all|full|every)\b|i understand\b|i see\b|i can see\b"
     r"|expected\b|continuing\b|starting\b|moving on\b|looking at\b|checking\b"

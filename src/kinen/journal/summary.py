@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import QueryError
 from kinen.journal.account import TRACKED, read_account
-from kinen.journal.closing import condensed
+from kinen.journal.closing import condensed, count_results, ends_in_step, without_open
 from kinen.text import estimate, excerpt, iso, terms
 
 if TYPE_CHECKING:
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from kinen.journal.account import Account, Claim, Quote, Run, Source, Trouble
     from kinen.model.journal import Capsule, Observation
 
-LIMIT = 700
+LIMIT = 1_000
 """Tokens of a summary, whatever happened."""
 OUTCOME = 300
-"""Tokens of what a session came to."""
+"""Tokens of what a session came to; twice as many where there are no results before the last."""
 SHORT_OUTCOME = 60
 """A closing message of fewer tokens is told together with the one before it."""
-EARLIER = 6
-"""Requests before the last whose results are told."""
-RESULTS = 240
+EARLIER = 7
+"""Results before the last that are told."""
+RESULTS = 480
 """Tokens of these results together."""
+SEVERAL = 2
+"""Lines with results by which a message within a request tells more than its last one."""
 KNOWN = 0.6
 """The share of words from which on a result was told already."""
 NEXT, CLAIMS, ERRORS, FILES, COMMANDS, COMMITS = 4, 5, 4, 12, 10, 3
@@ -101,11 +103,14 @@ def _sections(account: Account) -> list[Section]:
     unresolved = account.unresolved
     decided = account.stated("decision", "pattern")
     learned = account.stated("lesson")
+    results = _results(account)
+    spared = max(0, RESULTS - sum(estimate(line.text) for line in results.lines))
+    room = OUTCOME + min(OUTCOME, spared)
     return [
-        Section("**Outcome**:", _outcome(account), OUTCOME + 20, listed=False),
-        Section("**Next**", [_quoted(point) for point in account.next[:NEXT]], 130),
+        Section("**Outcome**:", _outcome(account, room), room + 20, listed=False),
+        Section("**Next**", [_quoted(point) for point in account.next[:NEXT]], 200),
         Section("**State**:", _state(account), 130, listed=False),
-        _results(account),
+        results,
         Section("**Decided**", [_claimed(one) for one in decided[:CLAIMS]], 110),
         Section("**Learned**", [_claimed(one) for one in learned[:CLAIMS]], 110),
         Section(
@@ -120,10 +125,10 @@ def _sections(account: Account) -> list[Section]:
     ]
 
 
-def _outcome(account: Account) -> list[Line]:
-    """What came of the last request."""
+def _outcome(account: Account, size: int) -> list[Line]:
+    """What came of the last request, in so many tokens."""
     lines: list[Line] = []
-    room = OUTCOME
+    room = size
     told = {word for point in account.next for word in terms(point.text)}
     for quote in account.answered[0].closings if account.answered else ():
         text = condensed(quote.text, room)
@@ -133,7 +138,7 @@ def _outcome(account: Account) -> list[Line]:
             lines.append(Line(text, (quote.source,)))
             told |= set(terms(text))
             room -= estimate(text)
-        if room <= OUTCOME - SHORT_OUTCOME:
+        if room <= size - SHORT_OUTCOME:
             break
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
@@ -145,15 +150,31 @@ def _results(account: Account) -> Section:
     """What came of the requests before the last, as far as it is new; those with changes first."""
     told = {word for turn in account.answered[:1] for word in terms(turn.closings[0].text)}
     lines: list[Line] = []
-    turns = sorted(account.answered[1:], key=lambda one: not one.changes)
-    each = RESULTS // max(1, min(len(turns), EARLIER))
-    for turn in turns:
-        quote = turn.closings[0]
-        result = _on_one_line(condensed(quote.text, each))
+    quotes = _reports(account)
+    each = RESULTS // max(1, min(len(quotes), EARLIER))
+    for quote in quotes:
+        result = _on_one_line(condensed(without_open(quote.text), each))
         if _is_new(result, told):
             lines.append(Line(result, (quote.source,)))
             told |= set(terms(result))
     return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
+
+
+def _reports(account: Account) -> list[Quote]:
+    """One message for each request that tells what came of it; those with most changes first.
+
+    A long request is reported on several times: the message with the most results counts. The
+    last message of all is told already, and one that ends in an announcement was interrupted.
+    """
+    last = account.answered[0].closings[0] if account.answered else None
+    reports: list[Quote] = []
+    for turn in sorted(account.answered, key=lambda turn: -turn.changes):
+        best = max(turn.closings, key=lambda quote: count_results(quote.text))
+        least = count_results(turn.closings[0].text) + SEVERAL
+        quote = best if count_results(best.text) >= least else turn.closings[0]
+        if quote is not last and not ends_in_step(quote.text):
+            reports.append(quote)
+    return reports
 
 
 def _on_one_line(text: str) -> str:

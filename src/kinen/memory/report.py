@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 LINE = 300
 """Characters of a line."""
+EARLIER = 450
+"""Characters of what came of an earlier request."""
 INTENT = 160
 """Characters of an intent."""
-OUTCOME, OLDER_OUTCOME = 300, 110
+OUTCOME, OLDER_OUTCOME = 600, 110
 """Tokens of what the latest session, and each before it, came to."""
 FEW = 3
 """Sessions up to which a standup tells more of each."""
@@ -200,7 +202,7 @@ def _block(report: SessionReport, tokens: int) -> str:
     lines.append(f"- Outcome: {outcome.strip()}".replace("\n", "\n  "))
     if report.state:
         lines.append(f"- State: {excerpt(report.state, LINE)}")
-    lines += [f"- Before that: {excerpt(line, LINE)}" for line in report.earlier]
+    lines += [f"- Before that: {excerpt(line, EARLIER)}" for line in report.earlier]
     return "\n".join(lines)
 
 

@@ -1,0 +1,39 @@
+"""What an agent is told of the last session fits its room, and every part has a share of it."""
+
+from __future__ import annotations
+
+from kinen.brief import for_the_next, last_session, trimmed
+from kinen.text import estimate
+
+SUMMARY = "\n\n".join(
+    [
+        "**Intent**: harden the worker",
+        "**Outcome**: " + "\n".join(f"- point {n} of the report, in many words" for n in range(60)),
+        "**Next**\n- release the action",
+        "**State**: tests ✓ `make test`: 29 passed",
+        "**Earlier**\n- The report viewer is pushed as pull request 13.",
+    ]
+)
+
+
+def test_a_long_outcome_leaves_room_for_what_came_before_it_and_what_is_next() -> None:
+    text = last_session(("summary:1", SUMMARY, 0), 300)
+    assert "release the action" in text
+    assert "29 passed" in text
+    assert "pull request 13" in text
+    assert estimate(text) <= 300
+
+
+def test_a_short_summary_is_told_whole() -> None:
+    text = "**Outcome**: it works\n**Next**\n- ship it"
+    assert for_the_next(text, 500) == text
+
+
+def test_details_go_before_points_and_the_last_line_stays() -> None:
+    lines = ["Done:", *(f"- point {n}" for n in range(3)), "  - a detail " * 40, "29 tests pass"]
+    assert trimmed(lines, 40) == [*lines[:4], lines[5]]
+    many = [*(f"- point {n} of many more points" for n in range(90)), "29 tests pass"]
+    short = trimmed(many, 60)
+    assert short[0] == many[0]
+    assert short[-1] == "29 tests pass"
+    assert sum(map(estimate, short)) <= 62
