@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.brief import for_the_next, last_session, trimmed
+from kinen.journal.brief import for_the_next, last_session, trimmed
 from kinen.text import estimate
 
 SUMMARY = "\n\n".join(
