@@ -74,11 +74,11 @@ _HELD = re.compile(
 )
 """Says that something stays as it is."""
 _GIVEN_UP = re.compile(
-    r"\b(?:replac(?:e|ed|es|ing)|remov(?:e|ed|es|ing)|dropped|drops|deleted?|stop(?:ped)? using)\b"
+    r"\b(?:replace[ds]|remove[ds]|dropped|drops|deleted|deletes|stopped using|no longer uses?)\b"
     r"[^`.\"“]{0,40}`([^`\s]{2,60})`",
     re.IGNORECASE,
 )
-"""Says that it does not."""
+"""Says that it does not; `remove` and `removing` may be a plan."""
 _NAME = re.compile(r"[\w-]+(?:[./_]\w[\w-]*)+")
 _LABEL = re.compile(
     r"(?:\b[A-Z]{2,}|\b(?i:issue|line|step|phase|item|port|round|task|section|version|chapter)) $"
