@@ -144,8 +144,8 @@ class States:
     def marked(self, source: Source) -> str:
         """A text with a mark before each sentence that a newer statement has overtaken.
 
-        A sentence that says nothing else is left out, and so is the announcement of something
-        that a newer one reports as done.
+        A sentence of the same session that says nothing else is left out, and so is the
+        announcement of something that a newer one reports as done.
         """
         lines = []
         for line in source.text.splitlines():
@@ -168,7 +168,7 @@ class States:
             changed = changed or newer is not None
             if newer is None:
                 pieces.append(sentence)
-            elif len(_words(statement.text)) > BARE or sentence.endswith(":"):
+            elif newer.session != source.session or not _is_bare(sentence):
                 pieces.append(f"{MARK} {_quote(self._newest(newer))}) {sentence}")
         if not changed:
             return line
@@ -223,6 +223,11 @@ def _sentences(text: str) -> Iterator[str]:
         bare = _BULLET.sub("", line, count=1)
         for begin, end in sentences(bare):
             yield bare[begin:end]
+
+
+def _is_bare(sentence: str) -> bool:
+    """Does a sentence say nothing beside a number?"""
+    return len(_words(sentence)) <= BARE and not sentence.endswith(":")
 
 
 def _quote(statement: Statement) -> str:
