@@ -132,7 +132,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
     told = {word for point in account.next for word in terms(point.text)}
     for quote in account.answered[0].closings if account.answered else ():
         text = condensed(quote.text, room)
-        if lines and not _is_new(text, told):
+        if lines and (ends_in_step(quote.text) or not _is_new(text, told)):
             continue
         if text:
             lines.append(Line(text, (quote.source,)))
