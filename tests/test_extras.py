@@ -217,7 +217,7 @@ def test_each_extra_declares_what_its_modules_import() -> None:
 
 
 def test_the_check_of_an_extra_imports_nothing() -> None:
-    tree = ast.parse((ROOT / "src" / "kinen" / "extras.py").read_text())
+    tree = ast.parse((ROOT / "src" / "kinen" / "ipc" / "extras.py").read_text())
     imported = {node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)}
     names = {ast.unparse(node) for node in imported}
     assert names == {

@@ -79,12 +79,12 @@ _GIVEN_UP = re.compile(
     re.IGNORECASE,
 )
 """Says that it does not; `remove` and `removing` may be a plan."""
-_NAME = re.compile(r"[\w-]+(?:[./_]\w[\w-]*)+")
+_NAME = re.compile(r"(?<![\w-])[\w-]++(?:[./]\w[\w-]*+)*+")
 _LABEL = re.compile(
     r"(?:\b[A-Z]{2,}|\b(?i:issue|line|step|phase|item|port|round|task|section|version|chapter)) $"
 )
 """Before a number that is a name: `RFC 8693`."""
-_GROUP = re.compile(r"([\w-]+) \([^()]*$")
+_GROUP = re.compile(r"(?<![\w-])([\w-]++) \([^()]*+$")
 """The word before a parenthesis: what is counted in it belongs to that."""
 
 
@@ -245,7 +245,12 @@ def _statement(sentence: str, source: Source) -> Statement:
 
 
 def _names(text: str) -> frozenset[str]:
-    return frozenset(name.lower() for name in _NAME.findall(text) if not name[0].isdigit())
+    names = _NAME.findall(text)
+    return frozenset(
+        name.lower()
+        for name in names
+        if not name[0].isdigit() and ("." in name or "/" in name or "_" in name[1:-1])
+    )
 
 
 @lru_cache(1 << 12)
