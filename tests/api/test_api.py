@@ -1,0 +1,133 @@
+"""What MCP and HTTP share: names of fields, complaints, pages, responses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from kinen.api import entries, requests, responses
+from kinen.api.complaints import complaint
+from kinen.api.paging import decode_cursor, encode_cursor, next_page
+from kinen.errors import QueryError
+from kinen.mcp.server import TOOLS, definition
+from kinen.memory import Memory
+from kinen.memory.pool import JOURNAL, MemoryPool
+from kinen.text import estimate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REQUESTS = [
+    kind
+    for kind in vars(requests).values()
+    if isinstance(kind, type) and issubclass(kind, requests.Request)
+]
+DEFINITION_TOKENS = 13_700
+"""The limit for the definitions of all tools; agents pay it in every session."""
+
+
+def test_every_other_name_means_a_field_of_some_request() -> None:
+    fields = {name for kind in (*REQUESTS, *TOOLS) for name in kind.model_fields}
+    for name, meanings in requests.SYNONYMS.items():
+        assert set(meanings) <= fields, name
+
+
+@pytest.mark.parametrize(
+    ("tool", "values", "field"),
+    [
+        ("kinen_search", {"question": "tea"}, "query"),
+        ("kinen_search", {"query": "tea", "contextChunks": 2}, "context_chunks"),
+        ("kinen_recall", {"sessionId": "s1"}, "session"),
+        ("kinen_links", {"ref": "note:a.md"}, "path"),
+        ("kinen_get_artifact", {"file": "a.md"}, "path"),
+        ("kinen_get_artifact", {"path": "a.md", "commit": "HEAD"}, "ref"),
+        ("kinen_get_cochange", {"files": ["a.md"]}, "paths"),
+        ("kinen_fix", {"text": "ValueError"}, "error"),
+        ("kinen_how", {"tool": "pytest"}, "command"),
+        ("kinen_checkpoint", {"summary": "done"}, "description"),
+        ("kinen_plan", {"action": "get", "planId": "p"}, "id"),
+        ("kinen_observe", {"message": "tea"}, "content"),
+        ("kinen_pin", {"targetId": "note:a.md"}, "ref"),
+    ],
+)
+def test_a_tool_takes_the_names_that_agents_use(
+    tool: str, values: dict[str, object], field: str
+) -> None:
+    kind = next(kind for kind in TOOLS if kind.tool_name == tool)
+    assert field in kind.model_validate(values).model_fields_set
+
+
+def test_complaints_name_the_field_and_the_reason() -> None:
+    with pytest.raises(ValidationError) as raised:
+        requests.OpenCapsule.model_validate({"mood": "x", "id": "a/b"})
+    lines = complaint(raised.value.errors()).split("; ")
+    assert sorted(lines) == [
+        "id has characters that are not allowed",
+        "intent is required",
+        "unknown field 'mood'",
+    ]
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.text().filter(str.isprintable))
+def test_a_cursor_is_the_position_it_was_made_of(number: int, name: str) -> None:
+    cursor = encode_cursor((number, name))
+    assert cursor is not None
+    assert decode_cursor(cursor) == (number, name)
+
+
+def test_there_is_no_page_after_the_last() -> None:
+    assert encode_cursor(None) is None
+    assert decode_cursor("") is None
+    assert next_page(total=10, offset=0, limit=5) == {"total": 10, "next_offset": 5}
+    assert next_page(total=10, offset=5, limit=5) == {"total": 10, "next_offset": 0}
+    with pytest.raises(QueryError, match="invalid cursor"):
+        decode_cursor("x")
+
+
+def test_a_response_without_values_is_its_required_fields() -> None:
+    hit = responses.Passage.model_validate({"content": "tea", "page": None, "heading": ""})
+    assert hit.model_dump(exclude_defaults=True) == {"content": "tea"}
+    schema = entries.Pin.model_json_schema(mode="serialization")
+    assert set(schema["required"]) == set(schema["properties"])
+    assert schema["additionalProperties"] is False
+
+
+def test_the_definitions_of_tools_do_not_grow() -> None:
+    tools = [
+        definition(tool).model_dump(mode="json", exclude_none=True, by_alias=True) for tool in TOOLS
+    ]
+    assert estimate(json.dumps(tools)) <= DEFINITION_TOKENS
+
+
+def test_calls_of_a_space_take_turns_and_a_cancelled_one_leaves_the_queue(
+    space: Path,
+) -> None:
+    pool = MemoryPool(lambda folder: Memory.open(folder or space))
+    started, release = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    def slow(_memory: Memory) -> None:
+        started.set()
+        release.wait(60)
+        calls.append("slow")
+
+    async def run() -> None:
+        first = asyncio.ensure_future(pool.call([str(space)], slow))
+        await asyncio.to_thread(started.wait, 60)
+        queued = asyncio.ensure_future(pool.call([str(space)], lambda _: calls.append("queued")))
+        await pool.call([str(space)], lambda _: calls.append("journal"), lane=JOURNAL)
+        queued.cancel()
+        first.cancel()  # it runs to its end all the same
+        release.set()
+        await pool.call([str(space)], lambda _: calls.append("last"))
+        await pool.close()
+
+    asyncio.run(run())
+    assert calls == ["journal", "slow", "last"]
