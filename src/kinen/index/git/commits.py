@@ -34,7 +34,7 @@ FILE_RECORD = (
 
 
 class Hand(NamedTuple):
-    """A tag given or taken by hand, when a commit was the last."""
+    """A tag that was set by hand, and the last commit at that time."""
 
     path: str
     op: str
@@ -49,47 +49,48 @@ class Settings(NamedTuple):
     """Names the rules behind `derived`."""
     hands: Sequence[Hand] = ()
     hidden: frozenset[str] = frozenset()
-    """Refs that are not to be shown."""
+    """Refs that are not shown."""
 
 
 class History:
     """Writes the git part of one index."""
 
     def __init__(self, writer: Writer, settings: Settings) -> None:
-        self.writer, self.db, self.settings = writer, writer.db, settings
+        self.writer = writer
+        self.db = writer.db
+        self.settings = settings
         self._paths: dict[str, int] = {}
         self._names: dict[int, str] = {}
-        self._met: list[tuple[int, str]] = []
+        self._new_paths: list[tuple[int, str]] = []
         self.new: dict[str, tuple[int, tuple[str, ...]]] = {}
         """Ids and parents of the commits that were added."""
         self.steps: list[Step] = []
-        """What they did."""
-        self.fresh = not self.one("SELECT EXISTS (SELECT 1 FROM commits)")
-        """Whether no commit was known when it began."""
+        """What the added commits did."""
+        self.fresh = not self.scalar("SELECT EXISTS (SELECT 1 FROM commits)")
+        """Whether the index had no commit at the start."""
         self.tree_is_cut = False
         """Whether files at the head were left out before."""
         self.left_out: int | None = None
         """How many files at the head are left out; None if the tree was not looked at."""
         self.loading = Loading(writer, bulk=self.fresh)
-        self._last_path = self.one("SELECT MAX(id) FROM paths")
+        self._last_path = self.scalar("SELECT MAX(id) FROM paths")
         self._empty = not self._last_path
 
-    def one(self, sql: str, *values: object) -> int:
+    def scalar(self, sql: str, *values: object) -> int:
         row = self.db.execute(sql, values).fetchone()
         return int(row[0] or 0) if row else 0
 
-    # Commits
-
-    def known(self) -> set[str]:
+    def shas(self) -> set[str]:
         return {row[0] for row in self.db.execute("SELECT sha FROM commits")}
 
     def add(self, commits: Iterable[Commit], *, inside: bool, done: Callable[[int], None]) -> int:
-        """Take in commits that are not known, and count them; `inside` leaves out those that touch
-        nothing.
+        """Index the commits that are new, and return how many; `inside` leaves out commits that
+        touch nothing.
         """
-        count = added = 0
+        count = 0
+        added = 0
         if not self.fresh:
-            commits = (one for one in commits if not self._knows(one.sha))
+            commits = (commit for commit in commits if not self._has(commit.sha))
         for batch in _batches(commits):
             self.loading.wait()
             with translated(self.writer.path), writing(self.db):
@@ -100,42 +101,56 @@ class History:
             done(count)
         return added
 
-    def _knows(self, sha: str) -> bool:
-        return bool(self.one("SELECT EXISTS (SELECT 1 FROM commits WHERE sha = ?)", sha))
+    def _has(self, sha: str) -> bool:
+        return bool(self.scalar("SELECT EXISTS (SELECT 1 FROM commits WHERE sha = ?)", sha))
 
     def _batch(self, batch: list[Commit], inside: bool) -> int:
-        record = self.one("SELECT MAX(id) FROM records") + 1
-        first = self.one("SELECT MAX(id) FROM commits") + 1
+        record = self.scalar("SELECT MAX(id) FROM records") + 1
+        first = self.scalar("SELECT MAX(id) FROM commits") + 1
         rows: list[tuple[object, ...]] = []
         records: list[tuple[object, ...]] = []
         chunks: list[tuple[object, ...]] = []
         touches: list[tuple[int, int, str, int]] = []
-        tags, cites = [], []
-        hidden, path, known, steps = self.settings.hidden, self.path, self._paths.get, self.steps
-        for id_, one in enumerate(batch, first):
-            ref, width = f"commit:{one.sha}", len(one.touches)
-            ops = tag_operations(one.ops, one.scope, width) if one.ops or one.scope else []
-            self.new[one.sha] = (id_, one.parents)
-            shown = record
-            if ref in hidden:
-                shown = HIDDEN
+        tags: list[tuple[str, int]] = []
+        cites: list[tuple[object, ...]] = []
+        number = self._paths.get
+        for id_, commit in enumerate(batch, first):
+            ref = f"commit:{commit.sha}"
+            width = len(commit.touches)
+            ops = (
+                tag_operations(commit.ops, commit.scope, width)
+                if commit.ops or commit.scope
+                else []
+            )
+            self.new[commit.sha] = (id_, commit.parents)
+            visible = record
+            if ref in self.settings.hidden:
+                visible = HIDDEN
             elif inside and not width:
-                shown = 0
-            above = " ".join(one.parents)
-            rows.append((id_, shown, one.sha, above, one.at, width, " ".join(ops)))
-            its = [
-                Touch(known(name) or path(name), status, path(before) if before else 0)
-                for status, name, before in one.touches
+                visible = 0
+            above = " ".join(commit.parents)
+            rows.append((id_, visible, commit.sha, above, commit.at, width, " ".join(ops)))
+            commit_touches = [
+                Touch(number(name) or self.path(name), status, self.path(before) if before else 0)
+                for status, name, before in commit.touches
             ]
-            touches += [(id_, where, status, old) for where, status, old in its]
-            steps.append(Step(id_, its, ops))
-            cites += [(id_, *cited) for cited in one.cites]
-            if shown > 0:
+            touches += [(id_, where, status, old) for where, status, old in commit_touches]
+            self.steps.append(Step(id_, commit_touches, ops))
+            cites += [(id_, *cited) for cited in commit.cites]
+            if visible > 0:
                 added = sorted({op[1:] for op in ops if op[0] == "+"}) if ops else []
-                said = encode(added) if added else "[]"
-                row = (record, ref, one.subject, one.at, said, one.about, one.author)
+                tags_json = encode(added) if added else "[]"
+                row = (
+                    record,
+                    ref,
+                    commit.subject,
+                    commit.at,
+                    tags_json,
+                    commit.about,
+                    commit.author,
+                )
                 records.append(row)
-                chunks += _chunks(record, one)
+                chunks += _chunks(record, commit)
                 tags += [(tag, record) for tag in added]
                 record += 1
         insert = self.db.executemany
@@ -153,43 +168,44 @@ class History:
         return len(records)
 
     def path(self, path: str) -> int:
-        """The number of a path, a new one if it was never met."""
-        found = self._paths.get(path, 0)
-        if not found:
+        """The number of a path; a new path gets the next one."""
+        number = self._paths.get(path, 0)
+        if not number:
             if not self._empty:
-                found = self.one("SELECT id FROM paths WHERE path = ?", path)
-            if not found:
+                number = self.scalar("SELECT id FROM paths WHERE path = ?", path)
+            if not number:
                 self._last_path += 1
-                found = self._last_path
-                self._met.append((found, path))
-            self._paths[path], self._names[found] = found, path
-        return found
+                number = self._last_path
+                self._new_paths.append((number, path))
+            self._paths[path] = number
+            self._names[number] = path
+        return number
 
     def keep_paths(self) -> None:
-        """Write the paths that were met."""
-        self.db.executemany("INSERT INTO paths(id, path) VALUES (?, ?)", self._met)
-        self._met = []
+        """Write the new paths."""
+        self.db.executemany("INSERT INTO paths(id, path) VALUES (?, ?)", self._new_paths)
+        self._new_paths = []
 
     def name(self, path: int) -> str:
-        found = self._names.get(path)
-        if found is None:
+        name = self._names.get(path)
+        if name is None:
             row = self.db.execute("SELECT path FROM paths WHERE id = ?", (path,)).fetchone()
-            found = self._names[path] = row[0]
-        return found
+            name = self._names[path] = row[0]
+        return name
 
     def derived(self, path: int) -> Iterable[str]:
         return self.settings.derived(self.name(path))
 
     def drop_commits(self, shas: Iterable[str]) -> None:
-        """Forget commits, to read them once more."""
-        ids = [self.one("SELECT id FROM commits WHERE sha = ?", sha) for sha in shas]
+        """Remove commits, so that they are read again."""
+        ids = [self.scalar("SELECT id FROM commits WHERE sha = ?", sha) for sha in shas]
         with translated(self.writer.path), writing(self.db):
             self.remove(id_ for id_ in ids if id_)
 
     def hide(self) -> bool:
-        """Take out the commits that were forgotten, and forget those that are to be seen again.
+        """Remove the text of hidden commits, and remove commits that are no longer hidden.
 
-        Whether there are such.
+        Returns whether there are commits of the second sort: they have to be read again.
         """
         hidden = self.settings.hidden
         with translated(self.writer.path), writing(self.db):
@@ -198,7 +214,7 @@ class History:
             for table, key in (("commits", "id"), ("touches", "commit_id"), ("cites", "commit_id")):
                 self.db.executemany(f"DELETE FROM {table} WHERE {key} = ?", again)
             for ref in sorted(ref for ref in hidden if ref.startswith("commit:")):
-                record = self.one("SELECT id FROM records WHERE ref = ?", ref)
+                record = self.scalar("SELECT id FROM records WHERE ref = ?", ref)
                 if record:
                     self.drop([record])
                     sql = "UPDATE commits SET record = -1 WHERE record = ?"
@@ -212,33 +228,39 @@ class History:
         self.db.executemany("DELETE FROM records WHERE id = ?", gone)
 
     def remove(self, commits: Iterable[int]) -> None:
-        """Take out commits that the head no longer leads to."""
+        """Remove commits that cannot be reached from the head any more."""
         gone = [(id_,) for id_ in commits]
-        rows = [self.one("SELECT record FROM commits WHERE id = ?", id_) for (id_,) in gone]
+        rows = [self.scalar("SELECT record FROM commits WHERE id = ?", id_) for (id_,) in gone]
         self.drop(record for record in rows if record > 0)
         for table, key in (("commits", "id"), ("touches", "commit_id"), ("cites", "commit_id")):
             self.db.executemany(f"DELETE FROM {table} WHERE {key} = ?", gone)
 
     def void(self) -> None:
-        """Take out all of it."""
+        """Remove the whole git part."""
         with translated(self.writer.path), writing(self.db):
             self.writer.void(SOURCE)
             for table in ("commits", "touches", "cites", "paths", "files", "names"):
                 self.db.execute(f"DELETE FROM {table}")
             self.writer.bump()
-        self._paths, self._names, self.new, self.steps = {}, {}, {}, []
-        self._last_path, self._empty, self.fresh = 0, True, True
+        self._paths = {}
+        self._names = {}
+        self.new = {}
+        self.steps = []
+        self._last_path = 0
+        self._empty = True
+        self.fresh = True
 
 
 def _chunks(record: int, commit: Commit) -> list[tuple[object, ...]]:
-    """What is searched of a commit; of a merge that says nothing else than that, nothing."""
+    """The searchable text of a commit; none for a merge without a message of its own."""
     if len(commit.parents) > 1 and commit.texts == (commit.subject,):
         return []
-    subject, found = commit.subject, list[tuple[object, ...]]()
+    subject = commit.subject
+    chunks: list[tuple[object, ...]] = []
     for n, text in enumerate(commit.texts):
         head = "" if text.startswith(subject) and ">" not in subject else above(subject, "", text)
-        found.append((record, n, subject, text, identifier_parts(text), digest(f"{head}\0{text}")))
-    return found
+        chunks.append((record, n, subject, text, identifier_parts(text), digest(f"{head}\0{text}")))
+    return chunks
 
 
 def _batches(commits: Iterable[Commit]) -> Iterator[list[Commit]]:

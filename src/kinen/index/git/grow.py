@@ -1,4 +1,4 @@
-"""Goes on from the files there were, where a history only grew."""
+"""Updates the files for new commits, if the history only grew."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.extract import budget
 from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
-from kinen.index.git.settle import alive_json, at_head, counted, insert, moved, said, set_apart
+from kinen.index.git.settle import (
+    alive_json,
+    at_head,
+    count_commits,
+    existence,
+    insert,
+    set_apart,
+    tags_json,
+)
 from kinen.index.writer import encode
 from kinen.storage.database import translated, writing
 
@@ -19,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def grow(history: History, head: str, old: str, tree: Tree) -> bool:
-    """Go on from the state before the new commits; False if that cannot be."""
-    before = history.one("SELECT id FROM commits WHERE sha = ?", old) if old else 0
+    """Continue from the state before the new commits; False if that is not possible."""
+    before = history.scalar("SELECT id FROM commits WHERE sha = ?", old) if old else 0
     if not before or head not in history.new:
         return False
     ids = {sha: id_ for sha, (id_, _) in history.new.items()}
@@ -29,31 +37,29 @@ def grow(history: History, head: str, old: str, tree: Tree) -> bool:
     if not on_first_line(before, ids[head], above):
         return False
     order = ordered(ids[head], above, {before, 0})
-    told = {step.commit: step for step in history.steps}
-    steps = [told[id_] for id_ in order]
+    by_commit = {step.commit: step for step in history.steps}
+    steps = [by_commit[id_] for id_ in order]
     merged = any(len(shas) > 1 for _, shas in history.new.values())
     cut = any(len(step.touches) >= budget.COMMIT_FILES for step in steps)
-    # Then the touches alone do not say which files there are.
+    # In these cases the touches alone do not tell which files exist.
     needs_tree = merged or cut or history.tree_is_cut
     if _unsettles(history, steps, needs_tree):
         return False
     lineage = _state(history, {touch for step in steps for touch in step.touches})
     owners = dict(lineage.owner)
-    found = [lineage.commit(*step) for step in steps]
+    touched = [lineage.commit(*step) for step in steps]
     affected = _present(history, steps, tree() if needs_tree else None)
-    last = history.one("SELECT place FROM commits WHERE id = ?", before)
+    last = history.scalar("SELECT place FROM commits WHERE id = ?", before)
     placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
     history.db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
     _own_more(history, lineage, owners, order)
-    set_apart(history, lineage, steps, found)
-    _write(history, lineage, affected, counted(found))
+    set_apart(history, lineage, steps, touched)
+    _write(history, lineage, affected, count_commits(touched))
     return True
 
 
 def _unsettles(history: History, steps: list[Step], needs_tree: bool) -> bool:
-    """Whether the place of a tag given by hand moves, or the file it is for: both were settled by
-    the commits there were.
-    """
+    """Whether the new commits may change the place of a tag that was set by hand, or its file."""
     touched = {
         path for step in steps for touch in step.touches for path in (touch.path, touch.before)
     }
@@ -61,27 +67,27 @@ def _unsettles(history: History, steps: list[Step], needs_tree: bool) -> bool:
         if hand.head in history.new:
             return True
         path = history.path(hand.path)
-        placed = history.one("SELECT place FROM commits WHERE sha = ?", hand.head)
-        given = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
-        if (needs_tree or path in touched) and not (placed and given):
+        placed = history.scalar("SELECT place FROM commits WHERE sha = ?", hand.head)
+        file = history.scalar("SELECT id FROM files WHERE path = ? AND NOT extra", path)
+        if (needs_tree or path in touched) and not (placed and file):
             return True
     return False
 
 
 def _state(history: History, touches: set[Touch]) -> Lineage:
-    """A replay's state as it was left, as far as these touches need it."""
-    lineage = Lineage(history.derived, history.one("SELECT MAX(id) FROM files") + 1)
+    """The state after the last replay, as far as the touches need it."""
+    lineage = Lineage(history.derived, history.scalar("SELECT MAX(id) FROM files") + 1)
     for path in {t.path for t in touches} | {t.before for t in touches if t.before}:
-        file = history.one("SELECT file FROM paths WHERE id = ?", path)
+        file = history.scalar("SELECT file FROM paths WHERE id = ?", path)
         if file:
             lineage.owner[path] = file
-            lineage.files[file] = _kept(history, "id", file)[file].file
+            lineage.files[file] = _stored(history, "id", file)[file].file
     return lineage
 
 
 def _present(history: History, steps: list[Step], tree: list[str] | None) -> set[int]:
-    """Bring the paths at the head up to date; those that were touched, came or went."""
-    now = moved(steps)
+    """Update which paths exist at the head; returns those that were touched, came or went."""
+    now = existence(steps)
     affected = set(now)
     if tree is not None:
         there = at_head(history, tree)
@@ -97,8 +103,9 @@ def _present(history: History, steps: list[Step], tree: list[str] | None) -> set
 
 
 def _own_more(history: History, lineage: Lineage, owners: dict[int, int], order: list[int]) -> None:
-    """Write who has which path now; what came before stays with who had it then."""
-    db, first = history.db, min(order)
+    """Write which file has which path now; earlier touches stay with the file of that time."""
+    db = history.db
+    first = min(order)
     for file in lineage.retired:
         db.execute("UPDATE touches SET file = -1 WHERE file = ?", (file,))
         db.execute(
@@ -115,8 +122,8 @@ def _own_more(history: History, lineage: Lineage, owners: dict[int, int], order:
             db.execute("UPDATE paths SET file = ? WHERE id = ?", (file, path))
 
 
-class Kept(NamedTuple):
-    """A file as it was written."""
+class StoredFile(NamedTuple):
+    """A row of `files`, with the tags of its record."""
 
     id: int
     record: int
@@ -124,96 +131,103 @@ class Kept(NamedTuple):
     extra: int
     commits: int
     last: int
-    said: str
+    tag_changes: str
     tags: str | None
-    """Of its record, as JSON."""
+    """As JSON."""
 
     @property
     def file(self) -> File:
-        tags = Tags(*map(frozenset, json.loads(self.said))) if self.said else SILENT
+        tags = Tags(*map(frozenset, json.loads(self.tag_changes))) if self.tag_changes else SILENT
         return File(self.path, self.last, tags)
 
 
-def _kept(history: History, column: str, value: int) -> dict[int, Kept]:
+def _stored(history: History, column: str, value: int) -> dict[int, StoredFile]:
     rows = history.db.execute(
         "SELECT f.*, r.tags FROM files f LEFT JOIN records r ON r.id = f.record"
         f" WHERE f.{column} = ?",
         (value,),
     )
-    return {row[0]: Kept(*row) for row in rows}
+    return {row[0]: StoredFile(*row) for row in rows}
 
 
 def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[int, int]) -> None:
     """Write the files of a state again, and those at paths that came or went."""
-    db, files, kept = history.db, dict(lineage.files), dict[int, Kept]()
+    db = history.db
+    files = dict(lineage.files)
+    stored: dict[int, StoredFile] = {}
     for path in affected:
-        kept.update(_kept(history, "path", path))
-    for id_ in [one for one in (*files, *lineage.retired) if one not in kept]:
-        kept.update(_kept(history, "id", id_))
-    given = {row.path: row.file.tags for row in kept.values() if row.extra}
-    for id_, row in kept.items():
+        stored.update(_stored(history, "path", path))
+    for id_ in [id_ for id_ in (*files, *lineage.retired) if id_ not in stored]:
+        stored.update(_stored(history, "id", id_))
+    hand_tags = {row.path: row.file.tags for row in stored.values() if row.extra}
+    for id_, row in stored.items():
         if id_ not in lineage.retired and not row.extra:
             files.setdefault(id_, row.file)
-    taken = {file.path for file in files.values()}
+    paths = {file.path for file in files.values()}
     sql = "SELECT present FROM paths WHERE id = ?"
-    present = {path for path in affected | taken if history.one(sql, path)}
-    totals = {id_: row.commits for id_, row in kept.items()}
+    present = {path for path in affected | paths if history.scalar(sql, path)}
+    totals = {id_: row.commits for id_, row in stored.items()}
     totals.update((id_, totals.get(id_, 0) + count) for id_, count in counts.items())
     at = {}
     for file in files.values():
-        found = db.execute("SELECT at FROM commits WHERE id = ?", (file.last,)).fetchone()
-        at[file.last] = found[0] if found else ""
-    same = [id_ for id_, file in files.items() if id_ in kept and _stays(kept[id_], file)]
-    _update(history, [(kept[id_], files.pop(id_)) for id_ in same], totals, present, at)
-    gone = [(id_, row.record) for id_, row in kept.items() if id_ not in same]
+        moment = db.execute("SELECT at FROM commits WHERE id = ?", (file.last,)).fetchone()
+        at[file.last] = moment[0] if moment else ""
+    same = [id_ for id_, file in files.items() if id_ in stored and _stays(stored[id_], file)]
+    _update(history, [(stored[id_], files.pop(id_)) for id_ in same], totals, present, at)
+    gone = [(id_, row.record) for id_, row in stored.items() if id_ not in same]
     history.drop(record for _, record in gone if record)
     for table, key in (("files", "id"), ("names", "rowid")):
         db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(id_,) for id_, _ in gone])
-    extras, last = set(), max([*kept, *files, *counts, history.one("SELECT MAX(id) FROM files")])
-    for number, path in enumerate(sorted((affected & present) - taken), last + 1):
-        files[number] = File(path, tags=given.get(path, SILENT))
+    extras = set()
+    last = max([*stored, *files, *counts, history.scalar("SELECT MAX(id) FROM files")])
+    for number, path in enumerate(sorted((affected & present) - paths), last + 1):
+        files[number] = File(path, tags=hand_tags.get(path, SILENT))
         extras.add(number)
     if files:
         insert(history, files, extras, totals, present, at)
 
 
-def _stays(row: Kept, file: File) -> bool:
-    """Whether a file keeps its record: it has one, and it is where it was."""
+def _stays(row: StoredFile, file: File) -> bool:
+    """Whether a file keeps its record: it has one, and its path is the same."""
     return bool(row.record and not row.extra and row.path == file.path)
 
 
 def _update(
     history: History,
-    files: list[tuple[Kept, File]],
+    files: list[tuple[StoredFile, File]],
     counts: dict[int, int],
     present: set[int],
     at: dict[int, str],
 ) -> None:
-    """Write again what a commit changes of a file that stays where it is."""
+    """Write what commits changed of files that keep their path."""
     db = history.db
     for row, file in files:
-        its = encode(file.tags.current(history.derived(file.path)))
-        told = (counts[row.id], file.last, said(file), row.id)
-        db.execute("UPDATE files SET commits = ?, last = ?, said = ? WHERE id = ?", told)
-        shown = (at[file.last], its, alive_json(file.path in present), row.record)
-        db.execute("UPDATE records SET at = ?, tags = ?, metadata = ? WHERE id = ?", shown)
-        if its != row.tags:
+        tags = encode(file.tags.current(history.derived(file.path)))
+        db.execute(
+            "UPDATE files SET commits = ?, last = ?, said = ? WHERE id = ?",
+            (counts[row.id], file.last, tags_json(file), row.id),
+        )
+        db.execute(
+            "UPDATE records SET at = ?, tags = ?, metadata = ? WHERE id = ?",
+            (at[file.last], tags, alive_json(file.path in present), row.record),
+        )
+        if tags != row.tags:
             db.execute("DELETE FROM tags WHERE record = ?", (row.record,))
-            rows = [(tag, row.record) for tag in json.loads(its)]
+            rows = [(tag, row.record) for tag in json.loads(tags)]
             db.executemany("INSERT INTO tags VALUES (?, ?)", rows)
 
 
 def retag(history: History, hands: Iterable[Hand]) -> bool:
-    """Tags given by hand just now; False if one is of a path that no commit has made."""
+    """Apply tags that were just set by hand; False if a path is of no file that commits made."""
     with translated(history.writer.path), writing(history.db):
         lineage = Lineage(history.derived)
         for hand in hands:
             path = history.path(hand.path)
-            file = history.one("SELECT id FROM files WHERE path = ? AND NOT extra", path)
+            file = history.scalar("SELECT id FROM files WHERE path = ? AND NOT extra", path)
             if not file:
                 return False
             lineage.owner[path] = file
-            lineage.files.setdefault(file, _kept(history, "id", file)[file].file)
+            lineage.files.setdefault(file, _stored(history, "id", file)[file].file)
             lineage.by_hand(path, hand.op)
         _write(history, lineage, set(), {})
         history.writer.bump()

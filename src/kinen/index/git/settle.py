@@ -1,4 +1,4 @@
-"""Makes files of commits: which is which through renames, its tags, whether it is there."""
+"""Derives files from all commits: through renames, with tags, and whether they exist."""
 
 from __future__ import annotations
 
@@ -22,44 +22,45 @@ class Plan(NamedTuple):
     """A replay of all commits."""
 
     gone: list[int]
-    """Commits that the head no longer leads to."""
+    """Commits that cannot be reached from the head."""
     steps: list[Step]
-    found: list[list[int]]
+    touched: list[list[int]]
     """The files behind the touches of each step."""
     lineage: Lineage
     waiting: dict[int, list[str]]
-    """Tags given by hand to paths that no commit has touched."""
-    there: list[str] | None
+    """Tags set by hand on paths that no commit has touched."""
+    tree: list[str] | None
+    """The paths at the head; None if git cannot list them."""
 
 
 def plan(history: History, head: str, tree: Tree) -> Plan:
     """Replay all commits; nothing is written."""
-    ids, above, told = _told(history)
-    graph = {id_: [ids[sha] for sha in shas if sha in ids] for id_, shas in above.items()}
+    ids, parents, all_steps = _commits(history)
+    graph = {id_: [ids[sha] for sha in shas if sha in ids] for id_, shas in parents.items()}
     order = ordered(ids[head], graph, set()) if head in ids else []
     gone = sorted(set(ids.values()) - set(order)) if len(order) < len(ids) else []
-    steps = [told[id_] for id_ in order]
-    lineage, found, waiting = _replayed(history, steps, ids)
-    return Plan(gone, steps, found, lineage, waiting, tree())
+    steps = [all_steps[id_] for id_ in order]
+    lineage, touched, waiting = _replay(history, steps, ids)
+    return Plan(gone, steps, touched, lineage, waiting, tree())
 
 
 def build(history: History, plan: Plan) -> None:
     """Write the files anew."""
-    _, steps, found, lineage, waiting, there = plan
+    steps = plan.steps
     history.remove(plan.gone)
-    present = _after(steps) if there is None else at_head(history, there)
+    present = _after(steps) if plan.tree is None else at_head(history, plan.tree)
     history.keep_paths()
     _rewrite(history, [step.commit for step in steps], present)
-    _own_all(history, lineage, steps, found)
-    files = dict(lineage.files)
-    taken = {file.path for file in files.values()}
+    _own_all(history, plan.lineage, steps, plan.touched)
+    files = dict(plan.lineage.files)
+    paths = {file.path for file in files.values()}
     extras = set()
-    counts = counted(found)
+    counts = count_commits(plan.touched)
     # A file that was retired has a number too, by which its commits are counted.
     last = max((*files, *counts), default=0)
-    for number, path in enumerate(sorted(present - taken), last + 1):
+    for number, path in enumerate(sorted(present - paths), last + 1):
         tags = SILENT
-        for op in waiting.get(path, ()):
+        for op in plan.waiting.get(path, ()):
             tags = tags.by_hand(op)
         files[number] = File(path, tags=tags)
         extras.add(number)
@@ -68,7 +69,7 @@ def build(history: History, plan: Plan) -> None:
 
 
 def at_head(history: History, tree: list[str]) -> set[int]:
-    """The paths of the tree: all that a commit touched, and the first so many of the others.
+    """The paths of the tree: all that a commit touched, and `HEAD_FILES` of the others.
 
     The touches of all commits must have been written.
     """
@@ -86,7 +87,7 @@ def at_head(history: History, tree: list[str]) -> set[int]:
     return {history.path(path) for path in tree}
 
 
-def _told(
+def _commits(
     history: History,
 ) -> tuple[dict[str, int], dict[int, Sequence[str]], dict[int, Step]]:
     """All commits: their ids by sha, their parents and what they did."""
@@ -94,65 +95,72 @@ def _told(
         ids = {sha: id_ for sha, (id_, _) in history.new.items()}
         steps = {step.commit: step for step in history.steps}
         return ids, dict(history.new.values()), steps
-    ids, above, steps = {}, {}, {}
+    ids = {}
+    above: dict[int, Sequence[str]] = {}
+    steps = {}
     for id_, sha, parents, ops in history.db.execute("SELECT id, sha, parents, ops FROM commits"):
-        ids[sha], above[id_], steps[id_] = id_, parents.split(), Step(id_, [], ops.split())
+        ids[sha] = id_
+        above[id_] = parents.split()
+        steps[id_] = Step(id_, [], ops.split())
     rows = history.db.execute("SELECT commit_id, path, status, before FROM touches")
     for commit, path, status, before in rows:
         steps[commit].touches.append(Touch(path, status, before))
     return ids, above, steps
 
 
-def _replayed(
+def _replay(
     history: History, steps: list[Step], ids: dict[str, int]
 ) -> tuple[Lineage, list[list[int]], dict[int, list[str]]]:
-    """The state after all steps, the files behind each step's touches, and the tags given by hand
-    to paths that no commit has touched.
+    """The state after all steps, the files behind each step's touches, and the tags set by hand
+    on paths that no commit has touched.
     """
     lineage = Lineage(history.derived)
-    after = _placed(history, steps, ids)
+    after = _hands_by_commit(history, steps, ids)
     waiting: dict[int, list[str]] = {}
-    found = []
+    touched = []
     for step in steps:
-        found.append(lineage.commit(*step))
+        touched.append(lineage.commit(*step))
         for touch in step.touches if waiting else ():
             for path in (touch.before, touch.path):
                 _tag(lineage, waiting, [(touch.path, op) for op in waiting.pop(path, ())])
         _tag(lineage, waiting, after.get(step.commit, ()))
     _tag(lineage, waiting, after.get(0, ()))
-    return lineage, found, waiting
+    return lineage, touched, waiting
 
 
-def _placed(
+def _hands_by_commit(
     history: History, steps: list[Step], ids: dict[str, int]
 ) -> dict[int, list[tuple[int, str]]]:
-    """Tags given by hand, by the commit they come after, in the order they were given.
+    """Tags set by hand, by the commit they come after, in the order in which they were set.
 
-    One whose commit is gone comes with the next one; what is left comes last, after commit 0.
+    If that commit is gone, a tag comes with the next tag; the last ones come under commit 0.
     """
     place = {step.commit: n for n, step in enumerate(steps)}
-    here, last, found = 0, len(steps), dict[int, list[tuple[int, str]]]()
+    here = 0
+    last = len(steps)
+    by_commit: dict[int, list[tuple[int, str]]] = {}
     for hand in reversed(history.settings.hands):
         commit = ids.get(hand.head, 0)
         if place.get(commit, last) < last:
-            here, last = commit, place[commit]
-        found.setdefault(here, []).append((history.path(hand.path), hand.op))
-    return {commit: those[::-1] for commit, those in found.items()}
+            here = commit
+            last = place[commit]
+        by_commit.setdefault(here, []).append((history.path(hand.path), hand.op))
+    return {commit: hands[::-1] for commit, hands in by_commit.items()}
 
 
-def _tag(lineage: Lineage, waiting: dict[int, list[str]], told: Iterable[tuple[int, str]]) -> None:
-    for path, op in told:
+def _tag(lineage: Lineage, waiting: dict[int, list[str]], hands: Iterable[tuple[int, str]]) -> None:
+    for path, op in hands:
         if not lineage.by_hand(path, op):
             waiting.setdefault(path, []).append(op)
 
 
 def _after(steps: list[Step]) -> set[int]:
-    """The paths that are there after all steps, where git cannot tell."""
-    return {path for path, there in moved(steps).items() if there}
+    """The paths that exist after all steps, for when git cannot list the tree."""
+    return {path for path, there in existence(steps).items() if there}
 
 
-def moved(steps: list[Step]) -> dict[int, bool]:
-    """The paths that steps touched, and whether each is there after them."""
+def existence(steps: list[Step]) -> dict[int, bool]:
+    """The paths that steps touched, and whether each exists after them."""
     now: dict[int, bool] = {}
     for step in steps:
         now.update((touch.before, False) for touch in step.touches if touch.before)
@@ -161,7 +169,7 @@ def moved(steps: list[Step]) -> dict[int, bool]:
 
 
 def _rewrite(history: History, order: list[int], present: set[int]) -> None:
-    """Clear what was settled before, and write the order of the commits."""
+    """Remove all files, and write the order of the commits."""
     db = history.db
     history.drop(row[0] for row in db.execute("SELECT record FROM files").fetchall() if row[0])
     db.execute("DELETE FROM files")
@@ -173,12 +181,14 @@ def _rewrite(history: History, order: list[int], present: set[int]) -> None:
     db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
 
 
-def _own_all(history: History, lineage: Lineage, steps: list[Step], found: list[list[int]]) -> None:
+def _own_all(
+    history: History, lineage: Lineage, steps: list[Step], touched: list[list[int]]
+) -> None:
     owner = {path: file for path, file in lineage.owner.items() if file in lineage.files}
     rows = [(file, path) for path, file in owner.items()]
     history.db.executemany("UPDATE paths SET file = ? WHERE id = ?", rows)
-    set_apart(history, lineage, steps, found)
-    # A path that nobody has was never anywhere but in what was taken out.
+    set_apart(history, lineage, steps, touched)
+    # A path that no file has was only in commits that were removed.
     history.db.execute(
         "DELETE FROM paths WHERE file = 0 AND NOT present"
         " AND NOT EXISTS (SELECT 1 FROM touches t WHERE t.path = paths.id)"
@@ -187,26 +197,26 @@ def _own_all(history: History, lineage: Lineage, steps: list[Step], found: list[
 
 
 def set_apart(
-    history: History, lineage: Lineage, steps: list[Step], found: Sequence[Sequence[int]]
+    history: History, lineage: Lineage, steps: list[Step], touched: Sequence[Sequence[int]]
 ) -> None:
-    """Write whose a touch is where that is not who has the path."""
+    """Write the file of a touch where another file has the path now."""
     contested = {path for path, file in lineage.owner.items() if file not in lineage.files}
     contested |= lineage.contested
     apart = []
-    for step, files in zip(steps if contested else (), found, strict=bool(contested)):
+    for step, files in zip(steps if contested else (), touched, strict=bool(contested)):
         for (path, _, _), file in zip(step.touches, files, strict=True):
             if path in contested:
-                its = file if file in lineage.files else -1
-                if lineage.owner.get(path) != its:
-                    apart.append((its, step.commit, path))
+                owner = file if file in lineage.files else -1
+                if lineage.owner.get(path) != owner:
+                    apart.append((owner, step.commit, path))
     sql = "UPDATE touches SET file = ? WHERE commit_id = ? AND path = ?"
     history.db.executemany(sql, apart)
 
 
-def counted(found: Iterable[list[int]]) -> dict[int, int]:
+def count_commits(touched: Iterable[list[int]]) -> dict[int, int]:
     """How many commits touched each file."""
     counts: dict[int, int] = {}
-    for files in found:
+    for files in touched:
         for file in set(files) if len(files) > 1 else files:
             counts[file] = counts.get(file, 0) + 1
     return counts
@@ -220,22 +230,29 @@ def insert(
     present: set[int],
     at: dict[int, str],
 ) -> None:
-    record = history.one("SELECT MAX(id) FROM records") + 1
+    record = history.scalar("SELECT MAX(id) FROM records") + 1
     hidden = history.settings.hidden
-    rows, records, tags, names = [], [], [], []
+    rows = []
+    records = []
+    tags = []
+    names = []
     for id_, file in files.items():
         path = history.name(file.path)
         names.append((id_, f"{path} {identifier_parts(path)}"))
-        its, shown = file.tags.current(history.derived(file.path)), 0
+        visible = 0
         if f"file:{path}" not in hidden:
-            shown = record
-            about = alive_json(file.path in present)
-            title, moment = path.rpartition("/")[2], at.get(file.last, "")
-            records.append((shown, f"file:{path}", title, path, moment, encode(its), about))
-            tags += [(tag, shown) for tag in its]
+            visible = record
+            current = file.tags.current(history.derived(file.path))
+            metadata = alive_json(file.path in present)
+            title = path.rpartition("/")[2]
+            moment = at.get(file.last, "")
+            row = (record, f"file:{path}", title, path, moment, encode(current), metadata)
+            records.append(row)
+            tags += [(tag, record) for tag in current]
             record += 1
-        extra, count = int(id_ in extras), counts.get(id_, 0)
-        rows.append((id_, shown, file.path, extra, count, file.last, said(file)))
+        extra = int(id_ in extras)
+        count = counts.get(id_, 0)
+        rows.append((id_, visible, file.path, extra, count, file.last, tags_json(file)))
     history.db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     history.db.executemany(FILE_RECORD, records)
     history.db.executemany("INSERT INTO names(rowid, words) VALUES (?, ?)", names)
@@ -246,5 +263,6 @@ def alive_json(alive: bool) -> str:
     return '{"alive": true}' if alive else '{"alive": false}'
 
 
-def said(file: File) -> str:
+def tags_json(file: File) -> str:
+    """The changes to a file's tags as they are stored; empty if there are none."""
     return "" if file.tags == SILENT else encode([sorted(part) for part in file.tags])

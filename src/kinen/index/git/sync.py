@@ -42,9 +42,10 @@ class Mark(NamedTuple):
 
 
 def follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int], None]) -> Report:
-    """Take in what is new at the head; a history that git refuses is left as it was, and said."""
+    """Index what is new at the head; if git fails, the index stays as it was, with a note."""
     collecting = gc.isenabled()
-    gc.disable()  # what is held is held to the end; looking through it takes a tenth of the time
+    # Nothing can be freed before the end, and looking for garbage takes a tenth of the time.
+    gc.disable()
     try:
         return _follow(writer, past, settings, done)
     except GitError as error:
@@ -58,12 +59,14 @@ def follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int],
 
 
 def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int], None]) -> Report:
-    """Take in what is new at the head, whatever happened to the history before it."""
+    """Index what is new at the head, whatever happened to the history before it."""
     states = writer.states(SOURCE)
-    history, before = History(writer, settings), _mark(states)
+    history = History(writer, settings)
+    before = _mark(states)
     if before.head and before.rules != past.rules:
         history.void()
-        before, states = Mark(), {}
+        before = Mark()
+        states = {}
     head = past.head()
     refs = sorted(ref for ref in settings.hidden if ref.startswith(("commit:", "file:")))
     mark = Mark(head, past.rules, settings.rules, str(len(settings.hands)), digest(str(refs)))
@@ -105,26 +108,27 @@ def _step(
     cuts: dict[str, str],
     done: Callable[[int], None],
 ) -> int:
-    """Take in the few commits that came after the last one, in one transaction; -1 if they are
-    many, or git no longer knows that one.
+    """Index the few commits after the last one, in one transaction; -1 if they are many, or if
+    git does not have that one any more.
     """
     try:
-        found = list(islice(past.since(mark.head, before.head), BATCH))
+        commits = list(islice(past.since(mark.head, before.head), BATCH))
     except GitError:
         return -1
-    if len(found) == BATCH:
+    if len(commits) == BATCH:
         return -1
     with translated(history.writer.path), writing(history.db):
         history.loading.begin()
-        added = history.add(found, inside=past.inside, done=done)
+        added = history.add(commits, inside=past.inside, done=done)
         _settle(history, mark.head, before.head, lambda: past.tree(mark.head), anew=False)
         _remember(history.writer, mark, past.notes, cuts | past.cuts | _cut_tree(history))
     return added
 
 
 def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -> int:
-    """Read the commits that are not known yet; git may have lost the one read last."""
-    head, fresh = past.head(), history.fresh
+    """Read the commits that are new; git may have lost the commit that was read last."""
+    head = past.head()
+    fresh = history.fresh
     history.loading.begin()
     try:
         try:
@@ -133,7 +137,7 @@ def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -
             added = history.add(past.since(head, old), inside=past.inside, done=done)
         except GitError:
             history.loading.wait()
-            missing = past.among(head, history.known())
+            missing = past.among(head, history.shas())
             added = history.add(missing, inside=past.inside, done=done)
     except BaseException:
         history.loading.text(last=True)
@@ -144,8 +148,8 @@ def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -
 
 
 def _settle(history: History, head: str, old: str, tree: settle.Tree, *, anew: bool) -> None:
-    """Make files of the commits: of the new ones if the history only grew, else of all."""
-    # What was just read needs no database to be replayed, which is busy with full text.
+    """Derive files from the commits: from the new ones if the history only grew, else from all."""
+    # Commits that were just read are replayed without the database, which is busy with full text.
     plan = (
         settle.plan(history, head, tree) if history.fresh and not history.settings.hands else None
     )
@@ -178,7 +182,7 @@ def _mark(states: dict[str, State]) -> Mark:
 
 def _remember(writer: Writer, mark: Mark, notes: dict[str, str], cuts: dict[str, str]) -> None:
     """Write down what was read up to, what could not be read, and of which commits only a part."""
-    known = "SELECT 1 FROM commits WHERE sha = ?"
+    exists = "SELECT 1 FROM commits WHERE sha = ?"
     rows = [(HEAD, mark.head, mark.rules, "")] if mark.head else []
     rows += [(key, getattr(mark, key), "", "") for key in _FACTS]
     rows += [(what, "", "", why) for what, why in notes.items()]
@@ -187,7 +191,7 @@ def _remember(writer: Writer, mark: Mark, notes: dict[str, str], cuts: dict[str,
             (sha, CUT, "", why)
             for sha, why in cuts.items()
             if why and sha not in notes
-            if sha == TREE or writer.db.execute(known, (sha,)).fetchone()
+            if sha == TREE or writer.db.execute(exists, (sha,)).fetchone()
         ]
         writer.count_chunks()
         writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))
