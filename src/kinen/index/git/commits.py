@@ -117,11 +117,7 @@ class History:
         for id_, commit in enumerate(batch, first):
             ref = f"commit:{commit.sha}"
             width = len(commit.touches)
-            ops = (
-                tag_operations(commit.ops, commit.scope, width)
-                if commit.ops or commit.scope
-                else []
-            )
+            ops = tag_operations(commit.ops, commit.scope, width)
             self.new[commit.sha] = (id_, commit.parents)
             visible = record
             if ref in self.settings.hidden:
