@@ -216,7 +216,7 @@ def _with_marks(pieces: list[str], name: str, counts: Counts) -> str:
 
 
 def _password_end(rest: str) -> int:
-    """Where the password ends in what follows `scheme://user:`; 0 if that is no password.
+    """Where the password ends in what follows `scheme://user:`; 0 if there is no password.
 
     Passwords with `/`, `#`, `?` or `@` should be escaped and often are not: the last `@` before a
     query counts, unless the first part is a port.
@@ -229,8 +229,8 @@ def _password_end(rest: str) -> int:
     last = first
     if rest.find("@", first + 1) > 0:
         end = len(rest)
-        for sign in "?#":
-            place = rest.find(sign, first)
+        for separator in "?#":
+            place = rest.find(separator, first)
             end = place if 0 <= place < end else end
         last = rest.rfind("@", first, end)
         while last > first and rest[last - 1] == "/":

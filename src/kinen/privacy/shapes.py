@@ -30,7 +30,7 @@ def compiled(expression: str) -> re.Pattern[str]:
 
 
 def _guard(head: str, before: str = r"\w-") -> str:
-    """An expression that refuses a `head` just passed if it goes on a longer word.
+    """An expression that refuses a `head` just matched if it continues a longer word.
 
     A dash is refused within a word (`my-ghp_…`) and allowed where it begins one: a removed line
     of a diff is `-ghp_…`, or `--ghp_…` in a merge. The letter of an escaped newline (`\\nghp_…`)
@@ -41,7 +41,7 @@ def _guard(head: str, before: str = r"\w-") -> str:
 
 
 def _token(head: str, body: str, tail: str = "", before: str = r"\w-") -> str:
-    """An expression for a token that begins with `head` and does not go on a longer word."""
+    """An expression for a token that begins with `head` and does not continue a longer word."""
     return f"({head}{_guard(head, before)}{body}){tail}"
 
 

@@ -277,7 +277,7 @@ def _not_started(error: OSError) -> GitError:
 def _is_own(git: Git) -> bool:
     """Whether the repository and its working tree are known to be of the current user."""
     if os.name == "nt":
-        return False  # an owner is no number there: git has to say it
+        return False  # owners are not numbers there: git has to check
     user = os.geteuid()
     for path in (git.top, os.path.join(git.top, ".git"), git.folder, git.common):
         try:

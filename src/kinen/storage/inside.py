@@ -151,7 +151,7 @@ def create(
 
 
 def replace(root: str, path: str, data: bytes | Iterable[bytes]) -> None:
-    """Write a file as a whole, or leave it as it was; its mode is kept.
+    """Replace a file as a whole; its mode stays.
 
     A link that stays inside is kept and its target written. One that leads outside is replaced
     by the file.

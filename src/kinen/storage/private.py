@@ -72,7 +72,7 @@ def read(path: str) -> bytes:
 
 
 def write(path: str, data: bytes | str) -> None:
-    """Replace a file as a whole; a link is refused, not replaced: somebody has put it there."""
+    """Replace a file as a whole; a link is refused, since another user may have put it there."""
     from kinen.storage.atomic import replace
 
     if os.path.islink(path):
