@@ -93,7 +93,7 @@ def newer(space: Path, tmp_path: Path) -> Version:
         Path(package.__file__).parent, root, ignore=shutil.ignore_patterns("__pycache__")
     )
     edit(root / "__init__.py", f'__version__ = "{package.__version__}"', f'__version__ = "{NEWER}"')
-    edit(root / "journal" / "append.py", f"SCHEMA = {SCHEMA}\n", f"SCHEMA = {SCHEMA + 1}\n")
+    edit(root / "journal" / "schema.py", f"SCHEMA = {SCHEMA}\n", f"SCHEMA = {SCHEMA + 1}\n")
     edit(
         root / "index" / "schema.py", f"SCHEMA = {INDEX_SCHEMA}\n", f"SCHEMA = {INDEX_SCHEMA + 1}\n"
     )

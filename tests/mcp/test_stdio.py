@@ -243,7 +243,7 @@ def test_without_a_token_of_ones_own_nothing_listens(
     file = home / "kinen" / "mcp.token"
     file.parent.mkdir(exist_ok=True)
     for text, mode, said in (
-        ("x" * 43, 0o644, "others may read"),
+        ("x" * 43, 0o644, "other users can read"),
         ("", 0o600, "no token in"),
     ):
         file.write_text(text)
@@ -251,7 +251,7 @@ def test_without_a_token_of_ones_own_nothing_listens(
         ran = kinen("mcp", "--http", "--port", "0")
         assert (ran.code, ran.out) == (2, "")
         assert said in ran.err
-        assert "remove it" in ran.err
+        assert "delete it" in ran.err
 
 
 def test_a_port_that_is_taken_is_said(served: Served, kinen: Callable[..., Any]) -> None:
