@@ -82,7 +82,7 @@ def assert_shown(shown: list[str], real: list[str]) -> None:
 
 
 def test_every_command_has_a_help_with_what_it_does() -> None:
-    from kinen.cli import COMMANDS
+    from kinen.cli.commands import COMMANDS
 
     for _, name, _, _ in COMMANDS:
         run = subprocess.run(

@@ -190,7 +190,7 @@ def test_what_looks_at_a_daemon_works_without_one(
     status = kinen("daemon", "status", **bare)
     assert status.code == 1
     assert "kinen[http]" in status.out
-    assert kinen("daemon", "stop", **bare).out == "no daemon runs\n"
+    assert kinen("daemon", "stop", **bare).out == "not running\n"
 
 
 def test_a_folder_with_the_name_of_a_module_is_not_an_extra(

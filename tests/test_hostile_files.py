@@ -495,7 +495,7 @@ def test_a_bundle_may_come_through_a_pipe(space: Path, run: Callable[..., Ended]
     )
     writer.start()
     told = run("import", str(fifo), "--dry-run")
-    assert (told.code, told.out) == (0, "would have skipped 1 observations\n")
+    assert (told.code, told.out) == (0, "would skip 1 observation\n")
     writer.join()
 
 

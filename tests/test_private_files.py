@@ -120,6 +120,6 @@ def test_an_older_home_is_closed_to_others_as_it_is_used(space: Path, home: Path
     left = [line for line in open_to_others(wide) if ".db" in line]
     assert left == []
     said = run(space, "doctor")
-    assert "closed to others" in said
+    assert "files and folders private" in said
     assert open_to_others(wide) == []
-    assert "closed to others" not in run(space, "doctor")
+    assert "files and folders private" not in run(space, "doctor")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ForwardRef
 import click
 
 import kinen
-from kinen.cli import COMMANDS, overview
+from kinen.cli.commands import COMMANDS, overview
 from kinen.cli.groups import root
 from kinen.config import keys
 

@@ -142,10 +142,10 @@ def recall_query(
     if budget < 0:
         raise QueryError(f"{budget} is negative", "use 1 or more", parameter="budget")
     if limit < 1:
-        raise QueryError(f"{limit} asks for nothing", "use 1 or more", parameter="limit")
+        raise QueryError(f"invalid value {limit}", "use 1 or more", parameter="limit")
     if not 0 <= min_similarity <= 1:
         raise QueryError(
-            f"{min_similarity} is not a cosine",
+            f"invalid value {min_similarity}",
             "use a number from 0 to 1",
             parameter="min_similarity",
         )

@@ -245,7 +245,9 @@ def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
             parsed = parsed.astimezone()
         return _moment(parsed, end and len(phrase) <= 10)
     except (OverflowError, ValueError, OSError) as error:
-        raise QueryError(f"no such time: {phrase!r}", "use a date of this era") from error
+        raise QueryError(
+            f"time out of range: {phrase!r}", "use a year from 1970 to 9999"
+        ) from error
 
 
 def _moment(day: object, end: bool) -> str:

@@ -277,7 +277,7 @@ def test_the_command_says_what_it_does(
     (project / ".mcp.json").write_text("{")
     wrong = kinen("install", "claude-code", "--scope", "project", cwd=project)
     assert wrong.code == 2
-    assert ".mcp.json is no JSON" in wrong.err
+    assert ".mcp.json is not valid JSON" in wrong.err
     folder = kinen("install", "claude-code", "--plugin-dir", cwd=project).out.strip()
     assert folder == plugin_folder("claude-code")
 

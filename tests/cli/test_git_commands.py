@@ -157,7 +157,7 @@ def test_what_is_missing_from_a_commit_is_found(ask: Ask, repo: Repository) -> N
     repo.put({"src/auth/new.py": "new"})
     only_new = ask("cochange --staged --json")
     assert (only_new.code, only_new.json) == (1, {"paths": ["src/auth/new.py"], "files": []})
-    assert "no commit has it yet" in ask("cochange --staged").err
+    assert "no commit contains them yet" in ask("cochange --staged").err
     repo.put({COOKIES: LINES + "4"})
     missing = ask("cochange --staged")
     assert (missing.code, paths(missing)) == (0, [TESTS, "docs/auth.md"])
@@ -264,7 +264,7 @@ def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repositor
     assert restored["name"] == first["name"]
     assert restored["counts"]["documents"] == ask("status --json").json["counts"]["documents"]
     assert "kettle" in ask("search --fulltext kettle").out
-    assert ask("snapshot restore").out.startswith(f"restored {listed[0]['name']} and caught up")
+    assert ask("snapshot restore").out.startswith(f"restored {listed[0]['name']} and updated it")
     assert ask("snapshot prune --keep 1").out == f"removed {first['name']}\n"
     assert ask("snapshot prune --json").json == {"removed": []}
     assert ask("snapshot prune --keep 0").code == 0

@@ -175,7 +175,7 @@ def test_a_file_is_hidden_and_shown_again_but_not_emptied(kinen, write, space: P
     kinen("index")
     gone = kinen("forget", "plan.md")
     assert gone.code == 0
-    assert "not kinen's to empty" in gone.err
+    assert "are only hidden" in gone.err
     assert kinen("search", "--fulltext", "wombatworks").code == 1
     assert (space / "plan.md").exists()
     kinen("index", "--rebuild")
@@ -221,7 +221,7 @@ def test_an_import_is_whole_or_nothing_and_says_what_it_would_do(kinen, tmp_path
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
     assert (
-        "replaced 1 observations" in kinen("import", str(bundle), "--on-conflict", "overwrite").out
+        "replaced 1 observation" in kinen("import", str(bundle), "--on-conflict", "overwrite").out
     )
     text = bundle.read_text()
     bundle.write_text(text[: len(text) // 2])
@@ -283,7 +283,7 @@ def test_a_journal_of_a_newer_kinen_is_refused_and_not_touched(kinen, home: Path
 def test_doctor_tells_of_the_journal_and_of_what_waits(kinen, home: Path) -> None:
     ref(kinen("log", "one"))
     kinen("index")
-    assert "1 observations" in kinen("doctor").out
+    assert "1 observation in" in kinen("doctor").out
     (data,) = (home / "kinen" / "spaces").iterdir()
     spool = home / "kinen" / "spool" / data.name
     spool.mkdir()

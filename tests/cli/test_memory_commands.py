@@ -182,7 +182,7 @@ def test_a_goldfish_folder_is_taken_over_once(ask: Ask, tmp_path: Path, space: P
         path.write_text(f"---\n{front}\n---\n\n{text}\n")
     (old / ".memories/2026-01-02/100009_bad0.md").write_text("---\ntimestamp: never\n---\n")
     dry = ask("import", str(old), "--dry-run")
-    assert dry.out == "would have added 2 checkpoints\n"
+    assert dry.out == "would add 2 checkpoints\n"
     assert not (space / ".memories").exists()
     assert ask("import", str(old)).out == "added 2 checkpoints\n"
     again = ask("import", str(old))
@@ -221,7 +221,7 @@ def test_a_recall_is_narrowed_down_by_options(ask: Ask, repo: Repository) -> Non
     for clash in (("--since", "1d", "--days", "1"), ("--days", "1", "--from", "1d")):
         ran = ask("recall", *clash)
         assert refused(ran)
-        assert "give one of them" in ran.err
+        assert "use one of them" in ran.err
 
 
 def test_a_recall_is_compact_or_full_and_the_same_each_time(ask: Ask) -> None:
@@ -419,12 +419,12 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
 def test_memories_are_drawn_shown_forgotten_and_restored(ask: Ask) -> None:
     ask("checkpoint", "Stores", *DECISION, "keep sessions in Postgres, Redis loses them")
     dry = ask("consolidate", "--dry-run")
-    assert "would have 1 new" in dry.out
+    assert "would add 1 memory" in dry.out
     assert ask("memories", "list").code == 1
     done = parsed(ask("consolidate", "--json"))
     assert (done["added"], len(done["memories"])) == (1, 1)
     again = ask("consolidate")
-    assert (again.code, "0 new, 0 changed" in again.out) == (1, True)
+    assert (again.code, "no new memories" in again.out) == (1, True)
     one = ref(ask("memories", "list"))
     assert ask("memories", "list", "--type", "pattern").code == 1
     shown = ask("memories", "show", one)
@@ -450,7 +450,7 @@ def test_status_tells_how_much_is_new_and_a_threshold_begins_an_epoch(ask: Ask) 
     ask("checkpoint", "one", *DECISION, "keep sessions in Postgres, as Redis loses them")
     epoch, surprise = state()
     assert (epoch, surprise > 0) == (0, True)
-    assert f"surprise   {surprise:.2f} since epoch 0" in ask("status").out
+    assert "epoch" not in ask("status").out
     low = {"KINEN_CONSOLIDATION_SURPRISAL_THRESHOLD": "1"}
     ask("checkpoint", "two", *DECISION, "build images with Nix, as Docker is slow", **low)
     assert state()[0] == 1
@@ -531,7 +531,7 @@ def test_where_there_is_nothing_nothing_is_said(ask: Ask) -> None:
         assert (ran.code, ran.out) == (1, ""), words
         assert all(line.startswith("note: ") for line in ran.err.splitlines()), ran.err
     ran = ask("consolidate")
-    assert (ran.code, ran.out[:6], ran.err) == (1, "0 new,", "")
+    assert (ran.code, ran.out[:6], ran.err) == (1, "no new", "")
 
 
 def test_mistakes_are_one_line(ask: Ask, tmp_path: Path) -> None:

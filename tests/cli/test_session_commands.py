@@ -187,7 +187,7 @@ def test_a_timeline_is_narrowed_to_what_is_asked_for(ask: Ask, tmp_path: Path) -
     assert steps("--file", "limiter.py") == ["edit 3"]
     assert steps("--failed") == ["command 1"]
     assert "src/limiter.py" not in ask("session", "show", "last", "--only", "commands").out
-    assert "nothing of this kind" in ask("session", "show", "--file", "nowhere.py").out
+    assert "no step of this session matches" in ask("session", "show", "--file", "nowhere.py").out
     assert ask("session", "show", "--only", "odd").code == 2
 
 

@@ -28,10 +28,10 @@ def test_past_sessions_of_the_space_are_taken_once_and_found(kinen, space, home)
     session(projects / "a", "mine", space)
     session(projects / "b", "other", Path("/somewhere/else"))
     would = kinen("import", "transcripts", "--dry-run")
-    assert would.out == "would have added 2 observations, 1 capsules, 1 summaries\n", would.err
+    assert would.out == "would add 2 observations, 1 capsule, 1 summary\n", would.err
     assert kinen("list", "capsules").code == 1
     done = kinen("import", "transcripts")
-    assert done.out == "added 2 observations, 1 capsules, 1 summaries\n"
+    assert done.out == "added 2 observations, 1 capsule, 1 summary\n"
     assert "note: sessions of other folders: 1" in done.err
     again = json.loads(kinen("import", "transcripts", "--json").out)
     assert again["added"] == {"observations": 0, "capsules": 0, "summaries": 0}
@@ -45,7 +45,7 @@ def test_a_path_takes_what_is_in_it_and_a_file_is_still_a_bundle(kinen, tmp_path
     assert kinen("import", "transcripts", str(path)).out.startswith("added 2 observations")
     bundle = tmp_path / "bundle.json"
     kinen("export", str(bundle))
-    assert kinen("import", str(bundle), "--dry-run").out.startswith("would have skipped 2")
+    assert kinen("import", str(bundle), "--dry-run").out.startswith("would skip 2")
     assert kinen("import", "--dry-run", str(bundle)).code == 0
     missing = kinen("import", "transcripts", "nowhere")
     assert missing.code == 2

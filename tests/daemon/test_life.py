@@ -60,10 +60,10 @@ def _home_of(pid: str) -> str:
 def test_it_starts_listens_to_its_owner_only_and_stops(home: Path, kinen: Any) -> None:
     data = home / "kinen"
     said = kinen("daemon", "status")
-    assert (said.code, said.out) == (1, "has never run: it starts with a search\n")
+    assert (said.code, said.out) == (1, "has not run yet: the first search starts it\n")
     started = kinen("daemon", "start")
-    assert started.code == 0 and started.out.startswith("started: pid ")
-    assert kinen("daemon", "start").out.startswith("runs already")
+    assert started.code == 0 and started.out.startswith("started (pid ")
+    assert kinen("daemon", "start").out.startswith("already running (pid ")
     assert stat.S_IMODE((data / "daemon.sock").stat().st_mode) == 0o600
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     told = json.loads(kinen("daemon", "status", "--json").out)["daemon"]
@@ -71,10 +71,10 @@ def test_it_starts_listens_to_its_owner_only_and_stops(home: Path, kinen: Any) -
     second = kinen("daemon", "run")
     assert second.code == 2 and "a daemon is already running" in second.err
     assert "pid" in kinen("daemon", "logs").out
-    assert kinen("daemon", "stop").out == f"stopped: pid {told['pid']}\n"
+    assert kinen("daemon", "stop").out == f"stopped (pid {told['pid']})\n"
     assert left_over(data) == []
     assert "on request" in kinen("daemon", "status").out
-    assert kinen("daemon", "stop").out == "no daemon runs\n"
+    assert kinen("daemon", "stop").out == "not running\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -99,7 +99,7 @@ def test_the_doctor_puts_a_dead_one_away_and_ends_one_that_hangs(
 ) -> None:
     pid = daemon.start()
     daemon.kill()
-    assert "did not end by itself" in kinen("daemon", "status").out
+    assert "was killed" in kinen("daemon", "status").out
     found = json.loads(kinen("doctor", "--json").out)["findings"]
     said = [one for one in found if one["what"] == "daemon"]
     assert said[0]["fine"] and f"it was dead (pid {pid}); its files were removed" in said[0]["said"]

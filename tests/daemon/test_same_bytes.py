@@ -152,7 +152,7 @@ def test_an_agent_is_told_the_same_on_its_prompt(
         return str(kinen("hook", "claude-code", stdin=payload, cwd=parcelry).out)
 
     alone = told("s9")
-    assert "May belong to this" in alone
+    assert "Possibly relevant" in alone
     daemon.start()
     daemon.settled(parcelry)
     assert told("s10") == alone

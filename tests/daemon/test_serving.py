@@ -149,14 +149,14 @@ def test_changes_are_told_as_they_are_indexed(
 
 
 def test_status_and_doctor_show_it(daemon: Running, noted: Path, kinen: Any) -> None:
-    assert "has never run" in kinen("status").out
+    assert "has not run yet" in kinen("status").out
     pid = daemon.start()
     daemon.settled(noted)
     said = kinen("status")
-    assert f"pid {pid}" in said.out and "nothing waits" in said.out and " MB" in said.out
+    assert f"pid {pid}" in said.out and ", idle" in said.out and " MB" in said.out
     assert f"{noted.name}  idle, inotify, 20" in said.out and "nothing changed" in said.out
     told = json.loads(kinen("status", "--json").out)["daemon"]
     assert told["spaces"][0]["watch"] in ("inotify", "polling", "watchfiles")
     assert told["spaces"][0]["synced"] and told["queue"] == []
     found = json.loads(kinen("doctor", "--json").out)["findings"]
-    assert {"what": "daemon", "fine": True, "said": f"runs, pid {pid}", "mend": ""} in found
+    assert {"what": "daemon", "fine": True, "said": f"running (pid {pid})", "mend": ""} in found

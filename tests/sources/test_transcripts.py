@@ -699,7 +699,7 @@ def test_what_is_broken_is_said_and_the_rest_is_taken(memory, tmp_path) -> None:
     assert loaded.added["observations"] == 10 + 9 + 10 + 2
     said = "\n".join(loaded.notes)
     assert f"{tmp_path}/empty.jsonl: empty" in said
-    assert f"{tmp_path}/binary.jsonl: no transcript that kinen knows" in said
+    assert f"{tmp_path}/binary.jsonl: unrecognised transcript format" in said
     assert "more such files" in said
     tally = Tally()
     for past in sessions_in(str(tmp_path), tally):

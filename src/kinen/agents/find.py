@@ -115,7 +115,7 @@ def _sessions(path: str, tally: Tally, *, named: bool) -> Iterator[Past]:
                     yield from sessions(chain(head, lines), path, tally.unknown)
                     return
     empty = not os.path.getsize(path)
-    tally.strange[path] = "empty" if empty else "no transcript that kinen knows"
+    tally.strange[path] = "empty" if empty else "unrecognised transcript format"
     tally.broken.pop(path, None)
 
 

@@ -6,36 +6,28 @@ import sys
 
 import click
 
-from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.command import Output, choice_option, emit, json_option, number_option, space_option
 from kinen.cli.run import FOUND, NOTHING, colours, note
 from kinen.model.kinds import DISTILLERS
 
 
-def command() -> click.Command:
-    return ask
-
-
 @click.command()
 @click.argument("question", nargs=-1, required=True)
-@click.option("--budget", type=int, default=0, help="most tokens; default: distill.budget")
-@click.option(
-    "--distiller",
-    type=click.Choice(("auto", *DISTILLERS)),
-    default=None,
-    help="who answers; default: distill.order, which is extract unless you changed it",
+@number_option("--budget", "token limit of the answer (default: distill.budget)", 0)
+@choice_option(
+    "--distiller", ("auto", *DISTILLERS), "which engine answers (default: distill.order)"
 )
-@in_space
-@for_scripts
+@space_option
+@json_option
 def ask(
     question: tuple[str, ...], budget: int, distiller: str | None, space: str | None, as_json: bool
 ) -> int:
-    """Answer a question from memory, with its sources.
+    """Answer a question from memory, with sources.
 
-    By default the lines that answer are quoted here, without a model (`extract`). A model
-    (claude, gemini, ollama, openai) is asked only if you name it or configure it; then what was
-    found is sent to it. Each statement has the number of its source; `kinen show` shows a source.
-    Exit 1 if nothing is known.
+    By default the relevant lines are quoted, locally and without a model (`extract`). A model
+    (claude, gemini, ollama, openai) is used only if you name it here or in distill.order; it is
+    sent what was found. Each statement has the number of its source; `kinen show` shows a source.
+    Exit 1 if there is no answer.
 
     \b
     Examples:
@@ -43,7 +35,7 @@ def ask(
       kinen ask --distiller claude 'how do tokens expire?'
       kinen ask 'what broke the deploy?' --json | jq -r '.citations[].ref'
     """
-    from kinen.cli.daemon_answer import started
+    from kinen.cli.daemon_answer import daemon_started
     from kinen.memory import Memory
     from kinen.memory.recall import UNKNOWN
     from kinen.render.answers import answer_json, sources_text
@@ -55,7 +47,7 @@ def ask(
         print(line, flush=True)
 
     live = sys.stdout.isatty() and not as_json
-    with Memory.open(space=space) as memory, started(memory):
+    with Memory.open(space=space) as memory, daemon_started(memory):
         answer = memory.answers.ask(
             " ".join(question),
             budget=budget,
@@ -63,12 +55,11 @@ def ask(
             on_line=show if live else None,
         )
     if as_json:
-        print(render.to_json(answer_json(answer)))
-        return FOUND if answer.text else NOTHING
+        return emit(Output(answer_json(answer), found=bool(answer.text)), as_json)
     for remark in answer.notes:
         note(remark)
     if not answer.text:
-        note(f"{UNKNOWN}: `kinen search` shows what comes nearest")
+        note(f"{UNKNOWN}: `kinen search` shows the nearest hits")
         return NOTHING
     if "\n".join(streamed).strip() != answer.text.strip():
         print(answer.text)

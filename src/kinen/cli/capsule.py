@@ -2,105 +2,88 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.command import Output, choice_option, memory_command, text_option
 from kinen.cli.run import colours
 from kinen.model.kinds import CAPSULE_TYPES
 
-
-def command() -> click.Command:
-    return capsule
+if TYPE_CHECKING:
+    from kinen.memory import Memory
 
 
 @click.group()
 def capsule() -> None:
-    """A session, or a step of a workflow: what happens in it is kept and summed up together."""
+    """Capsules: sessions or steps of a workflow, whose events are summarised together."""
 
 
 @capsule.command("open")
-@click.option("--intent", required=True, help="what it is for")
-@click.option("--type", "type_", type=click.Choice(CAPSULE_TYPES), default="session")
-@click.option("--session", default="", help="the session: its observations become part of it")
-@click.option("--agent", default="", help="who works")
-@click.option("--resume", is_flag=True, help="go on with one that is open for that session")
-@in_space
-@for_scripts
+@click.option("--intent", required=True, metavar="TEXT", help="what it is for")
+@choice_option("--type", CAPSULE_TYPES, "type of capsule", default="session", key="type_")
+@text_option("--session", "ID", "session whose events become part of it")
+@text_option("--agent", "NAME", "agent that does the work")
+@click.option("--resume", is_flag=True, help="reuse the open capsule of that session, if any")
+@memory_command
 def open_(
-    intent: str,
-    type_: str,
-    session: str,
-    agent: str,
-    resume: bool,
-    space: str | None,
-    as_json: bool,
-) -> int:
-    """Begin a capsule; its ref is printed.
+    memory: Memory, intent: str, type_: str, session: str, agent: str, resume: bool
+) -> Output:
+    """Open a capsule and print its ref.
 
-    One that is still open for the same session was left by a crash: it is closed as abandoned, with
-    a summary of what happened in it.
+    A capsule that is still open for the same session was left by a crash: it is summarised and
+    closed as abandoned.
 
     \b
     Examples:
       kinen capsule open --intent 'find the flaky test' --session s1
     """
-    from kinen.memory import Memory
     from kinen.render.journal import entry_json
 
-    with Memory.open(space=space) as memory:
-        scope = {"session": session, "agent": agent}
-        opened = memory.journal.open_capsule(intent, type=type_, scope=scope, resume=resume)
-    print(render.to_json(entry_json(opened)) if as_json else opened.ref)
-    return 0
+    scope = {"session": session, "agent": agent}
+    capsule = memory.journal.open_capsule(intent, type=type_, scope=scope, resume=resume)
+    return Output(entry_json(capsule), capsule.ref)
 
 
 @capsule.command()
 @click.argument("name", metavar="ID")
-@click.option("--summary", default="", help="what it came to; made of what happened if not given")
-@click.option("--confidence", type=float, default=1.0, help="in the summary, 0 to 1")
-@in_space
-@for_scripts
-def close(name: str, summary: str, confidence: float, space: str | None, as_json: bool) -> int:
-    """End a capsule and print its summary.
+@text_option("--summary", "TEXT", "its result (default: made from its events)")
+@click.option(
+    "--confidence",
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="confidence in the summary, 0 to 1",
+)
+@memory_command
+def close(memory: Memory, name: str, summary: str, confidence: float) -> Output:
+    """Close a capsule and print its summary.
 
     \b
     Examples:
       kinen capsule close 01JD8X9Z3M --summary 'the test raced with the cache; now it waits'
     """
-    from kinen.memory import Memory
     from kinen.render.journal import entry_json
 
-    with Memory.open(space=space) as memory:
-        closed, written = memory.journal.close_capsule(name, summary, confidence=confidence)
-    if as_json:
-        told = entry_json(written) if written else None
-        print(render.to_json({**entry_json(closed), "summary": told}))
-    else:
-        print(closed.ref)
-        if written:
-            print(f"{written.ref}\n\n{written.content}")
-    return 0
+    capsule, written = memory.journal.close_capsule(name, summary, confidence=confidence)
+    data = {**entry_json(capsule), "summary": entry_json(written) if written else None}
+    text = capsule.ref
+    if written:
+        text += f"\n{written.ref}\n\n{written.content}"
+    return Output(data, text)
 
 
 @capsule.command()
 @click.argument("name", metavar="ID")
-@in_space
-@for_scripts
-def show(name: str, space: str | None, as_json: bool) -> int:
-    """A capsule with its summaries and what happened in it."""
-    from kinen.memory import Memory
+@memory_command
+def show(memory: Memory, name: str) -> Output:
+    """Show a capsule with its summaries and events."""
     from kinen.render.journal import capsule_text, entry_json
 
-    with Memory.open(space=space) as memory:
-        found, observations, summaries = memory.journal.capsule(name)
-    if as_json:
-        shown = {
-            **entry_json(found),
-            "summaries": [entry_json(one) for one in summaries],
-            "observations": [entry_json(one) for one in observations],
-        }
-        print(render.to_json(shown))
-    else:
-        print(capsule_text(found, observations, summaries, colours()))
-    return 0
+    capsule, observations, summaries = memory.journal.capsule(name)
+    data = {
+        **entry_json(capsule),
+        "summaries": [entry_json(summary) for summary in summaries],
+        "observations": [entry_json(observation) for observation in observations],
+    }
+    return Output(data, capsule_text(capsule, observations, summaries, colours()))

@@ -1,4 +1,4 @@
-"""`kinen checkpoint` and `kinen plan`: what is kept of the work, as files of the space."""
+"""`kinen checkpoint` and `kinen plan`: notes on the work, as files of the space."""
 
 from __future__ import annotations
 
@@ -7,223 +7,193 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kinen import render
-from kinen.cli.flags import for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours, piped
+from kinen.cli.command import (
+    Output,
+    choice_option,
+    list_option,
+    listing,
+    memory_command,
+    text_option,
+)
+from kinen.cli.run import colours, piped
 from kinen.model.kinds import CHECKPOINT_TYPES
 
 if TYPE_CHECKING:
+    from kinen.memory import Memory
     from kinen.model.journal import Plan
+
+_HYPHEN_TEXT = re.compile(r"^-[^=]*\s")
 
 
 class Texts(click.Command):
-    """A command whose texts may begin with a hyphen, as a list does."""
+    """A command whose texts may begin with a hyphen, as lists do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Texts are told by their spaces, and set apart for as long as options are looked for."""
-        marked = [f"\0{one}" if one[:1] == "-" and _SPACE.search(one) else one for one in args]
+        """Texts are recognised by their spaces, and hidden from click's search for options."""
+        marked = [f"\0{word}" if _HYPHEN_TEXT.search(word) else word for word in args]
         rest = super().parse_args(ctx, marked)
         for name, value in ctx.params.items():
             if isinstance(value, str):
                 ctx.params[name] = value.removeprefix("\0")
             elif isinstance(value, tuple):
-                ctx.params[name] = tuple(one.removeprefix("\0") for one in value)
+                ctx.params[name] = tuple(text.removeprefix("\0") for text in value)
         return rest
-
-
-_SPACE = re.compile(r"^-[^=]*\s")
 
 
 @click.command(cls=Texts)
 @click.argument("text", metavar="TEXT|-")
+@choice_option("--type", CHECKPOINT_TYPES, "type (default: checkpoint)", key="type")
+@list_option("--tag", "tags", "TAG", "tag")
+@text_option("--context", "TEXT", "what led to it")
+@text_option("--decision", "TEXT", "what was decided")
+@list_option("--alternative", "alternatives", "TEXT", "alternative that was considered")
+@text_option("--impact", "TEXT", "what it changes")
+@list_option("--evidence", "evidence", "TEXT", "evidence: a test, a figure, a commit")
+@list_option("--symbol", "symbols", "NAME", "function or class it concerns")
+@text_option("--next", "TEXT", "next step")
 @click.option(
-    "--type", "type", type=click.Choice(CHECKPOINT_TYPES), default=None, help="what it is"
+    "--confidence",
+    type=click.IntRange(1, 5),
+    default=None,
+    help="confidence: 1 is a guess, 5 is certain",
 )
-@click.option("--tag", "tags", multiple=True, help="again for each further one")
-@click.option("--context", default="", help="what led to it")
-@click.option("--decision", default="", help="what was decided")
-@click.option("--alternative", "alternatives", multiple=True, help="what else there was")
-@click.option("--impact", default="", help="what it changes")
-@click.option("--evidence", multiple=True, help="what shows it: a test, a figure, a commit")
-@click.option("--symbol", "symbols", multiple=True, help="a function or class it is about")
-@click.option("--next", default="", help="what comes next")
-@click.option("--confidence", type=click.IntRange(1, 5), default=None, help="1 a guess, 5 certain")
-@click.option("--unknown", "unknowns", multiple=True, help="what is not known yet")
-@in_space
-@for_scripts
-def checkpoint(text: str, space: str | None, as_json: bool, **said: Any) -> int:
-    """Keep what was done and why, with the branch, the commit and the changed files.
+@list_option("--unknown", "unknowns", "TEXT", "open question")
+@memory_command
+def checkpoint(memory: Memory, text: str, **details: Any) -> Output:
+    """Save what was done and why, with the branch, the commit and the changed files.
 
-    It is a markdown file in .memories/, found by search and recall at once. `-` reads the text
+    A checkpoint is a markdown file in .memories/, and can be found at once. `-` reads the text
     from standard input.
 
     \b
     Examples:
       kinen checkpoint 'Tokens now rotate; the refresh race is gone' --type learning --tag auth
       kinen checkpoint 'Postgres for sessions' --type decision --decision 'move off Redis' \\
-        --alternative 'Redis with AOF' --impact 'one store less' --confidence 4
+        --alternative 'Redis with AOF' --impact 'one store fewer' --confidence 4
       git log -1 --format=%B | kinen checkpoint -
     """
-    from kinen.memory import Memory
     from kinen.render.journal import checkpoint_json
 
-    if text == "-":
-        text = piped()
-    given = {key: value for key, value in said.items() if value}
-    with Memory.open(space=space) as memory:
-        made = memory.worklog.checkpoint(text, **given)
-    if as_json:
-        print(render.to_json(checkpoint_json(made)))
-    else:
-        print(f"checkpoint:{made.path}")
-    return FOUND
+    details = {name: value for name, value in details.items() if value}
+    saved = memory.worklog.checkpoint(piped() if text == "-" else text, **details)
+    return Output(checkpoint_json(saved), f"checkpoint:{saved.path}")
 
 
 @click.group()
 def plan() -> None:
-    """What is being worked towards; the active plan comes first in every recall."""
+    """Plans. The active plan comes first in every recall."""
 
 
-def _told(plan: Plan, as_json: bool) -> int:
+def _output(plan: Plan) -> Output:
     from kinen.render.journal import plan_json
 
-    print(render.to_json(plan_json(plan)) if as_json else f"{plan.ref}  {plan.status}")
-    return FOUND
+    return Output(plan_json(plan), f"{plan.ref}  {plan.status}")
 
 
 @plan.command(cls=Texts)
 @click.argument("title")
 @click.argument("text", metavar="TEXT|-", default="-")
-@click.option("--id", "id_", default="", help="made of the title if not given")
-@click.option("--tag", "tags", multiple=True, help="again for each further one")
-@click.option("--activate", is_flag=True, help="work on it from now on")
-@in_space
-@for_scripts
+@text_option("--id", "ID", "id (default: made from the title)", "id_")
+@list_option("--tag", "tags", "TAG", "tag")
+@click.option("--activate", is_flag=True, help="make it the active plan")
+@memory_command
 def save(
-    title: str,
-    text: str,
-    id_: str,
-    tags: tuple[str, ...],
-    activate: bool,
-    space: str | None,
-    as_json: bool,
-) -> int:
-    """Write a plan; `-` reads its text from standard input.
+    memory: Memory, title: str, text: str, id_: str, tags: tuple[str, ...], activate: bool
+) -> Output:
+    """Save a plan; `-` reads its text from standard input.
 
     \b
     Examples:
       kinen plan save 'Drop Redis' '- [ ] sessions to Postgres' --activate
       kinen plan save 'Drop Redis' - < plan.md
     """
-    from kinen.memory import Memory
-
-    if text == "-":
-        text = piped()
-    with Memory.open(space=space) as memory:
-        made = memory.worklog.save_plan(title, text, id=id_, tags=tags, activate=activate)
-    return _told(made, as_json)
+    content = piped() if text == "-" else text
+    return _output(memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activate))
 
 
 @plan.command()
 @click.argument("id_", metavar="[ID]", default="")
-@in_space
-@for_scripts
-def show(id_: str, space: str | None, as_json: bool) -> int:
-    """A plan, by default the active one. Exit 1 if none is."""
-    from kinen.memory import Memory
+@memory_command
+def show(memory: Memory, id_: str) -> Output:
+    """Show a plan (default: the active one). Exit 1 if no plan is active."""
     from kinen.render.journal import plan_json
 
-    with Memory.open(space=space) as memory:
-        found = memory.worklog.plan(id_)
-    if as_json:
-        print(render.to_json(plan_json(found) if found else None))
-    elif found:
-        print(f"{colours()('bold', found.title)}  {found.status}, {found.path}\n\n{found.text}")
-    return FOUND if found else NOTHING
+    plan = memory.worklog.plan(id_)
+    if plan is None:
+        return Output(None, found=False, notes=["no plan is active: `kinen plan list` lists plans"])
+    head = f"{colours()('bold', plan.title)}  {plan.status}, {plan.path}"
+    return Output(plan_json(plan), f"{head}\n\n{plan.text}")
 
 
 @plan.command("list")
-@in_space
-@for_scripts
-def list_(space: str | None, as_json: bool) -> int:
-    """All plans, the latest changed first; `*` is the active one. Exit 1 if there are none."""
-    from kinen.memory import Memory
+@memory_command
+def list_(memory: Memory) -> Output:
+    """List all plans, the latest changed first; `*` marks the active one. Exit 1 if none."""
     from kinen.render.journal import plan_json
 
-    with Memory.open(space=space) as memory:
-        found = memory.worklog.plans()
-    if as_json:
-        print(render.to_json({"plans": [plan_json(one) for one in found]}))
-    else:
-        for one in found:
-            sign = "*" if one.current else " "
-            print(f"{sign} {colours()('path', one.id)}  {one.status}  {one.title}")
-    return FOUND if found else NOTHING
+    plans = memory.worklog.plans()
+    style = colours()
+    lines = [
+        f"{'*' if plan.current else ' '} {style('path', plan.id)}  {plan.status}  {plan.title}"
+        for plan in plans
+    ]
+    return listing(
+        {"plans": [plan_json(plan) for plan in plans]},
+        "\n".join(lines),
+        plans,
+        "no plans yet: `kinen plan save TITLE TEXT` saves one",
+    )
 
 
 @plan.command()
 @click.argument("id_", metavar="ID")
-@in_space
-@for_scripts
-def activate(id_: str, space: str | None, as_json: bool) -> int:
-    """Work on this plan from now on."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        return _told(memory.worklog.activate_plan(id_), as_json)
+@memory_command
+def activate(memory: Memory, id_: str) -> Output:
+    """Make a plan the active one."""
+    return _output(memory.worklog.activate_plan(id_))
 
 
 @plan.command(cls=Texts)
 @click.argument("id_", metavar="ID")
 @click.argument("text", metavar="[TEXT|-]", default=None, required=False)
-@click.option("--title", default=None, help="another title")
-@click.option("--tag", "tags", multiple=True, help="these tags instead of the ones it has")
-@click.option("--status", type=click.Choice(["active", "completed", "archived"]), default=None)
-@in_space
-@for_scripts
+@click.option("--title", default=None, metavar="TEXT", help="new title")
+@list_option("--tag", "tags", "TAG", "new tag, replacing all")
+@choice_option("--status", ["active", "completed", "archived"], "new status")
+@memory_command
 def update(
+    memory: Memory,
     id_: str,
     text: str | None,
     title: str | None,
     tags: tuple[str, ...],
     status: str | None,
-    space: str | None,
-    as_json: bool,
-) -> int:
-    """Change a plan's text, title, tags or status; what is not given stays.
+) -> Output:
+    """Change the text, title, tags or status of a plan; `-` reads the text from standard input.
 
     \b
     Examples:
       kinen plan update drop-redis - < plan.md
     """
-    from kinen.memory import Memory
-
-    if text == "-":
-        text = piped()
-    with Memory.open(space=space) as memory:
-        changed = memory.worklog.update_plan(
-            id_, text=text, title=title, tags=tags or None, status=status
-        )
-        return _told(changed, as_json)
+    content = piped() if text == "-" else text
+    return _output(
+        memory.worklog.update_plan(id_, text=content, title=title, tags=tags or None, status=status)
+    )
 
 
-def _ending(name: str, status: str, text: str) -> click.Command:
-    @plan.command(name, help=text)
+def _set_status(name: str, status: str, description: str) -> None:
+    """Add a command that gives a plan another status."""
+
+    @plan.command(name, help=f"{description} (default: the active one).")
     @click.argument("id_", metavar="[ID]", default="")
-    @in_space
-    @for_scripts
-    def end(id_: str, space: str | None, as_json: bool) -> int:
+    @memory_command
+    def run(memory: Memory, id_: str) -> Output:
         from kinen.errors import NotFound
-        from kinen.memory import Memory
 
-        with Memory.open(space=space) as memory:
-            current = memory.worklog.plan(id_)
-            if current is None:
-                raise NotFound("no plan is active", "`kinen plan list` shows them")
-            return _told(memory.worklog.update_plan(current.id, status=status), as_json)
-
-    return end
+        current = memory.worklog.plan(id_)
+        if current is None:
+            raise NotFound("no plan is active", "`kinen plan list` lists plans")
+        return _output(memory.worklog.update_plan(current.id, status=status))
 
 
-complete = _ending("complete", "completed", "It is done: by default the active one.")
-archive = _ending("archive", "archived", "It is no longer of interest: by default the active one.")
+_set_status("complete", "completed", "Mark a plan as done")
+_set_status("archive", "archived", "Archive a plan")

@@ -1,12 +1,8 @@
-"""`kinen completion`: the script that a shell sources."""
+"""`kinen completion`: the completion script of a shell."""
 
 from __future__ import annotations
 
 import click
-
-
-def command() -> click.Command:
-    return completion
 
 
 @click.command()
@@ -24,7 +20,7 @@ def completion(shell: str) -> int:
 
     from kinen.cli.groups import root
 
-    kind = get_completion_class(shell)
-    assert kind is not None
-    print(kind(root, {}, "kinen", "_KINEN_COMPLETE").source())
+    script = get_completion_class(shell)
+    assert script is not None
+    print(script(root, {}, "kinen", "_KINEN_COMPLETE").source())
     return 0

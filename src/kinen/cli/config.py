@@ -7,57 +7,53 @@ import os
 import click
 
 from kinen import config as configuration
-from kinen import paths, render
-from kinen.cli.flags import for_scripts, in_space
+from kinen import paths
+from kinen.cli.command import Output, json_command, space_option
 from kinen.cli.run import colours
 from kinen.config.trust import is_trusted, trust
 from kinen.space import find as spaces
 
 
-def command() -> click.Command:
-    return config
-
-
 @click.group()
 def config() -> None:
-    """Options: defaults < your file < the space's file < KINEN_* variables < flags."""
+    """Options. Precedence: defaults, your file, the space's file, KINEN_* variables, flags."""
 
 
 @config.command()
-@in_space
-@for_scripts
-def show(space: str | None, as_json: bool) -> int:
-    """Every option with its value and where it was set."""
+@space_option
+@json_command
+def show(space: str | None) -> Output:
+    """Show every option with its value and where it was set."""
     loaded = configuration.load(paths.default_home(), _root(space))
-    if as_json:
-        print(render.to_json(dict(configuration.items(loaded))))
-        return 0
     style = colours()
+    lines = []
     for key, value in configuration.items(loaded):
-        where = style("dim", f"  # {loaded.sources[key]}") if key in loaded.sources else ""
-        print(f"{style('bold', key)}: {_written(value)}{where}")
-    for key in loaded.ignored:
-        print(style("warn", f"{key} of the space's own file is ignored until `kinen trust`"))
-    return 0
+        source = style("dim", f"  # {loaded.sources[key]}") if key in loaded.sources else ""
+        lines.append(f"{style('bold', key)}: {_value_text(value)}{source}")
+    lines += [
+        style("warn", f"{key} in the space's file is ignored: run `kinen trust`")
+        for key in loaded.ignored
+    ]
+    return Output(dict(configuration.items(loaded)), "\n".join(lines))
 
 
 @config.command()
 @click.argument("key")
-@in_space
+@space_option
 def get(key: str, space: str | None) -> int:
-    """The value of one option."""
+    """Print the value of an option."""
     loaded = configuration.load(paths.default_home(), _root(space))
-    print(_written(configuration.get(loaded, key)))
+    print(_value_text(configuration.get(loaded, key)))
     return 0
 
 
 @config.command("set")
 @click.argument("key")
 @click.argument("value")
-@click.option("--user", is_flag=True, help="in your own file, for all spaces")
-@in_space
+@click.option("--user", is_flag=True, help="set it in your own file, for all spaces")
+@space_option
 def set_(key: str, value: str, user: bool, space: str | None) -> int:
-    """Set an option in the space's .kinen/config.yml, or with --user in yours.
+    """Set an option in the space's .kinen/config.yml, or in your own file with --user.
 
     \b
     Examples:
@@ -76,24 +72,26 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
 
 
 @config.command()
-@in_space
+@space_option
 def path(space: str | None) -> int:
-    """Where the files are: yours, then the space's."""
+    """Print the paths of your config file and of the space's."""
     root = _root(space)
-    for file in (paths.user_file(), configuration.space_file(root) if root else ""):
-        if file:
-            print(f"{file}{'' if os.path.exists(file) else '  (not there yet)'}")
+    files = [paths.user_file()]
+    if root:
+        files.append(configuration.space_file(root))
+    for file in files:
+        print(f"{file}{'' if os.path.exists(file) else '  (does not exist)'}")
     return 0
 
 
 def _root(name: str | None) -> str | None:
-    """The folder of the space; outside of any there are only the user's options."""
+    """The folder of the space; None outside any space, where only the user's options apply."""
     if name:
         return spaces.find(name=name).root
     return spaces.locate() or None
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{glob}={' '.join(tags)}" for glob, tags in value.items())
     if isinstance(value, tuple):

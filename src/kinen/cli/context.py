@@ -1,4 +1,4 @@
-"""`kinen context`, `kinen standup` and `kinen handoff`: what belongs to the work at hand."""
+"""`kinen context`, `kinen standup` and `kinen handoff`: reports about the current work."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen import render
 from kinen.characters import visible_line
-from kinen.cli.flags import FILE_NAME, for_scripts, in_space, in_spaces
-from kinen.cli.run import FOUND, NOTHING, note
+from kinen.cli.command import (
+    Output,
+    json_command,
+    memory_command,
+    number_option,
+    path_option,
+    since_option,
+    spaces_option,
+    text_option,
+)
+from kinen.cli.run import note
 from kinen.memory.report import handoff_text, report_json, standup_text
+from kinen.text import now, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,20 +29,21 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--session", default="", help="around this session: its name, or a capsule's id")
+@text_option("--session", "ID", "session, or a capsule's id")
+@path_option("--file", "PATH", "file: its path, or the end of it")
 @click.option(
-    "--file", type=FILE_NAME, default="", help="around this file: its path, or the end of it"
+    "--depth",
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="steps to follow from what was found",
 )
-@click.option("--depth", default=1, show_default=True, help="also around what was found")
-@click.option("--budget", type=int, default=0, help="most tokens; recall.budget if not given")
-@in_space
-@for_scripts
-def context(
-    session: str, file: str, depth: int, budget: int, space: str | None, as_json: bool
-) -> int:
-    """Sessions, memories, checkpoints, commits and the open plan around a file or a session.
+@number_option("--budget", "token limit (default: recall.budget)", 0)
+@memory_command
+def context(memory: Memory, session: str, file: str, depth: int, budget: int) -> Output:
+    """Show sessions, memories, checkpoints, commits and the plan related to a file or session.
 
-    Without either, around what is changed and not committed. Exit 1 if there is nothing.
+    Without --file or --session, the uncommitted changes are used. Exit 1 if there is nothing.
 
     \b
     Examples:
@@ -42,32 +52,28 @@ def context(
       kinen context --session s1 --depth 2
     """
     from kinen.errors import QueryError
-    from kinen.memory import Memory
     from kinen.render.journal import recall_json, recall_text
 
     if budget < 0:
-        raise QueryError(f"a budget of {budget} tokens holds nothing", "use --budget 1 or more")
-    with Memory.open(space=space) as memory:
-        found = memory.context.around(session=session, file=file, depth=depth, budget=budget)
-    if as_json:
-        print(render.to_json(recall_json(found)))
-    else:
-        for remark in found.notes:
-            note(remark)
-        if found.items:
-            print(recall_text(found))
-    return FOUND if found.items else NOTHING
+        raise QueryError(f"invalid budget {budget}", "use --budget 1 or more")
+    answer = memory.context.around(session=session, file=file, depth=depth, budget=budget)
+    return Output(
+        recall_json(answer),
+        recall_text(answer) if answer.items else "",
+        found=bool(answer.items),
+        notes=answer.notes,
+    )
 
 
 @click.command()
-@click.option("--since", default="1d", show_default=True, help="1d, 3d, 1w, today, 2026-03-01")
-@in_spaces
-@for_scripts
-def standup(since: str, spaces: tuple[str, ...], as_json: bool) -> int:
-    """What was done since then, what was decided, what comes next and what is open.
+@since_option(default="1d")
+@spaces_option
+@json_command
+def standup(since: str, spaces: tuple[str, ...]) -> Output:
+    """Report what was done, what was decided, what comes next and what is open.
 
-    Sessions as intent, outcome and next; commits, and which of them are not pushed; decisions of
-    checkpoints and memories; errors that are still unresolved. Exit 1 if there is nothing to say.
+    Shows sessions with intent, outcome and next steps; commits, and which of them are not pushed;
+    decisions of checkpoints and memories; unresolved errors. Exit 1 if there is nothing.
 
     \b
     Examples:
@@ -76,22 +82,18 @@ def standup(since: str, spaces: tuple[str, ...], as_json: bool) -> int:
       kinen standup --since 1w --space all
       kinen standup --json | jq '.not_pushed[].subject'
     """
-    from kinen.text import now, parse_time
-
-    moment = parse_time(since, now())
-    empty = f"nothing since {moment[:10]}: `kinen standup --since 1w` looks further back"
-    return _report(
-        lambda memory: memory.reports.standup_report(moment), standup_text, spaces, as_json, empty
-    )
+    begin = parse_time(since, now())
+    empty = f"nothing since {begin[:10]}: `kinen standup --since 1w` looks further back"
+    return _report(lambda memory: memory.reports.standup_report(begin), standup_text, spaces, empty)
 
 
 @click.command()
-@in_spaces
-@for_scripts
-def handoff(spaces: tuple[str, ...], as_json: bool) -> int:
-    """What the next person or agent needs to know: state, plan, last sessions, what is open.
+@spaces_option
+@json_command
+def handoff(spaces: tuple[str, ...]) -> Output:
+    """Report what the next person or agent needs to know: state, plan, sessions, open points.
 
-    Exit 1 if there is nothing to say.
+    Exit 1 if there is nothing.
 
     \b
     Examples:
@@ -99,37 +101,33 @@ def handoff(spaces: tuple[str, ...], as_json: bool) -> int:
       kinen handoff --space all
       kinen handoff --json | jq '.sessions[0].next'
     """
-    empty = "nothing to hand off: `kinen import transcripts` takes in past sessions"
-    return _report(
-        lambda memory: memory.reports.handoff_report(), handoff_text, spaces, as_json, empty
-    )
+    empty = "nothing to hand off: `kinen import transcripts` imports past sessions"
+    return _report(lambda memory: memory.reports.handoff_report(), handoff_text, spaces, empty)
 
 
 def _report(
     make: Callable[[Memory], Report],
     write: Callable[[Report], str],
     spaces: tuple[str, ...],
-    as_json: bool,
     empty: str,
-) -> int:
-    """Print the report of one space, or those of several that have something to say."""
+) -> Output:
+    """The report of one space, or of several those that are not empty."""
     from kinen.memory import Memory
     from kinen.memory.federation import ask_spaces
 
-    several = len(spaces) > 1 or "all" in spaces
-    if not several:
-        with Memory.open(space=spaces[0] if spaces else None) as memory:
-            reports = [make(memory)]
-    else:
-        reports = ask_spaces(spaces, make, on_error=note)
-    told = [(report, write(report)) for report in reports]
-    told = [(report, text) for report, text in told if not several or not report.empty]
-    if as_json:
-        shown = [report_json(report, text) for report, text in told]
-        print(render.to_json({"spaces": shown} if several else shown[0]))
-    else:
-        texts = [
-            f"# {visible_line(one.space)}\n\n{text}" if several else text for one, text in told
+    if len(spaces) > 1 or "all" in spaces:
+        reports = [report for report in ask_spaces(spaces, make, on_error=note) if not report.empty]
+        texts = [write(report) for report in reports]
+        objects = [report_json(*pair) for pair in zip(reports, texts, strict=True)]
+        data: object = {"spaces": objects}
+        sections = [
+            f"# {visible_line(report.space)}\n\n{text}"
+            for report, text in zip(reports, texts, strict=True)
         ]
-        print("\n\n".join(texts)) if any(texts) else note(empty)
-    return FOUND if any(text for _, text in told) else NOTHING
+        text = "\n\n".join(sections)
+    else:
+        with Memory.open(space=spaces[0] if spaces else None) as memory:
+            report = make(memory)
+        text = write(report)
+        data = report_json(report, text)
+    return Output(data, text, found=bool(text), notes=[] if text else [empty])

@@ -1,26 +1,24 @@
-"""`kinen daemon` and `kinen serve`: the process that keeps the model warm, watches and serves."""
+"""`kinen daemon` and `kinen serve`: the process that keeps the model loaded, watches and serves."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from typing import Any
 
 import click
 
-from kinen import paths, render
-from kinen.cli.flags import FILE_NAME, for_scripts
-from kinen.cli.run import NOTHING, colours, note
+from kinen import paths
+from kinen.cli.command import Output, json_command, number_option, path_option
+from kinen.cli.run import colours, note
 from kinen.errors import KinenError
 from kinen.ipc import client, extras
 from kinen.render.daemon import daemon_text
 from kinen.storage import private
 
 PORT = 7335
-LINES = 50
-FOLLOWING = 0.5
-"""Seconds between two looks at a log that is followed."""
+POLL_SECONDS = 0.5
+"""How often `logs --follow` looks for new lines."""
 
 
 def home() -> str:
@@ -29,78 +27,71 @@ def home() -> str:
 
 @click.group()
 def daemon() -> None:
-    """One quiet process per user that keeps the model warm and notices changes.
+    """A background process that keeps the model loaded and indexes changes.
 
-    Nothing needs it: it starts with the first search (daemon.auto_start) and ends when nobody has
-    asked for a while (daemon.idle_shutdown_minutes).
+    It is optional. The first search starts it (daemon.auto_start), and it exits when idle
+    (daemon.idle_shutdown_minutes).
     """
 
 
 @daemon.command()
-@for_scripts
-def start(as_json: bool) -> int:
-    """Start it in the background, if it does not run."""
+@json_command
+def start() -> Output:
+    """Start the daemon in the background, if it is not running."""
     extras.require("kinen daemon", "http")
     from kinen.daemon import control
 
     state, fresh = control.start(home())
-    if as_json:
-        print(render.to_json({"daemon": state, "started": fresh}))
-    else:
-        print(f"{'started' if fresh else 'runs already'}: pid {state['pid']}")
-    return 0
+    text = f"started (pid {state['pid']})" if fresh else f"already running (pid {state['pid']})"
+    return Output({"daemon": state, "started": fresh}, text)
 
 
 @daemon.command()
 def stop() -> int:
-    """Stop it; what it is doing is left in good order."""
+    """Stop the daemon. Work in progress is saved."""
     from kinen.daemon import control
 
     pid = control.stop(home())
-    print(f"stopped: pid {pid}" if pid else "no daemon runs")
+    print(f"stopped (pid {pid})" if pid else "not running")
     return 0
 
 
 @daemon.command()
 def restart() -> int:
-    """Stop it and start it, after an update or a change of the configuration."""
+    """Restart the daemon, for example after an update or a change of its configuration."""
     extras.require("kinen daemon", "http")
     from kinen.daemon import control
 
     control.stop(home())
     state, _ = control.start(home())
-    print(f"started: pid {state['pid']}")
+    print(f"started (pid {state['pid']})")
     return 0
 
 
 @daemon.command()
-@for_scripts
-def status(as_json: bool) -> int:
-    """How it is, what it watches, what happened; exit 1 if none runs."""
+@json_command
+def status() -> Output:
+    """Show the state of the daemon, its spaces and recent events. Exit 1 if it is not running."""
     from kinen.daemon import control
 
     seen = control.look(home())
-    if as_json:
-        print(render.to_json({"daemon": seen.state or None, "last": seen.last or None}))
-    else:
-        print(
-            daemon_text(
-                seen.state,
-                seen.last,
-                held=seen.held,
-                refusal=seen.refusal,
-                style=colours(),
-                whole=True,
-            )
-        )
-    return 0 if seen.state else NOTHING
+    text = daemon_text(
+        seen.state,
+        seen.last,
+        held=seen.held,
+        refusal=seen.refusal,
+        style=colours(),
+        whole=True,
+    )
+    data = {"daemon": seen.state or None, "last": seen.last or None}
+    return Output(data, text, found=bool(seen.state))
 
 
 @daemon.command()
-@click.option("--stay", is_flag=True, help="do not end when nobody asks")
+@click.option("--stay", is_flag=True, help="do not exit when idle")
 @click.option("--auto", is_flag=True, hidden=True, help="started by a search")
 def run(stay: bool, auto: bool) -> int:
-    """Run it in the foreground, for a system that looks after processes by itself."""
+    """Run the daemon in the foreground, for use under a supervisor."""
     extras.require("kinen daemon", "http")
     from kinen.daemon.process import Options
     from kinen.daemon.process import run as serve
@@ -109,21 +100,21 @@ def run(stay: bool, auto: bool) -> int:
     try:
         serve(Options(home(), stay=stay))
     except Busy:
-        if not auto:  # another search was first
+        if not auto:  # another search has started one
             raise
     return 0
 
 
 @daemon.command()
-@click.option("--lines", "-n", type=click.IntRange(0), default=LINES, show_default=True)
-@click.option("--follow", "-f", is_flag=True, help="go on with what comes")
+@number_option("--lines -n", "number of lines to show", 50, least=0)
+@click.option("--follow", "-f", is_flag=True, help="keep printing new lines")
 def logs(lines: int, follow: bool) -> int:
-    """What it wrote down."""
+    """Show the log."""
     from kinen.daemon import control
 
     path = os.path.join(home(), client.LOG)
     if not os.path.exists(path) and not follow:
-        raise KinenError("no daemon has run here", "`kinen daemon start` starts one")
+        raise KinenError("no log: the daemon has not run yet", "start it with `kinen daemon start`")
     sys.stdout.writelines(f"{line}\n" for line in control.tail(home(), lines))
     sys.stdout.flush()
     if follow:
@@ -132,22 +123,23 @@ def logs(lines: int, follow: bool) -> int:
 
 
 def _follow(path: str) -> None:
-    """Print what is added to a file, also when it is put aside for a new one."""
-    at, inode = _place(path)
+    """Print what is added to a file, also after it was rotated."""
+    offset, inode = _size_and_inode(path)
     while True:
-        time.sleep(FOLLOWING)
-        size, now = _place(path)
-        if now != inode or size < at:
-            at, inode = 0, now
-        if size > at:
+        time.sleep(POLL_SECONDS)
+        size, current = _size_and_inode(path)
+        if current != inode or size < offset:
+            offset = 0
+            inode = current
+        if size > offset:
             with open(path, encoding="utf-8", errors="replace", opener=private.opener) as file:
-                file.seek(at)
+                file.seek(offset)
                 sys.stdout.write(file.read())
                 sys.stdout.flush()
-                at = file.tell()
+                offset = file.tell()
 
 
-def _place(path: str) -> tuple[int, int]:
+def _size_and_inode(path: str) -> tuple[int, int]:
     try:
         stat = os.stat(path)
     except OSError:
@@ -156,26 +148,26 @@ def _place(path: str) -> tuple[int, int]:
 
 
 @daemon.command()
-@click.option("--print", "show", is_flag=True, help="only show what would be written")
-@click.option("--remove", is_flag=True, help="take it away again")
+@click.option("--print", "show", is_flag=True, help="print the unit, write nothing")
+@click.option("--remove", is_flag=True, help="remove the unit")
 def install(show: bool, remove: bool) -> int:
-    """Write a systemd user unit, or a launchd agent, that starts it at login."""
+    """Write a systemd user unit or a launchd agent that starts the daemon at login."""
     from kinen.daemon import units
 
     if not remove:
         extras.require("kinen daemon", "http")
-    one = units.unit(home(), os.environ)
+    unit = units.unit(home(), os.environ)
     if show:
-        sys.stdout.write(one.text)
+        sys.stdout.write(unit.text)
         return 0
     if remove:
-        there = units.uninstall(one)
-        print(f"removed {one.path}" if there else f"there is no {one.path}")
-        note(f"if it runs: {one.disable}")
+        existed = units.uninstall(unit)
+        print(f"removed {unit.path}" if existed else f"{unit.path} does not exist")
+        note(f"to stop it now, run: {unit.disable}")
         return 0
-    changed = units.install(one)
-    print(f"{'wrote' if changed else 'unchanged:'} {one.path}")
-    note(f"now: {one.enable}")
+    changed = units.install(unit)
+    print(f"{'wrote' if changed else 'unchanged:'} {unit.path}")
+    note(f"to enable it, run: {unit.enable}")
     return 0
 
 
@@ -185,17 +177,17 @@ def install(show: bool, remove: bool) -> int:
     type=click.IntRange(0, 65535),
     default=PORT,
     show_default=True,
-    help="on loopback; 0 for any that is free",
+    help="port on loopback (0 = any free port)",
 )
-@click.option(
-    "--space", "-s", type=FILE_NAME, default="", help="for requests that name no space: this one"
+@path_option(
+    "--space -s", "NAME", "space for requests that name none (default: that of the current folder)"
 )
 def serve(port: int, space: str) -> int:
-    """Serve the memory over HTTP on loopback, to whoever shows the bearer token.
+    """Serve the memory over HTTP on loopback, with a bearer token.
 
-    It is the daemon in the foreground, with a port: one that runs makes room. It prints its
-    address; the token is in http.token in kinen's folder, readable only by you. Requests are for
-    the space of this folder, unless they name another (X-Kinen-Space).
+    Runs the daemon in the foreground with a port, replacing a running daemon, and prints the
+    address. The token is in http.token in kinen's data folder, readable only by you. The header
+    X-Kinen-Space selects another space per request.
 
     \b
     Examples:
@@ -206,16 +198,16 @@ def serve(port: int, space: str) -> int:
     extras.require("kinen serve", "http")
     from kinen.daemon import control
     from kinen.daemon.process import Options
-    from kinen.daemon.process import run as serving
+    from kinen.daemon.process import run as run_daemon
     from kinen.space import find as spaces
 
-    folder: Any = ""
+    folder = ""
     try:
         folder = spaces.find(name=space or None).root
     except KinenError:
         if space:
             raise
-        note("this folder is in no space: requests have to name one (X-Kinen-Space)")
+        note("not in a space: each request has to name one (X-Kinen-Space)")
     control.stop(home())
-    serving(Options(home(), port=port, stay=True, folder=folder))
+    run_daemon(Options(home(), port=port, stay=True, folder=folder))
     return 0

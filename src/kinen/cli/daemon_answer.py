@@ -1,4 +1,4 @@
-"""Questions that the daemon answers for a command, and the daemon that a question starts."""
+"""Ask the daemon to answer a command, and start it for the next one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
 
 
-def answered(
-    line: str, words: dict[str, Any], space: str, *, as_json: bool
+def ask_daemon(
+    endpoint: str, words: dict[str, Any], space: str, *, as_json: bool
 ) -> tuple[int, str, list[str]] | None:
-    """The exit code, what is to be printed, and remarks; None where it has to be found out here."""
+    """The exit code, the text to print and remarks; None if this process has to do the work."""
     from kinen import paths
     from kinen.ipc import client
     from kinen.space import route
@@ -26,19 +26,20 @@ def answered(
     if not space:
         here = route.here()
         if here is None or not os.path.exists(os.path.join(here.data, "index.db")):
-            return None  # the first search makes an index, and says so
+            return None  # the first search builds the index and reports it
         space = here.root
     accept = "application/json" if as_json else "text/plain"
-    answer = client.ask(home, line, words, space=space, accept=accept)
+    answer = client.ask(home, endpoint, words, space=space, accept=accept)
     if answer is None or answer.code != 200:
-        return None  # whatever is wrong is said here, in the words of the command line
+        return None  # this process reports errors in terms of the command line
     notes = client.unquoted(answer.headers.get("x-kinen-notes", ""))
-    told = answer.body.decode("utf-8", "surrogatepass")
-    return int(answer.headers.get("x-kinen-code", "0")), told, notes.split("\n") if notes else []
+    code = int(answer.headers.get("x-kinen-code", "0"))
+    text = answer.body.decode("utf-8", "surrogatepass")
+    return code, text, notes.split("\n") if notes else []
 
 
-class started:  # noqa: N801
-    """What is done in it starts the daemon, for the next time."""
+class daemon_started:  # noqa: N801
+    """Starts the daemon at the end of the block, for the next command."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

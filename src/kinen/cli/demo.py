@@ -1,4 +1,4 @@
-"""`kinen demo`: a small, believable space, three questions and the reasons for the answers."""
+"""`kinen demo`: build a small space and search it."""
 
 from __future__ import annotations
 
@@ -31,26 +31,20 @@ class Scene(NamedTuple):
 
 
 SCENES = (
-    Scene("rate-limiter", "fulltext", "A word with a hyphen: just text, never a syntax error."),
+    Scene("rate-limiter", "fulltext", "Punctuation is text, never a syntax error."),
     Scene("why did we drop redis?", "hybrid", "By word and by meaning; the votes add up."),
     Scene(
         "stickers with nothing on them",
         "hybrid",
-        "Only meaning can answer: the note says that labels come out blank.",
+        "Found by meaning only: the note says that labels come out blank.",
     ),
 )
 
 
-def command() -> click.Command:
-    return demo
-
-
 @click.command()
-@click.option("--keep", is_flag=True, help="keep the folder and say where it is")
+@click.option("--keep", is_flag=True, help="do not delete the folder, print its path")
 def demo(keep: bool) -> int:
-    """Build a small space, ask it three questions, keep and recall a session of an agent, and ask
-    a git history.
-    """
+    """Build a small space, search it, record and recall a session, and search a git history."""
     from kinen.memory import Memory
 
     folder = tempfile.mkdtemp(prefix="kinen-demo-")
@@ -71,17 +65,17 @@ def demo(keep: bool) -> int:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     if keep:
-        print(f"kept: cd {root} && KINEN_HOME={os.path.join(folder, 'home')} kinen search ...")
+        print(f"to try it: cd {root} && KINEN_HOME={os.path.join(folder, 'home')} kinen search ...")
     else:
-        print(style("dim", "\nNow yours: `kinen init` in a folder of notes, then `kinen search`."))
+        print(style("dim", "\nNext: run `kinen init` in a folder of notes, then `kinen search`."))
     return 0
 
 
 def _build(memory: Memory, style: Style) -> None:
-    with bar() as tell:
-        report = memory.sync(progress=tell)
+    with bar() as update:
+        report = memory.sync(progress=update)
     counts = memory.index.status().counts
-    print(style("bold", "A space: the notes, sessions and documents of a small team"))
+    print(style("bold", "A space with the notes, sessions and documents of a small team"))
     print(f"  {render.report_text(report)}")
     print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")
 
@@ -103,7 +97,7 @@ def _links(memory: Memory, style: Style) -> None:
     print(render.links_text(record.ref, memory.records.links(record.ref), style))
 
 
-DEEDS = (
+EVENTS = (
     ("message", "Labels of Monday's batch are blank again. Find out why and fix it."),
     ("command", "$ pytest -q tests/labels\n1 failed: template starts with a byte order mark"),
     ("error", "UnicodeDecodeError in labels/render.py: unexpected byte order mark"),
@@ -114,25 +108,25 @@ DEEDS = (
 
 
 def _session(memory: Memory, style: Style) -> None:
-    """What an agent does is kept, its secrets masked, summed up and given back."""
+    """Record a session of an agent, with secrets masked, and recall it."""
     from kinen.model.records import Query
     from kinen.render.journal import recall_text
 
     scope = {"session": "demo", "agent": "claude"}
     capsule = memory.journal.open_capsule("fix the blank labels", scope=scope)
-    for kind, text in DEEDS:
+    for kind, text in EVENTS:
         files = ["labels/render.py"] if kind == "file_diff" else []
-        kept = memory.observe(text, kind=kind, scope=scope, files=files)
-        if kept.masked:
+        observation = memory.observe(text, kind=kind, scope=scope, files=files)
+        if observation.masked:
             print(f"\n{style('bold', '$ kinen log - --kind command')}")
-            print(style("dim", "  A secret is masked before it reaches the disk."))
-            print(f"  {kept.content.splitlines()[0]}")
+            print(style("dim", "  Secrets are masked before they reach the disk."))
+            print(f"  {observation.content.splitlines()[0]}")
     memory.journal.close_capsule(capsule.ref)
-    memory.journal.pin(kept.ref, "reprint before Friday")
-    asked = "why are the labels blank"
-    print(f"\n{style('bold', f'$ kinen recall --budget 500 {asked}')}")
-    print(style("dim", "  Pins, the session's summary, then what was found, inside a budget."))
-    print(recall_text(memory.recall(Query(asked, budget=500))))
+    memory.journal.pin(observation.ref, "reprint before Friday")
+    question = "why are the labels blank"
+    print(f"\n{style('bold', f'$ kinen recall --budget 500 {question}')}")
+    print(style("dim", "  Pins, the summary of the session, then the hits, within a token budget."))
+    print(recall_text(memory.recall(Query(question, budget=500))))
 
 
 COMMITS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -156,7 +150,7 @@ tags: printing""",
 
 
 def _history(memory: Memory, root: str, style: Style) -> None:
-    """Commits of a repository are memory, too."""
+    """Search the commits of a repository."""
     from kinen.model.records import Query
     from kinen.render.history import companions_text, revisions_text
 
@@ -180,11 +174,11 @@ def _history(memory: Memory, root: str, style: Style) -> None:
             git("add", "labels")
             git("commit", "-q", "-m", message)
     except (OSError, GitError):
-        return  # no git here: the rest was shown
-    asked = "why did Monday's labels come out blank"
-    print(f"\n{style('bold', f'$ kinen search --type commits {asked!r}')}")
-    print(style("dim", "  Git's history is read as it is, and searched like everything else."))
-    hits = memory.search(Query(asked, limit=1, kinds=("commit",)))
+        return  # git is not installed
+    question = "why did Monday's labels come out blank"
+    print(f"\n{style('bold', f'$ kinen search --type commits {question!r}')}")
+    print(style("dim", "  The git history is searched like everything else."))
+    hits = memory.search(Query(question, limit=1, kinds=("commit",)))
     print(render.hits_text(hits, style=style))
     print(f"\n{style('bold', '$ kinen history labels/render.py')}")
     print(revisions_text(memory.git.history("labels/render.py"), style))

@@ -1,19 +1,21 @@
-"""`kinen doctor`: what is wrong on this machine, and the command that mends it."""
+"""`kinen doctor`: check the installation and suggest fixes."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from kinen import config, paths, render
-from kinen.cli.flags import for_scripts
+from kinen import config, paths
+from kinen.cli.command import Output, json_command
 from kinen.cli.run import colours
 from kinen.errors import KinenError
 from kinen.ipc import extras
+from kinen.render.text import counted
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private
@@ -22,170 +24,171 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kinen.memory import Memory
+    from kinen.render.style import Style
 
 
-class Finding(NamedTuple):
-    """One thing that was looked at."""
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a check."""
 
-    what: str
-    fine: bool
-    said: str
-    mend: str = ""
+    subject: str
+    ok: bool
+    detail: str
+    fix: str = ""
 
+    def json(self) -> dict[str, object]:
+        return {"what": self.subject, "fine": self.ok, "said": self.detail, "mend": self.fix}
 
-def command() -> click.Command:
-    return doctor
+    def text(self, style: Style) -> str:
+        mark = "ok  " if self.ok else style("warn", "bad ")
+        line = f"{mark} {self.subject:<14} {self.detail}"
+        return (
+            line if self.ok or not self.fix else f"{line}\n     {'':<14} {style('bold', self.fix)}"
+        )
 
 
 @click.command()
-@for_scripts
-def doctor(as_json: bool) -> int:
-    """Look at everything kinen needs; exit 1 if something is wrong."""
-    found = list(examine())
-    if as_json:
-        print(render.to_json({"findings": [one._asdict() for one in found]}))
-    else:
-        style = colours()
-        for one in found:
-            mark = "ok  " if one.fine else style("warn", "bad ")
-            print(f"{mark} {one.what:<14} {one.said}")
-            if one.mend and not one.fine:
-                print(f"     {'':<14} {style('bold', one.mend)}")
-    return 0 if all(one.fine for one in found) else 1
+@json_command
+def doctor() -> Output:
+    """Check everything kinen needs and suggest fixes. Exit 1 if a check fails."""
+    checks = list(run_checks())
+    style = colours()
+    return Output(
+        {"findings": [check.json() for check in checks]},
+        "\n".join(check.text(style) for check in checks),
+        found=all(check.ok for check in checks),
+    )
 
 
-def examine() -> Iterator[Finding]:
+def run_checks() -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding("python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
-    yield _full_text()
+    yield Check("python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
+    yield _check_sqlite()
     home = paths.default_home()
-    yield _writable(home)
+    yield _check_data_folder(home)
     try:
         config.load(home, None)
-        yield Finding("your config", True, paths.user_file())
+        yield Check("your config", True, paths.user_file())
     except KinenError as error:
-        yield Finding("your config", False, error.message, error.hint)
-    yield _daemon(home)
+        yield Check("your config", False, error.message, error.hint)
+    yield _check_daemon(home)
     try:
-        for one in registry.registered(home):
-            if one.missing:
-                mend = f"kinen space remove {one.name}"
-                yield Finding("space", False, f"{one.name}: {one.root} is gone", mend)
+        for space in registry.registered(home):
+            if space.missing:
+                detail = f"{space.name}: {space.root} does not exist"
+                yield Check("space", False, detail, f"kinen space remove {space.name}")
         here = spaces.find()
     except KinenError as error:
-        yield Finding("space", False, error.message, error.hint)
+        yield Check("space", False, error.message, error.hint)
         return
-    yield Finding("space", True, f"{here.name} in {here.root}")
-    yield from _memory(here.root)
+    yield Check("space", True, f"{here.name} in {here.root}")
+    yield from _check_memory(here.root)
 
 
-def _full_text() -> Finding:
+def _check_sqlite() -> Check:
     try:
         with sqlite3.connect(":memory:") as db:
             db.execute("CREATE VIRTUAL TABLE f USING fts5(t)")
     except sqlite3.OperationalError:
-        said = f"SQLite {sqlite3.sqlite_version} without FTS5"
-        return Finding("sqlite", False, said, "use a Python whose SQLite has FTS5")
-    return Finding("sqlite", True, f"{sqlite3.sqlite_version} with full text")
+        detail = f"SQLite {sqlite3.sqlite_version} without FTS5"
+        return Check("sqlite", False, detail, "use a Python whose SQLite has FTS5")
+    return Check("sqlite", True, f"{sqlite3.sqlite_version} with full text")
 
 
-def _writable(home: str) -> Finding:
+def _check_data_folder(home: str) -> Check:
     try:
         private.write(os.path.join(home, ".doctor"), "")
         os.unlink(os.path.join(home, ".doctor"))
         tightened, links = private.audit(home)
     except (OSError, KinenError) as error:
-        return Finding(
-            "data folder", False, f"{home}: {error}", "set KINEN_HOME to a folder of yours"
-        )
+        fix = "set KINEN_HOME to a folder that you can write to"
+        return Check("data folder", False, f"{home}: {error}", fix)
     if links:
-        return Finding("data folder", False, f"{links[0]} is a link", f"rm {links[0]}")
-    closed = f"; closed to others: {tightened} files and folders" if tightened else ""
-    return Finding("data folder", True, f"{home}{closed}")
+        return Check("data folder", False, f"{links[0]} is a link", f"rm {links[0]}")
+    closed = f"; made {tightened} files and folders private" if tightened else ""
+    return Check("data folder", True, f"{home}{closed}")
 
 
-def _daemon(home: str) -> Finding:
-    """One that died or hangs is put away here: the next search starts another."""
+def _check_daemon(home: str) -> Check:
+    """A daemon that crashed or hangs is cleaned up: the next search starts another."""
     from kinen.daemon import control
 
-    mended = control.clean_up(home)
-    if mended:
-        return Finding("daemon", True, f"{mended}; the next search starts another")
+    repair = control.clean_up(home)
+    if repair:
+        return Check("daemon", True, f"{repair}; the next search starts a new one")
     seen = control.look(home)
     if seen.refusal:
-        said = f"does not serve this kinen: {seen.refusal}"
-        return Finding("daemon", False, said, "kinen daemon restart")
-    bad = [one for one in seen.state.get("spaces", ()) if one["error"]]
-    if bad:
-        said = f"{bad[0]['name']}: {bad[0]['error']}"
-        return Finding("daemon", False, said, "kinen daemon status")
+        detail = f"does not serve this version of kinen: {seen.refusal}"
+        return Check("daemon", False, detail, "kinen daemon restart")
+    failed = [space for space in seen.state.get("spaces", ()) if space["error"]]
+    if failed:
+        detail = f"{failed[0]['name']}: {failed[0]['error']}"
+        return Check("daemon", False, detail, "kinen daemon status")
     if seen.state:
-        return Finding("daemon", True, f"runs, pid {seen.state['pid']}")
+        return Check("daemon", True, f"running (pid {seen.state['pid']})")
     if not extras.installed("http"):
-        return Finding("daemon", True, "optional: " + extras.missing("kinen daemon", "http"))
-    return Finding("daemon", True, "does not run; none is needed")
+        return Check("daemon", True, "optional: " + extras.missing("kinen daemon", "http"))
+    return Check("daemon", True, "not running (optional)")
 
 
-def _memory(root: str) -> Iterator[Finding]:
+def _check_memory(root: str) -> Iterator[Check]:
     from kinen.memory import Memory
 
     try:
         with Memory.open(root) as memory:
             problem = memory.index.check()
             state = memory.index.status()
-            yield from _journal(memory)
+            yield from _check_journal(memory)
     except KinenError as error:
-        yield Finding("index", False, error.message, error.hint)
+        yield Check("index", False, error.message, error.hint)
         return
     if problem:
-        yield Finding("index", False, problem, "kinen index --rebuild")
+        yield Check("index", False, problem, "kinen index --rebuild")
     elif not state.synced:
-        yield Finding("index", False, "never built", "kinen index")
+        yield Check("index", False, "not built yet", "kinen index")
     else:
-        yield Finding("index", True, f"{state.counts.documents:,} documents, {state.synced}")
+        documents = counted(state.counts.documents, "documents")
+        yield Check("index", True, f"{documents}, {state.synced}")
     if state.counts.skipped:
-        said = f"{state.counts.skipped:,} files could not be read"
-        yield Finding("files", False, said, "kinen index status")
-    yield _model(memory, state.pending, state.provider)
+        detail = f"{counted(state.counts.skipped, 'files')} could not be read"
+        yield Check("files", False, detail, "kinen index status")
+    yield _check_model(memory, state.pending, state.provider)
     if state.untrusted:
-        yield Finding("trust", False, f"ignored keys: {', '.join(state.untrusted)}", "kinen trust")
+        yield Check("trust", False, f"ignored keys: {', '.join(state.untrusted)}", "kinen trust")
 
 
-def _journal(memory: Memory) -> Iterator[Finding]:
-    """The journal is the one thing that cannot be built again."""
+def _check_journal(memory: Memory) -> Iterator[Check]:
     state = memory.journal.state()
     if not state.exists:
         return
     if state.problem:
-        mend = f"copy {state.path} away, then `kinen export` what can still be read"
-        yield Finding("journal", False, state.problem, mend)
+        fix = f"make a copy of {state.path}, then run `kinen export` to save what can be read"
+        yield Check("journal", False, state.problem, fix)
         return
     if state.lost:
-        mend = (
+        fix = (
             "restore journal.db together with journal.db-wal from a backup;"
-            f" to go on without, remove {os.path.dirname(state.path)}/journal.seen"
+            f" to continue without, remove {os.path.dirname(state.path)}/journal.seen"
         )
-        yield Finding("journal", False, state.lost, mend)
+        yield Check("journal", False, state.lost, fix)
     else:
-        yield Finding("journal", True, f"{state.observations:,} observations in {state.path}")
+        observations = counted(state.observations, "observations")
+        yield Check("journal", True, f"{observations} in {state.path}")
     if state.waiting:
-        said = f"{state.waiting:,} observations wait in the spool"
-        yield Finding("spool", False, said, "kinen list observations")
+        detail = f"{counted(state.waiting, 'observations')} still in the spool"
+        yield Check("spool", False, detail, "kinen list observations")
     if state.unreadable:
-        said = f"{len(state.unreadable):,} spooled files cannot be read: {state.unreadable[0]}"
-        yield Finding("spool", False, said, "look at them, then remove them")
+        detail = f"{len(state.unreadable):,} spooled files cannot be read: {state.unreadable[0]}"
+        yield Check("spool", False, detail, "inspect these files, then remove them")
 
 
-def _model(memory: object, pending: int, provider: str) -> Finding:
-    from kinen.memory import Memory
-
-    assert isinstance(memory, Memory)
+def _check_model(memory: Memory, pending: int, provider: str) -> Check:
     if provider == "none":
-        return Finding("model", True, "none: full text only")
+        return Check("model", True, "none: full text only")
     try:
         name = memory.index.try_model()
     except KinenError as error:
-        return Finding("model", False, error.message, error.hint)
+        return Check("model", False, error.message, error.hint)
     if pending:
-        return Finding("model", False, f"{name}; {pending:,} chunks have no vector", "kinen index")
-    return Finding("model", True, name)
+        return Check("model", False, f"{name}; {pending:,} chunks have no vector", "kinen index")
+    return Check("model", True, name)

@@ -1,7 +1,7 @@
-"""Options of the commands that must start fast, as rows: read directly when the line is plain.
+"""Options of the commands that must start fast, as rows that are read without click.
 
-click costs more to import than a full-text search takes. The same rows make the click command,
-which handles everything else: help, completion, and every mistake.
+Importing click takes longer than a full-text search. The same rows make the click command, which
+handles everything else: help, completion and every invalid command line.
 """
 
 from __future__ import annotations
@@ -12,80 +12,112 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+SPACE = "space to use (default: that of the current folder)"
+SPACES = f"{SPACE}, or all"
+
 
 class Option:
-    """One option of a command."""
+    """An option of a command."""
 
     def __init__(
         self,
-        names: tuple[str, ...],
+        names: str,
         key: str,
+        metavar: str,
         help: str,  # noqa: A002
+        *,
         type: type = str,  # noqa: A002
-        default: Any = None,
+        default: Any = "",
         many: bool = False,
         choices: tuple[str, ...] = (),
         path: bool = False,
     ) -> None:
-        """An option; with `path` its bytes stay as they are, other text is made storable."""
-        self.names, self.key, self.help, self.type = names, key, help, type
-        self.default, self.many, self.choices, self.path = default, many, choices, path
+        """An option with its names separated by spaces, and the key of its value.
+
+        With `many` it is repeatable. With `path` its bytes stay as they are; other text is made
+        storable.
+        """
+        self.names = tuple(names.split())
+        self.key = key
+        self.metavar = metavar
+        self.help = f"{help}; repeatable" if many else help
+        self.type = type
+        self.default = default
+        self.many = many
+        self.choices = choices
+        self.path = path
 
     @property
-    def flag(self) -> bool:
+    def is_flag(self) -> bool:
         return self.type is bool
 
 
 def read(argv: list[str], rows: tuple[Option, ...]) -> tuple[list[str], dict[str, Any]] | None:
-    """Words and options of a plain command line; None when click had better look at it."""
+    """Arguments and option values of a plain command line; None leaves it to click."""
     by_name = {name: row for row in rows for name in row.names}
     values: dict[str, Any] = {row.key: () if row.many else row.default for row in rows}
-    given: list[str] = []
+    arguments: list[str] = []
     rest = iter(argv)
     for word in rest:
         if word == "--":
-            given.extend(map(storable, rest))
+            arguments.extend(map(storable, rest))
             break
         if not word.startswith("-") or word == "-":
-            given.append(storable(word))
+            arguments.append(storable(word))
             continue
-        name, equals, value = word.partition("=")
+        name, equals, text = word.partition("=")
         row = by_name.get(name)
-        if row is None or (row.flag and equals):
+        if row is None or (row.is_flag and equals):
             return None
-        if row.flag:
+        if row.is_flag:
             values[row.key] = True
             continue
         if not equals:
-            value = next(rest, "")
+            text = next(rest, "")
         try:
-            made = row.type(value if row.path else storable(value))
+            value = row.type(text if row.path else storable(text))
         except ValueError:
             return None
-        if not value or (row.choices and made not in row.choices):
+        if not text or (row.choices and value not in row.choices):
             return None
-        values[row.key] = (*values[row.key], made) if row.many else made
-    return given, values
+        values[row.key] = (*values[row.key], value) if row.many else value
+    return arguments, values
+
+
+def flag(names: str, key: str, help: str) -> Option:  # noqa: A002
+    return Option(names, key, "", help, type=bool, default=False)
 
 
 def click_options(rows: tuple[Option, ...]) -> list[Any]:
-    """The same rows as click's options."""
+    """The same rows as options of click."""
     import click
 
-    made = []
-    for row in rows:
-        kind: Any = click.Choice(row.choices) if row.choices else row.type
-        if row.path:
-            kind = click.UNPROCESSED
-        made.append(
-            click.Option(
-                [*row.names, row.key],
-                help=row.help,
-                type=None if row.flag else kind,
-                default=False if row.flag else None if row.choices else row.default,
-                is_flag=row.flag,
-                multiple=row.many,
-                show_default=bool(row.default) and not row.flag,
-            )
+    return [
+        click.Option(
+            [*row.names, row.key],
+            help=row.help,
+            type=_click_type(row),
+            default=_click_default(row),
+            is_flag=row.is_flag,
+            multiple=row.many,
+            metavar=row.metavar or None,
+            show_default=bool(row.default) and row.default != -1,
         )
-    return made
+        for row in rows
+    ]
+
+
+def _click_type(row: Option) -> Any:
+    import click
+
+    if row.is_flag:
+        return None
+    if row.path:
+        return click.UNPROCESSED
+    return click.Choice(row.choices) if row.choices else row.type
+
+
+def _click_default(row: Option) -> Any:
+    if row.is_flag:
+        return False
+    return None if row.choices or row.many else row.default

@@ -1,72 +1,77 @@
-"""`kinen graph`: the links between notes."""
+"""`kinen graph`: links between notes."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from kinen import render
-from kinen.cli.flags import FILE_NAME, for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours
+from kinen.cli.command import (
+    FILE_NAME,
+    Output,
+    choice_option,
+    listing,
+    memory_command,
+    space_option,
+)
+from kinen.cli.run import colours
 
-
-def command() -> click.Command:
-    return graph
+if TYPE_CHECKING:
+    from kinen.memory import Memory
 
 
 @click.group()
 def graph() -> None:
-    """Links between the notes of a space: around one, broken ones, drawings."""
+    """Links between the notes of a space."""
 
 
 @graph.command()
 @click.argument("path", type=FILE_NAME)
 @click.option(
-    "--depth", default=1, show_default=True, type=click.IntRange(1, 6), help="steps to go"
-)
-@in_space
-@for_scripts
-def show(path: str, depth: int, space: str | None, as_json: bool) -> int:
-    """What a note links to, what links to it, and so on to a depth."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        record = memory.records.get(path)
-        edges = memory.records.links(record.ref, depth)
-    if as_json:
-        print(render.to_json({"ref": record.ref, "edges": render.edges_json(edges)}))
-    elif edges:
-        print(render.links_text(record.ref, edges, colours()))
-    return FOUND if edges else NOTHING
-
-
-@graph.command()
-@in_space
-@for_scripts
-def broken(space: str | None, as_json: bool) -> int:
-    """Links that lead nowhere, `path:line` first. Exit 1 when there is none."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        edges = memory.records.broken_links()
-    if as_json:
-        print(render.to_json({"edges": render.edges_json(edges)}))
-    else:
-        for edge in edges:
-            print(f"{edge.source.split(':', 1)[1]}:{edge.line or 1}: {edge.written}")
-    return FOUND if edges else NOTHING
-
-
-@graph.command()
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["dot", "mermaid", "json"]),
-    default="dot",
+    "--depth",
+    default=1,
     show_default=True,
+    type=click.IntRange(1, 6),
+    help="number of links to follow",
 )
-@in_space
+@memory_command
+def show(memory: Memory, path: str, depth: int) -> Output:
+    """Show what a note links to and what links to it. Exit 1 if there are no links."""
+    record = memory.records.get(path)
+    edges = memory.records.links(record.ref, depth)
+    return listing(
+        {"ref": record.ref, "edges": render.edges_json(edges)},
+        render.links_text(record.ref, edges, colours()),
+        edges,
+        f"no links from or to {path}",
+    )
+
+
+@graph.command()
+@memory_command
+def broken(memory: Memory) -> Output:
+    """List broken links as `path:line: target`. Exit 1 if there are none."""
+    edges = memory.records.broken_links()
+    lines = [f"{edge.source.split(':', 1)[1]}:{edge.line or 1}: {edge.written}" for edge in edges]
+    return listing(
+        {"edges": render.edges_json(edges)},
+        "\n".join(lines),
+        edges,
+        "no broken links",
+    )
+
+
+@graph.command()
+@choice_option("--format", ["dot", "mermaid", "json"], "output format", default="dot", key="form")
+@space_option
 def export(form: str, space: str | None) -> int:
-    """All links as Graphviz, Mermaid or JSON: `kinen graph export | dot -Tsvg > graph.svg`."""
+    """Print all links as Graphviz, Mermaid or JSON.
+
+    \b
+    Examples:
+      kinen graph export | dot -Tsvg > graph.svg
+    """
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:

@@ -1,133 +1,142 @@
-"""`kinen files`, `kinen history`, `kinen cochange`: what git's history knows of files."""
+"""`kinen files`, `kinen history`, `kinen cochange`: files in the git history."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from kinen import render
-from kinen.cli.flags import FILE_NAME, for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours, note
-from kinen.render import history as shown
+from kinen.cli.command import FILE_NAME, Output, memory_command, number_option
+from kinen.cli.run import colours
+from kinen.render.history import (
+    companion_json,
+    companions_text,
+    file_json,
+    files_text,
+    revision_json,
+    revisions_text,
+)
 
-
-def command() -> click.Command:
-    return files
+if TYPE_CHECKING:
+    from kinen.memory import Memory
 
 
 @click.command()
 @click.option(
-    "--tag", "-t", "tags", multiple=True, help="with this tag; again for each further one"
+    "--tag", "-t", "tags", multiple=True, metavar="TAG", help="tag that files must have; repeatable"
 )
-@click.option("--deleted", is_flag=True, help="also files that are gone")
-@click.option("--ignored", is_flag=True, help="also tracked files that .gitignore names")
-@click.option("--source-only", is_flag=True, help="only files below a folder called src")
-@click.option("--limit", "-n", type=click.IntRange(0), default=0, help="at most this many")
-@click.option("--offset", type=click.IntRange(0), default=0, help="leave out the first ones")
-@in_space
-@for_scripts
+@click.option("--deleted", is_flag=True, help="include deleted files")
+@click.option("--ignored", is_flag=True, help="include tracked files that match .gitignore")
+@click.option("--source-only", is_flag=True, help="only files below a folder named src")
+@click.option(
+    "--limit",
+    "-n",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="maximum number of files (default: 0 = all)",
+)
+@click.option(
+    "--offset",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="skip the first N files (default: 0)",
+)
+@memory_command
 def files(
+    memory: Memory,
     tags: tuple[str, ...],
     deleted: bool,
     ignored: bool,
     source_only: bool,
     limit: int,
     offset: int,
-    space: str | None,
-    as_json: bool,
-) -> int:
-    """List the files of the repository at HEAD, each with all of its tags.
+) -> Output:
+    """List the files of the repository at HEAD with their tags. Exit 1 if there are none.
 
     \b
     Examples:
       kinen files --tag auth --tag session
       kinen files --deleted --json | jq -r '.files[] | select(.alive | not).path'
     """
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        found, total = memory.git.files(
-            tags=tags,
-            deleted=deleted,
-            ignored=ignored,
-            source_only=source_only,
-            limit=limit,
-            offset=offset,
-        )
-    if as_json:
-        listed = [shown.file_json(record) for record in found]
-        print(render.to_json({"files": listed, "total": total, "offset": offset}))
-    elif found:
-        print(shown.files_text(found, colours()))
-        if len(found) < total:
-            note(f"{len(found):,} of {total:,}; --limit and --offset show the others")
-    return FOUND if found else NOTHING
+    records, total = memory.git.files(
+        tags=tags,
+        deleted=deleted,
+        ignored=ignored,
+        source_only=source_only,
+        limit=limit,
+        offset=offset,
+    )
+    notes = []
+    if not records:
+        notes.append("no file matches")
+    elif len(records) < total:
+        notes.append(f"{len(records):,} of {total:,}; use --limit and --offset to see the others")
+    return Output(
+        {"files": [file_json(record) for record in records], "total": total, "offset": offset},
+        files_text(records, colours()),
+        found=bool(records),
+        notes=notes,
+    )
 
 
 @click.command()
 @click.argument("path", type=FILE_NAME)
-@in_space
-@for_scripts
-def history(path: str, space: str | None, as_json: bool) -> int:
-    """Show what commits did to a file, oldest first, through renames, with its tags.
+@memory_command
+def history(memory: Memory, path: str) -> Output:
+    """Show the commits of a file, oldest first, across renames, with its tags.
 
-    A name that the file had before will do as well.
+    PATH may be an earlier name of the file.
 
     \b
     Examples:
       kinen history src/auth/session.py
       kinen history src/auth/session.py --json | jq -r '.revisions[].commit'
     """
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        found = memory.git.history(path)
-        by_hand = memory.git.tagged_by_hand(path)
-    if as_json:
-        revisions = [shown.revision_json(one) for one in found]
-        print(render.to_json({"path": path, "revisions": revisions, "by_hand": by_hand}))
-        return FOUND
-    if found:
-        print(shown.revisions_text(found, colours()))
-    else:
-        note("it came with a merge: no commit of its own is known")
+    revisions = memory.git.history(path)
+    by_hand = memory.git.tagged_by_hand(path)
+    lines = []
+    if revisions:
+        lines.append(revisions_text(revisions, colours()))
     if by_hand:
-        print(f"by hand: {' '.join(by_hand)}")
-    return FOUND
+        lines.append(f"by hand: {' '.join(by_hand)}")
+    listed = [revision_json(revision) for revision in revisions]
+    return Output(
+        {"path": path, "revisions": listed, "by_hand": by_hand},
+        "\n".join(lines),
+        notes=[] if revisions else ["no commit of this file: it was added by a merge"],
+    )
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=FILE_NAME)
-@click.option("--staged", is_flag=True, help="ask about what is staged for the next commit")
-@click.option("--limit", "-n", type=click.IntRange(1), default=10, help="at most this many")
-@in_space
-@for_scripts
-def cochange(
-    paths: tuple[str, ...], staged: bool, limit: int, space: str | None, as_json: bool
-) -> int:
-    """What usually changes together with these files, and is not among them.
+@click.option("--staged", is_flag=True, help="use the staged files")
+@number_option("--limit -n", "maximum number of files", 10, least=1)
+@memory_command
+def cochange(memory: Memory, paths: tuple[str, ...], staged: bool, limit: int) -> Output:
+    """List the files that usually change together with PATHS. Exit 1 if there are none.
 
-    A commit of n files counts 1/(n-1) for each pair in it, so large ones say little.
+    A commit of n files counts 1/(n-1) for each pair in it, so large commits count little.
 
     \b
     Examples:
       kinen cochange src/auth/session.py
       kinen cochange --staged
     """
-    from kinen.memory import Memory
-
     if bool(paths) == staged:
-        raise click.UsageError("give paths, or --staged")
-    with Memory.open(space=space) as memory:
-        asked = memory.git.staged() if staged else list(paths)
-        known = [path for path in asked if memory.git.tracks(path)] if staged else asked
-        found = memory.git.cochanged(known, limit) if known else []
-    if as_json:
-        listed = [shown.companion_json(one) for one in found]
-        print(render.to_json({"paths": asked, "files": listed}))
-    elif found:
-        print(shown.companions_text(found, colours()))
-    elif staged and not asked:
-        note("nothing is staged: `git add` what the next commit should have")
-    elif not known:
-        note("what is staged is new: no commit has it yet")
-    return FOUND if found else NOTHING
+        raise click.UsageError("pass either paths or --staged")
+    queried = memory.git.staged() if staged else list(paths)
+    tracked = [path for path in queried if memory.git.tracks(path)] if staged else queried
+    companions = memory.git.cochanged(tracked, limit) if tracked else []
+    notes = []
+    if staged and not queried:
+        notes.append("nothing is staged: run `git add` first")
+    elif not tracked:
+        notes.append("the staged files are new: no commit contains them yet")
+    return Output(
+        {"paths": queried, "files": [companion_json(companion) for companion in companions]},
+        companions_text(companions, colours()),
+        found=bool(companions),
+        notes=notes,
+    )

@@ -1,32 +1,40 @@
-"""`kinen index`: bring the index up to date, look at it, rebuild it."""
+"""`kinen index`: update, inspect and rebuild the index."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.command import Output, emit, json_option, memory_command, space_option, text_option
 from kinen.cli.progress import bar
-from kinen.cli.run import ERROR, colours, fail, note
+from kinen.cli.run import ERROR, colours, fail
 from kinen.errors import Busy
 
+if TYPE_CHECKING:
+    from kinen.memory import Memory
+    from kinen.model.records import Counts
 
-def command() -> click.Command:
-    return index
+no_embed_option = click.option(
+    "--no-embed", is_flag=True, help="full text only, no vectors for now"
+)
 
 
 @click.group(invoke_without_command=True)
-@click.option("--rebuild", is_flag=True, help="forget the index and build it from the files")
-@click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
-@click.option("--quiet", is_flag=True, help="say nothing, also when another kinen is indexing")
+@click.option("--rebuild", is_flag=True, help="delete the index and build it again")
+@no_embed_option
+@click.option("--quiet", is_flag=True, help="print nothing, even if another kinen is indexing")
 @click.option(
     "--wait",
     type=click.FloatRange(0, 86400),
     default=3600.0,
-    help="how many seconds to wait for another kinen; an hour if not given",
+    show_default=True,
+    metavar="SECONDS",
+    help="how long to wait for another kinen that is indexing",
 )
-@in_space
-@for_scripts
+@space_option
+@json_option
 @click.pass_context
 def index(
     ctx: click.Context,
@@ -37,7 +45,7 @@ def index(
     space: str | None,
     as_json: bool,
 ) -> int:
-    """Bring the index up to date: all full text first, vectors after. Safe to interrupt.
+    """Update the index: full text first, then vectors. It can be interrupted at any time.
 
     \b
     Examples:
@@ -54,55 +62,49 @@ def index(
         )
     except Busy:
         if quiet:
-            return 0  # the other one, or the next, brings in what this one would have
+            return 0  # the other process, or the next run, indexes the same files
         raise
 
 
 @index.command()
-@in_space
-@for_scripts
-def status(space: str | None, as_json: bool) -> int:
-    """What is in the index, and which files could not be read or not all, each with its reason."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        state = memory.index.status()
-        skipped = memory.index.skipped()
-        partly = memory.index.partly_read()
-    if as_json:
-        shown = {
-            "space": state.name,
-            "synced": state.synced or None,
-            "counts": render.counts_json(state.counts),
-            "types": state.kinds,
-            "pending": state.pending,
-            "skipped": [
-                {"path": path, "reason": reason, "partly": path in partly}
-                for path, reason in skipped
-            ],
-        }
-        print(render.to_json(shown))
-        return 0
+@memory_command
+def status(memory: Memory) -> Output:
+    """Show what is in the index, and why files were skipped or read only in part."""
+    state = memory.index.status()
+    skipped = memory.index.skipped()
+    partly = memory.index.partly_read()
     counts = state.counts
-    print(f"{counts.documents:,} documents, {counts.chunks:,} chunks, {counts.vectors:,} vectors")
-    print(f"{counts.edges:,} links, {counts.broken:,} broken")
-    print(f"last synced {state.synced or 'never'}")
-    style = colours()
+    data = {
+        "space": state.name,
+        "synced": state.synced or None,
+        "counts": render.counts_json(counts),
+        "types": state.kinds,
+        "pending": state.pending,
+        "skipped": [
+            {"path": path, "reason": reason, "partly": path in partly} for path, reason in skipped
+        ],
+    }
+    lines = [
+        _counts_line(counts),
+        f"{counts.edges:,} links, {counts.broken:,} broken",
+        f"last synced {state.synced or 'never'}",
+    ]
     if state.pending:
-        print(f"{state.pending:,} chunks wait for their vectors")
+        lines.append(f"{state.pending:,} chunks without a vector: run `kinen index`")
+    style = colours()
     for path, reason in skipped:
-        what = "cut" if path in partly else "skipped"
-        print(f"{style('warn', what)} {path}: {reason}")
-    return 0
+        word = "cut" if path in partly else "skipped"
+        lines.append(f"{style('warn', word)} {path}: {reason}")
+    return Output(data, "\n".join(lines))
 
 
 @index.command()
-@click.option("--session", default="", help="only the files of this session")
-@click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
-@in_space
-@for_scripts
+@text_option("--session", "ID", "only the files of this session")
+@no_embed_option
+@space_option
+@json_option
 def rebuild(session: str, no_embed: bool, space: str | None, as_json: bool) -> int:
-    """Build the index again from the files; vectors of unchanged text are reused."""
+    """Build the index again from the files. Vectors of unchanged text are reused."""
     return run(space, as_json=as_json, rebuild=True, embed=not no_embed, session=session)
 
 
@@ -119,21 +121,33 @@ def run(
     from kinen.memory import Memory
 
     with Memory.open(space=space) as memory:
-        with bar(quiet=as_json or quiet) as tell:
+        with bar(quiet=as_json or quiet) as update:
             report = memory.sync(
-                rebuild=rebuild, embed=embed, session=session, progress=tell, wait=wait
+                rebuild=rebuild, embed=embed, session=session, progress=update, wait=wait
             )
         counts = memory.index.status().counts
     if quiet and not report.failure:
         return 0
-    if as_json:
-        shown = {**report._asdict(), "counts": render.counts_json(counts)}
-        print(render.to_json(shown))
-        return ERROR if report.failure else 0
-    print(render.report_text(report))
-    print(f"{counts.documents:,} documents, {counts.chunks:,} chunks, {counts.vectors:,} vectors")
-    for remark in report.notes:
-        note(remark)
+    notes = list(report.notes)
     if counts.skipped:
-        note(f"{counts.skipped:,} files could not be read in full: `kinen index status` says why")
-    return fail(f"embedding stopped: {report.failure}") if report.failure else 0
+        notes.append(
+            f"{counts.skipped:,} files could not be read in full: see `kinen index status`"
+        )
+    emit(
+        Output(
+            {**report._asdict(), "counts": render.counts_json(counts)},
+            f"{render.report_text(report)}\n{_counts_line(counts)}",
+            notes=notes,
+        ),
+        as_json,
+    )
+    if report.failure:
+        return ERROR if as_json else fail(f"embedding stopped: {report.failure}")
+    return 0
+
+
+def _counts_line(counts: Counts) -> str:
+    return render.counts_text(
+        {"documents": counts.documents, "chunks": counts.chunks, "vectors": counts.vectors},
+        zeros=True,
+    )

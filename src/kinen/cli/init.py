@@ -6,6 +6,8 @@ import os
 
 import click
 
+from kinen.cli.command import choice_option
+
 TEMPLATES = {
     "technical": ("docs", "papers", "examples", "data"),
     "writing": ("drafts", "references", "people", "places"),
@@ -13,18 +15,16 @@ TEMPLATES = {
 }
 
 
-def command() -> click.Command:
-    return init
-
-
 @click.command()
 @click.argument("path", default=".", type=click.Path(file_okay=False))
-@click.option("--name", help="what to call it; the folder's name if not given")
-@click.option("--template", type=click.Choice(list(TEMPLATES)), help="folders for resources/")
+@click.option("--name", metavar="NAME", help="name of the space (default: name of the folder)")
+@choice_option(
+    "--template", list(TEMPLATES), "create these folders below resources/ (default: none)"
+)
 def init(path: str, name: str | None, template: str | None) -> int:
     """Make a folder a space: register it and write a short .kinen/config.yml.
 
-    Nothing that is there is changed; running it again is harmless.
+    Existing files are not changed; running it again is safe.
 
     \b
     Examples:
@@ -38,16 +38,16 @@ def init(path: str, name: str | None, template: str | None) -> int:
     os.makedirs(path, exist_ok=True)
     root = os.path.realpath(path)
     home = paths.default_home()
-    found = find.at(root, home=home)
+    space = find.at(root, home=home)
     file = config.space_file(root)
     new = not os.path.lexists(file)
     if new:
-        title = name or found.name
-        identity = registry.new_identity() if found.identity == "path" else ""
+        title = name or space.name
+        identity = registry.new_identity() if space.identity == "path" else ""
         inside.create(root, ".kinen/config.yml", config.template(title, identity).encode())
     registered = find.register(find.at(root, home=home), name)
     for folder in TEMPLATES.get(template or "", ()):
         inside.make_folder(root, f"resources/{folder}")
     print(f"{'initialised' if new else 'already a space:'} {registered.name} in {root}")
-    print("next: `kinen index`, then `kinen search` something")
+    print("next: run `kinen index`, then `kinen search`")
     return 0

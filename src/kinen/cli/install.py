@@ -1,4 +1,4 @@
-"""`kinen install` and `kinen uninstall`: make an agent remember, or let it be."""
+"""`kinen install` and `kinen uninstall`: connect an agent to the memory."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen import render
-from kinen.cli.flags import for_scripts
-from kinen.cli.run import FOUND, note
+from kinen.cli.command import Output, choice_option, dry_run_option, json_command
+from kinen.cli.run import note
 from kinen.hooks.install import AGENTS
 from kinen.ipc import extras
 
@@ -19,27 +18,27 @@ if TYPE_CHECKING:
     from kinen.hooks.install import Done
 
 SCOPES = ("user", "project", "local")
-named = click.argument("agent", type=click.Choice(tuple(AGENTS)))
-scoped = click.option(
+_WORDS = {"removed": "restored: entries of kinen removed"}
+"""`removed` alone would read as if the file were deleted."""
+agent_argument = click.argument("agent", type=click.Choice(tuple(AGENTS)))
+scope_option = choice_option(
     "--scope",
-    type=click.Choice(SCOPES),
+    SCOPES,
+    "for all your projects, for everybody in this project, or for you in this project",
     default="user",
-    show_default=True,
-    help="for all your projects, for this one and all who share it, or for you in this one",
 )
-rehearsed = click.option("--dry-run", is_flag=True, help="only say what would be done")
 
 
 @click.command()
-@named
-@scoped
-@rehearsed
-@click.option("--plugin-dir", is_flag=True, help="print where the same is as a plugin, and no more")
-@for_scripts
-def install(agent: str, scope: str, dry_run: bool, plugin_dir: bool, as_json: bool) -> int:
-    """Write hooks and an MCP server into the settings of an agent.
+@agent_argument
+@scope_option
+@dry_run_option
+@click.option("--plugin-dir", is_flag=True, help="print the folder of the plugin, install nothing")
+@json_command
+def install(agent: str, scope: str, dry_run: bool, plugin_dir: bool) -> Output:
+    """Add hooks and an MCP server to the settings of an agent.
 
-    Nothing else in them changes, and a copy is kept. Doing it again brings our entries up to date.
+    Nothing else in the settings changes, and a backup is kept. Run it again to update the entries.
 
     \b
     Examples:
@@ -51,22 +50,21 @@ def install(agent: str, scope: str, dry_run: bool, plugin_dir: bool, as_json: bo
 
     if plugin_dir:
         folder = agents.plugin_folder(agent)
-        print(render.to_json({"plugin": folder}) if as_json else folder)
-        return FOUND
+        return Output({"plugin": folder}, folder)
     if not extras.installed("mcp"):
         note(extras.missing("the MCP server of the agent", "mcp"))
-    return _told(agents.install, agent, scope, dry_run, as_json)
+    return _change(agents.install, agent, scope, dry_run)
 
 
 @click.command()
-@named
-@scoped
-@rehearsed
-@for_scripts
-def uninstall(agent: str, scope: str, dry_run: bool, as_json: bool) -> int:
-    """Take them out again; the settings are then what they were, byte for byte.
+@agent_argument
+@scope_option
+@dry_run_option
+@json_command
+def uninstall(agent: str, scope: str, dry_run: bool) -> Output:
+    """Remove the hooks and the MCP server; the settings are restored byte for byte.
 
-    What was remembered stays.
+    The memory itself is not deleted.
 
     \b
     Examples:
@@ -74,31 +72,28 @@ def uninstall(agent: str, scope: str, dry_run: bool, as_json: bool) -> int:
     """
     from kinen.hooks import install as agents
 
-    return _told(agents.uninstall, agent, scope, dry_run, as_json)
+    return _change(agents.uninstall, agent, scope, dry_run)
 
 
-def _told(
-    work: Callable[..., list[Done]], agent: str, scope: str, dry_run: bool, as_json: bool
-) -> int:
-    done = work(agent, scope, os.getcwd(), dry_run=dry_run)
-    if as_json:
-        rows = [{"path": one.path, "done": one.done, "backup": one.backup} for one in done]
-        told = {"agent": agent, "scope": scope, "dry_run": dry_run, "files": rows}
-        print(render.to_json(told))
-        return FOUND
-    for one in done:
-        would = "would be " if dry_run and one.before != one.after else ""
-        why = ": an MCP server called kinen is there, and not ours" if one.done == "kept" else ""
-        print(f"{one.path}  {would}{one.done}{why}")
+def _change(change: Callable[..., list[Done]], agent: str, scope: str, dry_run: bool) -> Output:
+    files = change(agent, scope, os.getcwd(), dry_run=dry_run)
+    rows = [{"path": file.path, "done": file.done, "backup": file.backup} for file in files]
+    lines = []
+    for file in files:
+        would = "would be " if dry_run and file.before != file.after else ""
+        reason = " (it has another MCP server named kinen)" if file.done == "kept" else ""
+        lines.append(f"{file.path}  {would}{_WORDS.get(file.done, file.done)}{reason}")
         if dry_run:
-            print(_diff(one), end="")
-    if any(one.done == "installed" for one in done) and not dry_run:
-        print(f"{AGENTS[agent].title} remembers from its next session on")
-    return FOUND
+            lines += _diff(file)
+    if any(file.done == "installed" for file in files) and not dry_run:
+        lines.append(f"{AGENTS[agent].title} uses kinen from its next session on")
+    data = {"agent": agent, "scope": scope, "dry_run": dry_run, "files": rows}
+    return Output(data, "\n".join(lines))
 
 
-def _diff(one: Done) -> str:
+def _diff(file: Done) -> list[str]:
     from difflib import unified_diff
 
-    lines = unified_diff(one.before.splitlines(), one.after.splitlines(), "before", "after", n=1)
-    return "".join(f"  {line.rstrip()}\n" for line in lines)
+    before = file.before.splitlines()
+    after = file.after.splitlines()
+    return [f"  {line.rstrip()}" for line in unified_diff(before, after, "before", "after", n=1)]

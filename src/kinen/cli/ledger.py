@@ -1,32 +1,50 @@
-"""`kinen ledger`: what agents were told."""
+"""`kinen ledger`: what kinen sent to agents."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from kinen import render
-from kinen.cli.flags import for_scripts, in_space
+from kinen.cli.command import (
+    Output,
+    emit,
+    json_option,
+    limit_option,
+    listing,
+    memory_command,
+    since_option,
+    space_option,
+    text_option,
+)
 from kinen.cli.output import write_raw
-from kinen.cli.run import FOUND, NOTHING, colours, note
+from kinen.cli.run import FOUND, colours
 from kinen.times import milliseconds
 
+if TYPE_CHECKING:
+    from kinen.memory import Memory
+
 EMPTY = (
-    "no agent was told anything here; `kinen install claude-code` has sessions begin with what is"
-    " known, `kinen config get hooks.budget` shows how much"
+    "nothing was sent to an agent yet: `kinen install claude-code` connects Claude Code,"
+    " hooks.budget sets how much a session starts with"
 )
+session_option = text_option("--session", "ID", "only this session (a prefix is enough)")
+agent_option = text_option("--agent", "NAME", "only this agent")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--session", default="", help="of this session (its beginning will do)")
-@click.option("--agent", default="", help="told to this agent")
-@click.option("--event", default="", help="SessionStart, UserPromptSubmit, PreToolUse or mcp")
-@click.option("--since", default="", help="not before: 2026-03-01, 2h, 3d, today")
-@click.option("--limit", "-n", default=20, show_default=True, help="at most this many, 0 for all")
-@in_space
-@for_scripts
+@session_option
+@agent_option
+@text_option(
+    "--event", "NAME", "only this event: SessionStart, UserPromptSubmit, PreToolUse or mcp"
+)
+@since_option()
+@limit_option(20)
+@space_option
+@json_option
 @click.pass_context
 def ledger(
-    context: click.Context,
+    ctx: click.Context,
     session: str,
     agent: str,
     event: str,
@@ -35,10 +53,10 @@ def ledger(
     space: str | None,
     as_json: bool,
 ) -> int:
-    """What kinen told agents: when, by which event, to whom, how many tokens, the first line.
+    """List what kinen sent to agents: time, event, agent, tokens and first line.
 
-    The newest first; exit 1 if there is nothing. Of the last 90 days, at most 5,000. It is never
-    searched, recalled, exported or consolidated.
+    Newest first; exit 1 if there is nothing. The ledger has the last 90 days, at most 5,000
+    entries. It is never searched, recalled, exported or consolidated.
 
     \b
     Examples:
@@ -48,7 +66,7 @@ def ledger(
       kinen ledger totals
       kinen ledger audit
     """
-    if context.invoked_subcommand:
+    if ctx.invoked_subcommand:
         return FOUND
     from kinen.memory import Memory
     from kinen.render.ledger import injection_json, injection_line
@@ -61,26 +79,29 @@ def ledger(
             since=milliseconds(since),
             limit=max(0, limit),
         )
-    if as_json:
-        records = [injection_json(injection) for injection in injections]
-        print(render.to_json({"injections": records, "count": count}))
-    else:
-        for injection in injections:
-            print(injection_line(injection, colours()))
-        if count > len(injections):
-            note(f"{len(injections):,} of {count:,}; --limit shows more")
-        if not count:
-            note(EMPTY)
-    return FOUND if injections else NOTHING
+    notes = []
+    if not count:
+        notes.append(EMPTY)
+    elif count > len(injections):
+        notes.append(f"{len(injections):,} of {count:,}; --limit shows more")
+    style = colours()
+    output = Output(
+        {"injections": [injection_json(injection) for injection in injections], "count": count},
+        "\n".join(injection_line(injection, style) for injection in injections),
+        found=bool(injections),
+        notes=notes,
+    )
+    return emit(output, as_json)
 
 
 @ledger.command()
 @click.argument("name", metavar="ID")
-@in_space
-@for_scripts
+@space_option
+@json_option
 def show(name: str, space: str | None, as_json: bool) -> int:
-    """The text as the agent got it, byte for byte; with --json also its entries and what was left
-    out, and why.
+    """Print the text that was sent, byte for byte.
+
+    --json adds its entries, and what was left out and why.
     """
     from kinen.memory import Memory
     from kinen.render.ledger import injection_json
@@ -88,48 +109,42 @@ def show(name: str, space: str | None, as_json: bool) -> int:
     with Memory.open(space=space) as memory:
         injection = memory.ledger.injection(name)
     if as_json:
-        print(render.to_json(injection_json(injection, whole=True)))
-    else:
-        write_raw(injection.text)
+        return emit(Output(injection_json(injection, whole=True)), as_json)
+    write_raw(injection.text)
     return FOUND
 
 
 @ledger.command()
-@click.option("--agent", default="", help="told to this agent")
-@click.option("--since", default="", help="not before: 2026-03-01, 2h, 3d, today")
-@in_space
-@for_scripts
-def totals(agent: str, since: str, space: str | None, as_json: bool) -> int:
-    """How many tokens each session was told, the latest first."""
-    from kinen.memory import Memory
+@agent_option
+@since_option()
+@memory_command
+def totals(memory: Memory, agent: str, since: str) -> Output:
+    """Show how many tokens were sent to each session, latest first."""
     from kinen.render.ledger import total_json, totals_text
 
-    with Memory.open(space=space) as memory:
-        sessions = memory.ledger.totals(agent=agent, since=milliseconds(since))
-    if as_json:
-        tokens = sum(total.tokens for total in sessions)
-        print(render.to_json({"sessions": [total_json(one) for one in sessions], "tokens": tokens}))
-    elif sessions:
-        print(totals_text(sessions, colours()))
-    else:
-        note(EMPTY)
-    return FOUND if sessions else NOTHING
+    totals = memory.ledger.totals(agent=agent, since=milliseconds(since))
+    tokens = sum(total.tokens for total in totals)
+    return listing(
+        {"sessions": [total_json(total) for total in totals], "tokens": tokens},
+        totals_text(totals, colours()) if totals else "",
+        totals,
+        EMPTY,
+    )
 
 
 @ledger.command()
-@click.option("--session", default="", help="of this session (its beginning will do)")
-@click.option("--agent", default="", help="told to this agent")
-@click.option("--since", default="", help="not before: 2026-03-01, 2h, 3d, today")
-@in_space
-@for_scripts
-def audit(session: str, agent: str, since: str, space: str | None, as_json: bool) -> int:
-    """Was it used? The share of entries whose files, symbols or commands were used afterwards,
-    beside that of entries that were found and not told. An estimate: see the guide.
+@session_option
+@agent_option
+@since_option()
+@memory_command
+def audit(memory: Memory, session: str, agent: str, since: str) -> Output:
+    """Estimate whether what was sent was used.
+
+    Shows the share of entries whose files, symbols or commands were used afterwards, beside that
+    of entries that were found but not sent.
     """
-    from kinen.memory import Memory
     from kinen.render.ledger import estimate_json, estimate_text
 
-    with Memory.open(space=space) as memory:
-        estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
-    print(render.to_json(estimate_json(estimate)) if as_json else estimate_text(estimate))
-    return FOUND if estimate.told.entries or estimate.dropped.entries else NOTHING
+    estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
+    found = bool(estimate.told.entries or estimate.dropped.entries)
+    return Output(estimate_json(estimate), estimate_text(estimate), found=found)

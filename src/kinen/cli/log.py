@@ -1,11 +1,11 @@
-"""`kinen log`: keep something that happened."""
+"""`kinen log`: record an event."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from kinen.cli.fastargs import Option
+from kinen.cli.fastargs import SPACE, Option, flag
 from kinen.model.kinds import EVENTS
 
 TYPE_CHECKING = False
@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     import click
 
 OPTIONS = (
-    Option(("--kind", "-k"), "kind", "what it is", str, "message", choices=EVENTS),
-    Option(("--session",), "session", "the session it belongs to", str, ""),
-    Option(("--agent",), "agent", "who did it", str, ""),
-    Option(("--capsule",), "capsule", "the capsule it is part of", str, ""),
-    Option(("--file",), "files", "a file that it is about; again for more", many=True, path=True),
     Option(
-        ("--space", "-s"), "space", "another space than the one of this folder", str, "", path=True
+        "--kind -k",
+        "kind",
+        "",
+        "kind of event (default: message)",
+        default="message",
+        choices=EVENTS,
     ),
-    Option(("--json",), "as_json", "for scripts", bool),
+    Option("--session", "session", "ID", "session it belongs to"),
+    Option("--agent", "agent", "NAME", "who did it"),
+    Option("--capsule", "capsule", "ID", "capsule it belongs to"),
+    Option("--file", "files", "PATH", "file it concerns", many=True, path=True),
+    Option("--space -s", "space", "NAME", SPACE, path=True),
+    flag("--json", "as_json", "print JSON"),
 )
 
 EPILOG = """Examples:
@@ -31,16 +36,19 @@ EPILOG = """Examples:
   pytest -q 2>&1 | tail -20 | kinen log - --kind command --session s1
   kinen log 'edited the limiter' --kind file_diff --file src/limiter.py --json
 
-What looks like a secret is masked before it is written, and <private>…</private> never is."""
+Secrets are masked before they are written, and <private>…</private> is never stored."""
 
 
 def log(text: str, **options: Any) -> int:
-    """Keep something; when this returns, it is on disk. Its ref is printed."""
+    """Record an event and print its ref. It is on disk before the command returns.
+
+    `-` reads the text from standard input.
+    """
     if text == "-":
-        # More than is ever kept, so that a stream without an end is refused and not read.
+        # Longer than the largest text that is stored, so that an endless stream is refused.
         text = sys.stdin.buffer.read(64 << 20).decode("utf-8", "replace").rstrip()
     if options["space"] or options["capsule"] or options["as_json"]:
-        return _whole(text, options)
+        return _log_with_memory(text, options)
     from kinen.journal.observe import observe
 
     row, written = observe(
@@ -52,9 +60,11 @@ def log(text: str, **options: Any) -> int:
     )
     print(f"observation:{row[0]}")
     if row[-1] != "{}":
-        _note(f"masked: {row[-1]}")
+        import json
+
+        _note(_masked_text(json.loads(str(row[-1]))))
     if not written:
-        _note("the journal is busy or cannot be written: it waits in the spool, on disk")
+        _note("the journal is busy or read-only: the event is in the spool, on disk")
     return 0
 
 
@@ -64,24 +74,34 @@ def _note(text: str) -> None:
     note(text)
 
 
-def _whole(text: str, options: dict[str, Any]) -> int:
-    """The same through the façade, for all that the quick way leaves out."""
+def _masked_text(masked: Any) -> str:
+    """Evidence of masking, such as `masked 2 secrets (github_token, jwt)`."""
+    count = masked.get("count", 0)
+    classes = ", ".join(masked.get("classes", ()))
+    return f"masked {count} secret{'' if count == 1 else 's'} ({classes})"
+
+
+def _log_with_memory(text: str, options: dict[str, Any]) -> int:
+    """The same through `Memory`, for the options that the fast path does not support."""
     from kinen import render
     from kinen.memory import Memory
     from kinen.render.journal import entry_json
 
     scope = {"session": options["session"], "agent": options["agent"]}
     with Memory.open(space=options["space"] or None) as memory:
-        kept = memory.observe(
+        observation = memory.observe(
             text,
             kind=options["kind"],
             scope=scope,
             files=[os.path.abspath(file) for file in options["files"]],
             capsule=options["capsule"],
         )
-    print(render.to_json(entry_json(kept)) if options["as_json"] else kept.ref)
-    if kept.masked and not options["as_json"]:
-        _note(f"masked: {render.to_json(dict(kept.masked))}")
+    if options["as_json"]:
+        print(render.to_json(entry_json(observation)))
+        return 0
+    print(observation.ref)
+    if observation.masked:
+        _note(_masked_text(observation.masked))
     return 0
 
 

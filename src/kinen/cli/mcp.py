@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kinen.cli.flags import FILE_NAME
+from kinen.cli.command import path_option
 from kinen.cli.run import note
 from kinen.ipc import extras
 
@@ -14,27 +14,21 @@ PORT = 7334
 
 
 @click.command()
-@click.option("--http", is_flag=True, help="over HTTP on loopback, with a bearer token")
+@click.option("--http", is_flag=True, help="serve over HTTP on loopback, with a bearer token")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=PORT,
     show_default=True,
-    help="with --http; 0 for any that is free",
+    help="port for --http (0 = any free port)",
 )
-@click.option("--read-only", is_flag=True, help="without the tools that write")
-@click.option(
-    "--space",
-    "-s",
-    type=FILE_NAME,
-    default="",
-    help="this space, whatever folder a client works in",
-)
+@click.option("--read-only", is_flag=True, help="omit the tools that write")
+@path_option("--space -s", "NAME", "space to serve (default: that of the client's folder)")
 def mcp(http: bool, port: int, read_only: bool, space: str) -> int:
-    """Serve the memory to an agent by MCP, over standard input and output.
+    """Serve the memory to an agent over MCP, on standard input and output.
 
-    It answers for the space that the client works in, else for that of this folder. Over HTTP it
-    prints its address; the token is in mcp.token in kinen's folder, readable only by you.
+    The space is that of the client's folder, or else that of the current folder. With --http the
+    address is printed; the token is in mcp.token in kinen's data folder, readable only by you.
 
     \b
     Examples:
@@ -46,6 +40,6 @@ def mcp(http: bool, port: int, read_only: bool, space: str) -> int:
     from kinen.mcp.transports import serve
 
     if not http and sys.stdin.isatty():
-        note("an MCP client talks here, on standard input; Ctrl-D ends it")
+        note("waiting for an MCP client on standard input; Ctrl-D exits")
     serve(name=space, read_only=read_only, port=port if http else None)
     return 0

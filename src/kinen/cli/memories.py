@@ -1,13 +1,25 @@
-"""`kinen memories` and `kinen consolidate`: what was drawn from everything else."""
+"""`kinen memories` and `kinen consolidate`: memories extracted from sessions and files."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from kinen import render
-from kinen.cli.flags import for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours, note
+from kinen.cli.command import (
+    Output,
+    choice_option,
+    dry_run_option,
+    memory_command,
+    moment,
+    since_option,
+    text_option,
+)
+from kinen.cli.run import colours
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
+
+if TYPE_CHECKING:
+    from kinen.memory import Memory
 
 
 @click.group()
@@ -16,104 +28,81 @@ def memories() -> None:
 
 
 @memories.command("list")
-@click.option("--type", "type_", type=click.Choice(MEMORY_TYPES), default=None, help="only these")
-@click.option("--forgotten", is_flag=True, help="those that are no longer shown")
-@in_space
-@for_scripts
-def list_(type_: str | None, forgotten: bool, space: str | None, as_json: bool) -> int:
-    """All memories, newest first; exit 1 if there are none."""
-    from kinen.memory import Memory
+@choice_option("--type", MEMORY_TYPES, "only this type (default: all)", key="type_")
+@click.option("--forgotten", is_flag=True, help="list hidden memories instead")
+@memory_command
+def list_(memory: Memory, type_: str | None, forgotten: bool) -> Output:
+    """List memories, newest first. Exit 1 if there are none."""
     from kinen.render.journal import learned_text, memory_json
 
-    with Memory.open(space=space) as memory:
-        found = memory.consolidation.memories(type_ or "", hidden=forgotten)
-        listed = (
-            [memory_json(one, memory.consolidation.origin(one)) for one in found] if as_json else []
-        )
-    if as_json:
-        print(render.to_json({"memories": listed}))
-    else:
-        print("\n".join(learned_text(one, colours()) for one in found), end="\n" if found else "")
-        if not (found or type_ or forgotten):
-            note("no memories yet: `kinen consolidate` draws them from sessions and decisions")
-    return FOUND if found else NOTHING
+    records = memory.consolidation.memories(type_ or "", hidden=forgotten)
+    origins = [memory.consolidation.origin(record) for record in records]
+    style = colours()
+    notes = []
+    if not (records or type_ or forgotten):
+        notes.append("no memories yet: `kinen consolidate` extracts them from sessions")
+    return Output(
+        {"memories": [memory_json(*pair) for pair in zip(records, origins, strict=True)]},
+        "\n".join(learned_text(record, style) for record in records),
+        found=bool(records),
+        notes=notes,
+    )
 
 
 @memories.command()
 @click.argument("name", metavar="ID")
-@in_space
-@for_scripts
-def show(name: str, space: str | None, as_json: bool) -> int:
-    """A memory with all its sources."""
-    from kinen.memory import Memory
+@memory_command
+def show(memory: Memory, name: str) -> Output:
+    """Show a memory with all its sources."""
     from kinen.render.journal import learned_text, memory_json, origin_text
 
-    with Memory.open(space=space) as memory:
-        found = memory.consolidation.get(name)
-        origin = memory.consolidation.origin(found)
-    if as_json:
-        print(render.to_json(memory_json(found, origin)))
-    else:
-        about = origin_text(origin)
-        print(learned_text(found, colours(), sources=True), *([about] if about else []), sep="\n")
-    return FOUND
+    record = memory.consolidation.get(name)
+    origin = memory.consolidation.origin(record)
+    lines = [learned_text(record, colours(), sources=True), origin_text(origin)]
+    return Output(memory_json(record, origin), "\n".join(filter(None, lines)))
 
 
 @memories.command()
 @click.argument("name", metavar="ID")
-@in_space
-@for_scripts
-def forget(name: str, space: str | None, as_json: bool) -> int:
-    """Show a memory no more; it is not drawn again, and `restore` brings it back."""
-    from kinen.memory import Memory
+@memory_command
+def forget(memory: Memory, name: str) -> Output:
+    """Hide a memory and do not extract it again.
 
-    with Memory.open(space=space) as memory:
-        found = memory.consolidation.hide(name)
-    print(render.to_json({"ref": found.ref}) if as_json else f"{found.ref}  forgotten")
-    return FOUND
+    `kinen memories restore` shows it again.
+    """
+    record = memory.consolidation.hide(name)
+    return Output({"ref": record.ref}, f"{record.ref}  forgotten")
 
 
 @memories.command()
 @click.argument("name", metavar="ID")
-@in_space
-@for_scripts
-def restore(name: str, space: str | None, as_json: bool) -> int:
-    """Show a memory again that was forgotten."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        found = memory.consolidation.restore(name)
-    print(render.to_json({"ref": found.ref}) if as_json else f"{found.ref}  restored")
-    return FOUND
+@memory_command
+def restore(memory: Memory, name: str) -> Output:
+    """Show a hidden memory again."""
+    record = memory.consolidation.restore(name)
+    return Output({"ref": record.ref}, f"{record.ref}  restored")
 
 
 @click.command()
-@click.option("--session", default="", help="from this session's folder")
-@click.option("--capsule", default="", help="from this capsule")
-@click.option("--since", default="", help="from what came since then: 3d, 1w, 2026-03-01")
-@click.option("--dry-run", is_flag=True, help="say what would be drawn, and keep nothing")
+@text_option("--session", "NAME", "only this session folder")
+@text_option("--capsule", "ID", "only this capsule")
+@since_option()
+@dry_run_option
 @click.option(
     "--distiller",
     type=click.Choice(("configured", "auto", *DISTILLERS)),
     default="configured",
-    help="who draws from sessions; consolidation.order if not given",
+    help="which engine reads sessions (default: consolidation.order)",
 )
-@in_space
-@for_scripts
+@memory_command
 def consolidate(
-    session: str,
-    capsule: str,
-    since: str,
-    dry_run: bool,
-    distiller: str,
-    space: str | None,
-    as_json: bool,
-) -> int:
-    """Draw memories from decision records, rounds, checkpoints, commits and sessions.
+    memory: Memory, session: str, capsule: str, since: str, dry_run: bool, distiller: str
+) -> Output:
+    """Extract memories from decision records, rounds, checkpoints, commits and sessions.
 
-    By default from what came since the last time, and by rules, here: a model is asked only where
-    you say so (consolidation.order). What they are drawn from stays searchable
-    beside them. Exit 1 if there was nothing new.
+    By default it reads what is new since the last run, by rules and locally; a model is used only
+    if you name it here or in consolidation.order. The sources stay searchable. Exit 1 if there was
+    nothing new.
 
     \b
     Examples:
@@ -121,17 +110,17 @@ def consolidate(
       kinen consolidate --session 20251206-01
       kinen consolidate --distiller ollama
     """
-    from kinen.memory import Memory
     from kinen.render.journal import consolidated_json, consolidated_text
-    from kinen.text import now, parse_time
 
-    begin = parse_time(since, now()) if since else ""
-    with Memory.open(space=space) as memory:
-        done = memory.consolidation.consolidate(
-            session=session, capsule=capsule, since=begin, dry_run=dry_run, distiller=distiller
-        )
-    if as_json:
-        print(render.to_json(consolidated_json(done)))
-    else:
-        print(consolidated_text(done, colours()))
-    return FOUND if done.learned else NOTHING
+    result = memory.consolidation.consolidate(
+        session=session,
+        capsule=capsule,
+        since=moment(since),
+        dry_run=dry_run,
+        distiller=distiller,
+    )
+    return Output(
+        consolidated_json(result),
+        consolidated_text(result, colours()),
+        found=bool(result.learned),
+    )

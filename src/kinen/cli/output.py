@@ -1,6 +1,6 @@
-"""Where everything that a command prints goes through: no control character reaches a terminal.
+"""Standard output and standard error that escape control characters.
 
-Commands use `print`. Only what was asked for as raw content bypasses this, by `raw`.
+Commands use `print`. Raw content, where a user asks for it, bypasses this with `raw`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 MARK = f"\ue000{os.urandom(8).hex()}["
-"""What a colour begins with until it is written: content cannot know it, so it cannot forge one."""
+"""Start of a colour code until it is written. It is random, so that content cannot forge one."""
 
 
 class Visible:
-    """A text stream that spells out control characters, except kinen's own colours."""
+    """A text stream that escapes control characters, except kinen's own colours."""
 
     def __init__(self, stream: TextIO) -> None:
         self.raw_stream = stream
@@ -38,19 +38,21 @@ class Visible:
 
 
 class visible_output:  # noqa: N801
-    """Within it, standard output and standard error are `Visible`."""
+    """Makes standard output and standard error `Visible` within a block."""
 
     def __enter__(self) -> None:
-        self._before = sys.stdout, sys.stderr
+        self._stdout = sys.stdout
+        self._stderr = sys.stderr
         sys.stdout = Visible(_usable(sys.stdout))
         sys.stderr = Visible(_usable(sys.stderr))
 
     def __exit__(self, *_: object) -> None:
-        sys.stdout, sys.stderr = self._before
+        sys.stdout = self._stdout
+        sys.stderr = self._stderr
 
 
 def _usable(stream: TextIO | None) -> TextIO:
-    """A stream that can take any text: escapes for what its encoding lacks, silence if closed."""
+    """A stream that accepts any text: it escapes what its encoding lacks. None writes nowhere."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     if hasattr(stream, "reconfigure"):
@@ -59,24 +61,24 @@ def _usable(stream: TextIO | None) -> TextIO:
 
 
 def raw(stream: TextIO) -> TextIO:
-    """The stream itself, for content that was asked for as it is."""
+    """The underlying stream, for raw content."""
     inner: TextIO = getattr(stream, "raw_stream", stream)
     return inner
 
 
 def coloured(stream: TextIO) -> bool:
-    """Colour on a terminal only, and not against NO_COLOR."""
+    """Whether to use colours: on a terminal, unless NO_COLOR is set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
 
 def print_rendered(text: str) -> None:
-    """Print text that is coloured already, and whose content was made visible before that."""
+    """Print text that has colours already and whose content is escaped."""
     raw(sys.stdout).write(visible_styled(text) + "\n")
 
 
 def write_raw(text: str) -> None:
-    """Print content as it is; bytes that were no UTF-8 come out as they went in."""
+    """Print content unchanged, including bytes that are not UTF-8."""
     stream = raw(sys.stdout)
     if not hasattr(stream, "buffer"):
         stream.write(text)

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal; silence elsewhere."""
+"""A progress bar on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kinen.cli.output import raw
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_WHAT = {"read": "reading", "history": "history", "embed": "embedding", "import": "importing"}
+_LABELS = {"read": "reading", "history": "history", "embed": "embedding", "import": "importing"}
 
 
 @contextlib.contextmanager
 def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """A function that is told the phase, how much is done, and of how much."""
+    """A function to call with the phase, the amount done, and the total (0 if unknown)."""
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda *_: None
         return
@@ -39,9 +39,9 @@ def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=Console(file=raw(sys.stderr)), transient=True) as progress:
         tasks = {}
 
-        def tell(phase: str, done: int, total: int) -> None:
+        def update(phase: str, done: int, total: int) -> None:
             if phase not in tasks:
-                tasks[phase] = progress.add_task(_WHAT[phase], total=total or None)
+                tasks[phase] = progress.add_task(_LABELS[phase], total=total or None)
             progress.update(tasks[phase], completed=done, total=total or None)
 
-        yield tell
+        yield update

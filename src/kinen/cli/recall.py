@@ -1,8 +1,8 @@
-"""`kinen recall`: what an agent should know, in a token budget."""
+"""`kinen recall`: what an agent should know, within a token budget."""
 
 from __future__ import annotations
 
-from kinen.cli.fastargs import Option
+from kinen.cli.fastargs import SPACES, Option, flag
 from kinen.model.kinds import DISTILLERS
 
 TYPE_CHECKING = False
@@ -15,50 +15,58 @@ if TYPE_CHECKING:
     from kinen.model.records import Query
 
 OPTIONS = (
-    Option(("--since",), "since", "not older than: 2h, 3d, 1w, today, 2026-03-01", str, ""),
-    Option(("--days",), "days", "of the last so many days", int, 0),
-    Option(("--from",), "from_", "not older than, as --since", str, ""),
-    Option(("--to", "--until"), "until", "not newer than, in the same words", str, ""),
     Option(
-        ("--type", "-t"), "types", "decision, learning, ... or rounds, checkpoints, ...", many=True
+        "--since", "since", "TIME", "since this time: 2026-03-01, 2h, 3d, 1w, today or yesterday"
     ),
-    Option(("--tag",), "tags", "with this tag; again for each further one", many=True),
+    Option("--days", "days", "N", "only the last N days", type=int, default=0),
+    Option("--from", "from_", "TIME", "same as --since"),
+    Option("--to --until", "until", "TIME", "until this time"),
+    Option("--type -t", "types", "TYPE", "type: decision, learning, rounds, notes, ...", many=True),
+    Option("--tag", "tags", "TAG", "tag that records must have", many=True),
     Option(
-        ("--file", "-f"),
+        "--file -f",
         "files",
+        "PATH",
         "about this file: its path, or the end of it",
         many=True,
         path=True,
     ),
-    Option(("--symbol",), "symbols", "checkpoints that name this symbol", many=True),
-    Option(("--session",), "session", "what holds for, and happened in, this session", str, ""),
-    Option(("--limit", "-n"), "limit", "at most this many entries", int, 20),
-    Option(("--full",), "full", "whole records, not the lines that matter", bool),
-    Option(("--budget",), "budget", "most tokens; recall.budget if not given", int, 0),
-    Option(("--distill", "-d"), "distill", "what the hits come to, in their place", bool),
+    Option("--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True),
+    Option("--session", "session", "ID", "only this session (a prefix is enough)"),
+    Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
+    flag("--full", "full", "show whole records, not only the relevant lines"),
+    Option("--budget", "budget", "N", "token limit (default: recall.budget)", type=int, default=0),
+    flag("--distill -d", "distill", "summarise the hits instead of listing them"),
     Option(
-        ("--distiller",),
+        "--distiller",
         "distiller",
-        "by whom; auto: claude, gemini, ollama, openai, extract",
-        str,
         "",
+        "which engine writes the digest (default: distill.order); auto: the first available",
         choices=("auto", *DISTILLERS, "none"),
     ),
-    Option(("--min-similarity",), "min_similarity", "only what is so near in meaning", float, 0.0),
     Option(
-        ("--space", "-s"),
-        "spaces",
-        "in this space instead; again for more, or all",
-        many=True,
-        path=True,
+        "--min-similarity",
+        "min_similarity",
+        "X",
+        "minimum similarity, 0 to 1 (default: 0)",
+        type=float,
+        default=0.0,
     ),
-    Option(("--json",), "as_json", "for scripts", bool),
+    Option("--space -s", "spaces", "NAME", SPACES, many=True, path=True),
+    flag("--json", "as_json", "print JSON"),
 )
-PLAIN = (
-    *("types", "tags", "files", "symbols", "session", "until", "limit", "budget"),
+QUERY_OPTIONS = (
+    "types",
+    "tags",
+    "files",
+    "symbols",
+    "session",
+    "until",
+    "limit",
+    "budget",
     "min_similarity",
 )
-"""Options that are the query's own."""
+"""Options that the query has under the same name."""
 EPILOG = """Examples:
   kinen recall why did we drop redis
   kinen recall --days 2 --file auth.py --type decision
@@ -68,50 +76,49 @@ EPILOG = """Examples:
 
 
 def recall(text: str, **options: Any) -> int:
-    """Print what an agent should know; 1 if there is nothing."""
-    code, output, remarks = _asked(text, options) or _told(
-        ask(text, options), as_json=options["as_json"]
-    )
+    """Print what an agent should know. Exit 1 if there is nothing."""
+    code, output, remarks = _from_daemon(text, options) or _from_here(text, options)
     if remarks:
         from kinen.cli.run import note
 
-        for remark in remarks.split("\n"):
+        for remark in remarks:
             note(remark)
     if output:
         print(output)
     return code
 
 
-def _asked(text: str, options: dict[str, Any]) -> tuple[int, str, str] | None:
-    """What the daemon recalls; a digest is made by this process."""
+def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | None:
+    """The daemon's answer, ready to print; None if it cannot answer. It makes no digests."""
     if len(options["spaces"]) > 1 or "all" in options["spaces"] or distiller_of(options):
         return None
-    from kinen.cli.daemon_answer import answered
+    from kinen.cli.daemon_answer import ask_daemon
 
-    words = {name: options[name] for name in PLAIN} | {"query": text, "full": bool(options["full"])}
-    words |= {"since": since_of(options)}
+    words = {name: options[name] for name in QUERY_OPTIONS}
+    words["query"] = text
+    words["full"] = bool(options["full"])
+    words["since"] = since_of(options)
     space = options["spaces"][0] if options["spaces"] else ""
-    found = answered("POST /v1/recall", words, space, as_json=options["as_json"])
-    return (found[0], found[1], "\n".join(found[2])) if found else None
+    return ask_daemon("POST /v1/recall", words, space, as_json=options["as_json"])
 
 
-def _told(given: Recall, *, as_json: bool) -> tuple[int, str, str]:
-    """The exit code, what is printed, and remarks beside it."""
+def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
+    """The answer of this process: exit code, text to print, remarks."""
     from kinen import render
     from kinen.cli.run import FOUND, NOTHING
     from kinen.render.journal import recall_json, recall_text
 
-    code = FOUND if given.items or given.digest else NOTHING
-    if as_json:
-        return code, render.to_json(recall_json(given)), ""
-    remarks = (*given.notes, *(given.digest.notes if given.digest else ()))
-    lines = (" ".join(remark.split()) for remark in remarks)
-    return code, recall_text(given), "\n".join(lines)
+    answer = recall_of(text, options)
+    code = FOUND if answer.items or answer.digest else NOTHING
+    if options["as_json"]:
+        return code, render.to_json(recall_json(answer)), []
+    remarks = (*answer.notes, *(answer.digest.notes if answer.digest else ()))
+    return code, recall_text(answer), [" ".join(remark.split()) for remark in remarks]
 
 
-def ask(text: str, options: dict[str, Any]) -> Recall:
+def recall_of(text: str, options: dict[str, Any]) -> Recall:
     """Recall from one space, or from several."""
-    from kinen.cli.daemon_answer import started
+    from kinen.cli.daemon_answer import daemon_started
     from kinen.errors import QueryError
     from kinen.memory import Memory
     from kinen.memory.federation import recall_spaces
@@ -121,14 +128,14 @@ def ask(text: str, options: dict[str, Any]) -> Recall:
     query = query_of(text, options)
     if len(spaces) > 1 or "all" in spaces:
         if distiller:
-            raise QueryError("a digest is of one space", "leave --distill, or name one space")
+            raise QueryError("--distill works on one space", "omit --distill, or name one space")
         return recall_spaces(spaces, query, full=options["full"])
-    with Memory.open(space=spaces[0] if spaces else None) as memory, started(memory):
+    with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
         return memory.recall(query, full=options["full"], distiller=distiller)
 
 
 def distiller_of(options: dict[str, Any]) -> str:
-    """Who is to distil: whoever was named, else as configured; nobody if nothing was said."""
+    """The engine of --distiller, `configured` for --distill alone, empty for no digest."""
     if options["distiller"]:
         return "" if options["distiller"] == "none" else str(options["distiller"])
     return "configured" if options["distill"] else ""
@@ -137,19 +144,21 @@ def distiller_of(options: dict[str, Any]) -> str:
 def query_of(text: str, options: dict[str, Any]) -> Query:
     from kinen.query import recall_query
 
-    return recall_query(text, since=since_of(options), **{name: options[name] for name in PLAIN})
+    values = {name: options[name] for name in QUERY_OPTIONS}
+    return recall_query(text, since=since_of(options), **values)
 
 
 def since_of(options: dict[str, Any]) -> str:
-    """The time from which on, said in one of three ways."""
+    """The begin of the period, from --since, --from or --days."""
     from kinen.errors import QueryError
 
     if options["days"] < 0:
         raise QueryError("--days cannot be negative", "use 1 or more")
-    begins = [options["since"], options["from_"], f"{options['days']}d" if options["days"] else ""]
-    if sum(map(bool, begins)) > 1:
-        raise QueryError("--since, --days and --from say the same", "give one of them")
-    return next(filter(None, begins), "")
+    days = f"{options['days']}d" if options["days"] else ""
+    begins = [begin for begin in (options["since"], options["from_"], days) if begin]
+    if len(begins) > 1:
+        raise QueryError("--since, --days and --from cannot be combined", "use one of them")
+    return begins[0] if begins else ""
 
 
 def command() -> click.Command:
@@ -164,11 +173,11 @@ def command() -> click.Command:
         "recall",
         params=[click.Argument(["query"], nargs=-1), *click_options(OPTIONS)],
         callback=run,
-        help="""The plan, pins, the latest summary and what was found, as markdown that fits a
+        help="""Print the plan, pins, the latest summary and matching records as markdown, within a
         token budget.
 
-        Without a question, what happened last. What was left out is said. Exit 1 if there is
-        nothing. With --distill the hits are summed up, each line with its source; by default that
-        is done here, without a model (distill.order).""",
+        Without a query, print what happened last. The output ends with what did not fit. Exit 1 if
+        there is nothing. With --distill the hits are summarised, each line with its source; by
+        default that happens locally and without a model (see distill.order).""",
         epilog="\b\n" + EPILOG,
     )

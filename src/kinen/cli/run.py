@@ -1,4 +1,4 @@
-"""How every command runs: errors on one line, exit codes, colours only for people."""
+"""How every command runs: errors on one line, exit codes, colours on terminals only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
-FOUND, NOTHING, ERROR = 0, 1, 2
-REPEATED = {
+FOUND = 0
+NOTHING = 1
+ERROR = 2
+REPEATABLE = {
     "files": "file",
     "kinds": "kind",
     "paths": "path",
@@ -23,21 +25,21 @@ REPEATED = {
     "tags": "tag",
     "types": "type",
 }
-"""Parameters that take several values, and the option that is given once for each."""
+"""Parameters with several values, and the repeatable option of each."""
 
 
 def guarded(command: Callable[[], int]) -> int:
-    """Run a command; whatever a user can cause becomes one line that says what to do."""
+    """Run a command and report its error, if any, on one line."""
     try:
         return command()
     except BrokenPipeError:
         raise
     except Exception as error:
-        return explained(error)
+        return report(error)
 
 
-def explained(error: Exception) -> int:
-    """One line on standard error for what went wrong, and the exit code."""
+def report(error: Exception) -> int:
+    """Print an error as one line on standard error and return the exit code."""
     if isinstance(error, KinenError):
         return fail(error.line(option))
     if isinstance(error, OSError):
@@ -47,12 +49,12 @@ def explained(error: Exception) -> int:
     if os.environ.get("KINEN_DEBUG"):
         raise error
     name = type(error).__name__
-    return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows where")
+    return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows the traceback")
 
 
 def option(parameter: str) -> str:
     """The option of a parameter, such as `--min-similarity`; `files` is `--file`."""
-    name = REPEATED.get(parameter, parameter)
+    name = REPEATABLE.get(parameter, parameter)
     return f"--{name.replace('_', '-')}"
 
 
@@ -63,15 +65,15 @@ def fail(message: str) -> int:
 
 
 def colours(stream: TextIO | None = None) -> Style:
-    """Colours for a stream, standard output by default; none where it is not a terminal."""
+    """Colours for a stream (standard output by default), or none if it is not a terminal."""
     return Style(colour=coloured(stream or sys.stdout), mark=MARK)
 
 
 def piped() -> str:
-    """What standard input has; whatever is no text in it is spelled out."""
+    """The text of standard input; bytes that are not UTF-8 are escaped."""
     return sys.stdin.buffer.read().decode("utf-8", "backslashreplace")
 
 
 def note(text: str) -> None:
-    """A remark for people, apart from the output that a pipe reads."""
+    """Print a remark on standard error."""
     print(colours(sys.stderr)("dim", f"note: {text}"), file=sys.stderr)

@@ -1,41 +1,49 @@
-"""`kinen session` and `kinen round`: what happened in sessions, and conversations in folders."""
+"""`kinen session` and `kinen round`: sessions of agents, and sessions written by hand."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kinen import render
-from kinen.cli.flags import FILE_NAME, for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours, note
+from kinen.cli.command import (
+    Output,
+    limit_option,
+    memory_command,
+    moment,
+    path_option,
+    since_option,
+    text_option,
+)
+from kinen.cli.run import colours
+
+if TYPE_CHECKING:
+    from kinen.memory import Memory
 
 KINDS = ("prompts", "edits", "commands", "errors", "messages")
 PIPED_WIDTH = 200
-"""Characters of a line that no terminal shows."""
+"""Width of a line if the output is not a terminal."""
 EMPTY = (
-    "no sessions yet: `kinen install claude-code` records them, `kinen import transcripts` takes"
+    "no sessions yet: `kinen install claude-code` records them,"
+    " `kinen import transcripts` imports past ones,"
+    " `kinen session new TITLE` starts one by hand"
 )
-EMPTY += " in past ones, `kinen session new TITLE` begins one by hand"
 
 
 @click.group()
 def session() -> None:
-    """Sessions of agents, recorded or imported, and conversations kept in sessions/ by hand."""
+    """Sessions of agents, recorded or imported, and sessions written by hand in sessions/."""
 
 
 @session.command("list")
-@click.option("--limit", "-n", default=20, show_default=True, help="most sessions; 0 shows all")
-@click.option("--agent", default="", help="only of this agent: claude-code, codex, ...")
-@click.option("--since", default="", help="not older than: 2h, 3d, 1w, today, 2026-03-01")
-@in_space
-@for_scripts
-def list_(limit: int, agent: str, since: str, space: str | None, as_json: bool) -> int:
-    """Sessions, newest first: when, how long, what for, and what came of it.
-
-    Recorded, imported and hand-kept sessions alike. Exit 1 if there are none.
+@limit_option(20, "sessions")
+@text_option("--agent", "NAME", "only this agent: claude-code, codex, ...")
+@since_option()
+@memory_command
+def list_(memory: Memory, limit: int, agent: str, since: str) -> Output:
+    """List sessions, newest first, with duration, intent and outcome. Exit 1 if there are none.
 
     \b
     Examples:
@@ -43,44 +51,37 @@ def list_(limit: int, agent: str, since: str, space: str | None, as_json: bool) 
       kinen session list --agent codex --since 1w
       kinen session list --json | jq -r '.sessions[].title'
     """
-    from kinen.memory import Memory
     from kinen.render.sessions import session_json, sessions_text
-    from kinen.text import now, parse_time
 
-    moment = parse_time(since, now()) if since else ""
-    with Memory.open(space=space) as memory:
-        sessions = memory.sessions.overviews(limit, agent=agent, since=moment)
-    if as_json:
-        print(render.to_json({"sessions": [session_json(one) for one in sessions]}))
-    elif sessions:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
-        print(sessions_text(sessions, width, colours()))
-    else:
-        note("no session matches" if agent or since else EMPTY)
-    return FOUND if sessions else NOTHING
+    sessions = memory.sessions.overviews(limit, agent=agent, since=moment(since))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
+    notes = []
+    if not sessions:
+        notes.append("no session matches" if agent or since else EMPTY)
+    return Output(
+        {"sessions": [session_json(session) for session in sessions]},
+        sessions_text(sessions, width, colours()) if sessions else "",
+        found=bool(sessions),
+        notes=notes,
+    )
 
 
 @session.command()
 @click.argument("name", default="last", metavar="[ID]")
-@click.option("--only", type=click.Choice(KINDS), multiple=True, help="only these; repeatable")
-@click.option("--file", type=FILE_NAME, default="", help="only what concerns this file")
-@click.option("--failed", is_flag=True, help="only what failed")
-@click.option("--full", is_flag=True, help="everything, prompts and messages whole")
-@in_space
-@for_scripts
+@click.option(
+    "--only", type=click.Choice(KINDS), multiple=True, help="only steps of this kind; repeatable"
+)
+@path_option("--file", "PATH", "only steps that concern this file")
+@click.option("--failed", is_flag=True, help="only steps that failed")
+@click.option("--full", is_flag=True, help="all steps, with whole prompts and messages")
+@memory_command
 def show(
-    name: str,
-    only: tuple[str, ...],
-    file: str,
-    failed: bool,
-    full: bool,
-    space: str | None,
-    as_json: bool,
-) -> int:
-    """A session as a timeline: prompts, edits, commands with ✓ or ✗, errors, outcome.
+    memory: Memory, name: str, only: tuple[str, ...], file: str, failed: bool, full: bool
+) -> Output:
+    """Show a session as a timeline: prompts, edits, commands with ✓ or ✗, errors, outcome.
 
     ID is the beginning of an id, a part of a folder's name, or `last` (the default). A long
-    session is shown on a page; its end says how to see the rest.
+    session is cut to a page; the last line says how to see the rest.
 
     \b
     Examples:
@@ -89,93 +90,73 @@ def show(
       kinen session show last --file src/auth.py
       kinen session show last --json | jq '.steps[] | select(.ok == false)'
     """
-    from kinen.memory import Memory
     from kinen.render.sessions import timeline_json, timeline_text
     from kinen.text import spelled
 
     path = spelled(file)
-    with Memory.open(space=space) as memory:
-        timeline = memory.sessions.timeline(name)
-    if as_json:
-        print(render.to_json(timeline_json(timeline, only, path, failed)))
-    else:
-        print(timeline_text(timeline, only, path, failed, full, colours()))
-    return FOUND
+    timeline = memory.sessions.timeline(name)
+    return Output(
+        timeline_json(timeline, only, path, failed),
+        timeline_text(timeline, only, path, failed, full, colours()),
+    )
 
 
 @session.command()
 @click.argument("title")
-@in_space
-@for_scripts
-def new(title: str, space: str | None, as_json: bool) -> int:
-    """Make the folder and files of a session; its path is printed.
+@memory_command
+def new(memory: Memory, title: str) -> Output:
+    """Create the folder and files of a session and print its path.
 
     \b
     Examples:
       kinen session new 'Where sessions live'
     """
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        path = memory.worklog.new_session(title)
-    return _made(path, f"note:{path}/init.md", as_json)
+    path = memory.worklog.new_session(title)
+    return Output({"ref": f"note:{path}/init.md", "path": path}, path)
 
 
 @session.command()
 @click.argument("name", default="", metavar="[NAME]")
-@in_space
-@for_scripts
-def close(name: str, space: str | None, as_json: bool) -> int:
-    """Say that a session is complete, sum it up, and draw memories from it.
+@memory_command
+def close(memory: Memory, name: str) -> Output:
+    """Mark a session as complete, summarise it and extract its memories.
 
-    By default the newest that goes on. A summary that somebody wrote stays.
+    NAME defaults to the newest open session. An existing summary is kept.
 
     \b
     Examples:
       kinen session close 20251206-01
     """
-    from kinen.memory import Memory
     from kinen.render.journal import consolidated_json, consolidated_text
 
-    with Memory.open(space=space) as memory:
-        closed, done = memory.worklog.close_session(name)
-    if as_json:
-        print(render.to_json({**_json(closed), **consolidated_json(done)}))
-    else:
-        print(f"{closed.path}  {closed.status}")
-        print(consolidated_text(done, colours()))
-    return FOUND
+    closed, result = memory.worklog.close_session(name)
+    lines = [f"{closed.path}  {closed.status}", consolidated_text(result, colours())]
+    return Output({**_session_json(closed), **consolidated_json(result)}, "\n".join(lines))
 
 
 @click.group("round")
 def round_() -> None:
-    """The rounds of a session: questions, options and answers."""
+    """Rounds of a session: questions, options and answers."""
 
 
 @round_.command("new")
 @click.argument("title")
-@click.option("--session", default="", help="of this session; the newest that goes on if not given")
-@in_space
-@for_scripts
-def new_round(title: str, session: str, space: str | None, as_json: bool) -> int:
-    """Write the next round of a session, ready to be filled in; its path is printed.
+@text_option("--session", "NAME", "session (default: the newest open one)")
+@memory_command
+def new_round(memory: Memory, title: str, session: str) -> Output:
+    """Create the next round of a session, ready to be filled in, and print its path.
 
     \b
     Examples:
       kinen round new 'Which store'
     """
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        path = memory.worklog.new_round(title, session)
-    return _made(path, f"round:{path}", as_json)
+    path = memory.worklog.new_round(title, session)
+    return Output({"ref": f"round:{path}", "path": path}, path)
 
 
-def _made(path: str, ref: str, as_json: bool) -> int:
-    print(render.to_json({"ref": ref, "path": path}) if as_json else path)
-    return FOUND
-
-
-def _json(found: Any) -> dict[str, Any]:
-    fields = {name: list(v) if isinstance(v, tuple) else v for name, v in found._asdict().items()}
-    return {"name": fields.pop("name"), "path": found.path, **fields}
+def _session_json(session: Any) -> dict[str, Any]:
+    fields = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in session._asdict().items()
+    }
+    return {"name": fields.pop("name"), "path": session.path, **fields}

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kinen import render
-from kinen.cli.flags import for_scripts, in_space
-from kinen.cli.run import FOUND, NOTHING, colours
-from kinen.render import history as shown
+from kinen.cli.command import Output, listing, memory_command, number_option
+from kinen.cli.run import colours
+from kinen.render.history import snapshot_json, snapshot_text
 
-
-def command() -> click.Command:
-    return snapshot
+if TYPE_CHECKING:
+    from kinen.memory import Memory
 
 
 @click.group()
 def snapshot() -> None:
     """Copies of the index, made by hand or every git.snapshot_frequency commits.
 
-    The index can always be built again; a copy saves the time where a history is long.
+    The index can always be rebuilt; restoring a copy is faster if the history is long.
 
     \b
     Examples:
@@ -29,67 +30,49 @@ def snapshot() -> None:
 
 
 @snapshot.command()
-@in_space
-@for_scripts
-def create(space: str | None, as_json: bool) -> int:
-    """Copy the index as it is now."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        made = memory.index.create_snapshot()
-    print(render.to_json(shown.snapshot_json(made)) if as_json else shown.snapshot_text(made))
-    return FOUND
+@memory_command
+def create(memory: Memory) -> Output:
+    """Copy the index in its current state."""
+    snapshot = memory.index.create_snapshot()
+    return Output(snapshot_json(snapshot), snapshot_text(snapshot))
 
 
-@snapshot.command(name="list")
-@in_space
-@for_scripts
-def listing(space: str | None, as_json: bool) -> int:
-    """List the copies there are, the newest first."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        found = memory.index.snapshots()
-    if as_json:
-        print(render.to_json({"snapshots": [shown.snapshot_json(one) for one in found]}))
-    else:
-        for one in found:
-            print(shown.snapshot_text(one, colours()))
-    return FOUND if found else NOTHING
+@snapshot.command("list")
+@memory_command
+def list_(memory: Memory) -> Output:
+    """List the snapshots, newest first. Exit 1 if there are none."""
+    snapshots = memory.index.snapshots()
+    style = colours()
+    return listing(
+        {"snapshots": [snapshot_json(snapshot) for snapshot in snapshots]},
+        "\n".join(snapshot_text(snapshot, style) for snapshot in snapshots),
+        snapshots,
+        "no snapshots yet: `kinen snapshot create` makes one",
+    )
 
 
 @snapshot.command()
 @click.argument("name", default="", metavar="[NAME|COMMIT]")
-@click.option("--no-embed", is_flag=True, help="catch up in full text only")
-@in_space
-@for_scripts
-def restore(name: str, no_embed: bool, space: str | None, as_json: bool) -> int:
-    """Put the index back to a copy, the newest if none is named, and catch up from there."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        chosen = memory.index.restore_snapshot(name, embed=not no_embed)
-        counts = memory.index.status().counts
-    if as_json:
-        restored = {**shown.snapshot_json(chosen), "counts": render.counts_json(counts)}
-        print(render.to_json(restored))
-    else:
-        print(f"restored {chosen.name} and caught up: {counts.documents:,} documents")
-    return FOUND
+@click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
+@memory_command
+def restore(memory: Memory, name: str, no_embed: bool) -> Output:
+    """Restore the index from a snapshot (default: the newest), then update it."""
+    snapshot = memory.index.restore_snapshot(name, embed=not no_embed)
+    counts = memory.index.status().counts
+    return Output(
+        {**snapshot_json(snapshot), "counts": render.counts_json(counts)},
+        f"restored {snapshot.name} and updated it: {counts.documents:,} documents",
+    )
 
 
 @snapshot.command()
-@click.option("--keep", type=click.IntRange(0), default=3, show_default=True, help="how many")
-@in_space
-@for_scripts
-def prune(keep: int, space: str | None, as_json: bool) -> int:
-    """Remove all copies but the newest."""
-    from kinen.memory import Memory
-
-    with Memory.open(space=space) as memory:
-        gone = memory.index.prune_snapshots(keep)
-    if as_json:
-        print(render.to_json({"removed": [shown.snapshot_json(one) for one in gone]}))
-    else:
-        print("\n".join(f"removed {one.name}" for one in gone) or "nothing to remove")
-    return FOUND
+@number_option("--keep", "number of snapshots to keep", 3, least=0)
+@memory_command
+def prune(memory: Memory, keep: int) -> Output:
+    """Delete all snapshots except the newest."""
+    deleted = memory.index.prune_snapshots(keep)
+    lines = [f"removed {snapshot.name}" for snapshot in deleted]
+    return Output(
+        {"removed": [snapshot_json(snapshot) for snapshot in deleted]},
+        "\n".join(lines) or "nothing to remove",
+    )

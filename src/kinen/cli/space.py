@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kinen import paths, render
-from kinen.cli.flags import FILE_NAME, for_scripts
-from kinen.cli.run import FOUND, NOTHING, colours
+from kinen import paths
+from kinen.cli.command import FILE_NAME, Output, json_command, listing
+from kinen.cli.run import colours
 from kinen.space import find as spaces
 from kinen.space import registry
 
@@ -16,58 +16,53 @@ if TYPE_CHECKING:
     from kinen.space.registry import Space
 
 
-def command() -> click.Command:
-    return space
-
-
 @click.group()
 def space() -> None:
-    """The spaces on this machine: which there are, which one this is, other names for them."""
+    """The spaces on this machine."""
 
 
 @space.command("list")
-@for_scripts
-def list_(as_json: bool) -> int:
-    """Every registered space with its folder."""
-    found = registry.registered(paths.default_home())
-    if as_json:
-        print(render.to_json({"spaces": [_shown(one) for one in found]}))
-    else:
-        style = colours()
-        for one in found:
-            gone = style("warn", "  (folder is gone)") if one.missing else ""
-            print(f"{style('bold', one.name)}  {one.root}{gone}")
-    return FOUND if found else NOTHING
+@json_command
+def list_() -> Output:
+    """List the registered spaces with their folders. Exit 1 if there are none."""
+    registered = registry.registered(paths.default_home())
+    style = colours()
+    lines = []
+    for space in registered:
+        missing = style("warn", "  (folder does not exist)") if space.missing else ""
+        lines.append(f"{style('bold', space.name)}  {space.root}{missing}")
+    return listing(
+        {"spaces": [_space_json(space) for space in registered]},
+        "\n".join(lines),
+        registered,
+        "no spaces yet: run `kinen init` in a folder",
+    )
 
 
 @space.command()
-@for_scripts
-def current(as_json: bool) -> int:
-    """The space that this folder belongs to."""
-    found = spaces.find()
-    if as_json:
-        print(render.to_json(_shown(found)))
-    else:
-        print(f"{found.name}  {found.root}")
-    return 0
+@json_command
+def current() -> Output:
+    """Show the space of the current folder."""
+    space = spaces.find()
+    return Output(_space_json(space), f"{space.name}  {space.root}")
 
 
 @space.command()
 @click.argument("path", type=click.Path(exists=True, file_okay=False))
-@click.option("--name", help="what to call it; the folder's name if not given")
+@click.option("--name", metavar="NAME", help="name of the space (default: name of the folder)")
 def add(path: str, name: str | None) -> int:
-    """Register a folder as a space without writing anything into it."""
-    added = spaces.register(spaces.at(path), name)
-    print(f"added {added.name}  {added.root}")
+    """Register a folder as a space without writing to it."""
+    space = spaces.register(spaces.at(path), name)
+    print(f"added {space.name}  {space.root}")
     return 0
 
 
 @space.command()
 @click.argument("name", type=FILE_NAME)
 def remove(name: str) -> int:
-    """Take a space off the list; its folder and what was remembered stay."""
-    gone = registry.unregister(paths.default_home(), name)
-    print(f"removed {gone.name}; its data stays in {gone.data}")
+    """Unregister a space. Its folder and its memory are not deleted."""
+    space = registry.unregister(paths.default_home(), name)
+    print(f"removed {space.name}; its data is still in {space.data}")
     return 0
 
 
@@ -75,20 +70,20 @@ def remove(name: str) -> int:
 @click.argument("name", type=FILE_NAME)
 @click.argument("other")
 def alias(name: str, other: str) -> int:
-    """Give a space another name that --space understands."""
-    known = registry.alias(paths.default_home(), name, other)
-    print(f"{known.name} is also {other}")
+    """Give a space another name to use with --space."""
+    space = registry.alias(paths.default_home(), name, other)
+    print(f"{space.name} is also {other}")
     return 0
 
 
-def _shown(one: Space) -> dict[str, Any]:
+def _space_json(space: Space) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "root": one.root,
-        "id": one.id,
-        "identity": one.identity,
-        "origin": one.origin or None,
-        "aliases": list(one.aliases),
-        "data": one.data,
-        "missing": one.missing,
+        "name": space.name,
+        "root": space.root,
+        "id": space.id,
+        "identity": space.identity,
+        "origin": space.origin or None,
+        "aliases": list(space.aliases),
+        "data": space.data,
+        "missing": space.missing,
     }

@@ -297,7 +297,7 @@ def _check(known: Any, path: Keys, file: str) -> None:
         there = _value(known, path[:n]) if n else known
         if there is not None and not isinstance(there, list if key is None else dict):
             where = ".".join(map(str, path[:n]))
-            raise KinenError(f"{file} has no place for us: {where} is {there!r}", "mend it first")
+            raise KinenError(f"cannot add to {file}: {where} is {there!r}", "fix it first")
 
 
 # Files
@@ -327,9 +327,11 @@ def _parsed(text: str, path: str) -> dict[str, Any]:
     try:
         found = json.loads(text.removeprefix("\ufeff")) if text else {}
     except (ValueError, RecursionError) as error:
-        raise KinenError(f"{path} is no JSON: {error}", "mend it; nothing was written") from None
+        raise KinenError(
+            f"{path} is not valid JSON: {error}", "fix it; nothing was written"
+        ) from None
     if not isinstance(found, dict):
-        raise KinenError(f"{path} is no JSON object", "mend it; nothing was written")
+        raise KinenError(f"{path} is not a JSON object", "fix it; nothing was written")
     return found
 
 

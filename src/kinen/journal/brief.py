@@ -208,7 +208,7 @@ def outcome_only(summary: str) -> str:
 
 def related(hits: Iterable[tuple[str, str]], budget: int) -> str:
     """What was found for a prompt: refs and texts."""
-    lines, room = ["## May belong to this"], budget - 2 * MEMORY
+    lines, room = ["## Possibly relevant"], budget - 2 * MEMORY
     for ref, text in hits:
         line = item(ref, text, 2 * MEMORY)
         room -= estimate(line)

@@ -69,7 +69,7 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
         hint = "use one of " + ", ".join(MODES)
         raise QueryError(f"no mode {query.mode!r}", hint, parameter="mode")
     if query.limit < 1:
-        raise QueryError(f"{query.limit} asks for nothing", "use 1 or more", parameter="limit")
+        raise QueryError(f"invalid value {query.limit}", "use 1 or more", parameter="limit")
     if query.kinds == ("file",):
         from kinen.recall.files import search_files
 

@@ -1,4 +1,4 @@
-"""Answers to questions → text and JSON."""
+"""Text and JSON of answers to questions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 
 def sources_text(answer: Answer, style: Style = PLAIN) -> str:
-    """A line for each source: its number, the name that `kinen show` takes, day and title."""
+    """A line for each source: number, name for `kinen show`, date and title."""
     lines = []
     for citation in answer.citations:
         name = visible_line(short_id(citation.ref))

@@ -1,4 +1,4 @@
-"""The daemon's state → text."""
+"""Text of the daemon's state."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.ipc import extras
 from kinen.render.style import PLAIN, readable
+from kinen.render.text import counted
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
     from kinen.render.style import Style
 
-LAST = 5
-"""Happenings that are shown."""
+EVENTS = 5
+"""Number of recent events shown."""
 
 
 def daemon_text(
@@ -25,57 +26,74 @@ def daemon_text(
     whole: bool = False,
     root: str = "",
 ) -> str:
-    """How the daemon is: in short, with one space of it, or with all and what happened."""
-    state, last, root = readable(state), readable(last), readable(root)
+    """The daemon's state: one line and the space at `root`, or with `whole` everything.
+
+    `state` is what the daemon reports, empty if it does not answer; `last` is what the last daemon
+    wrote to disk; `held` says whether a process holds its lock.
+    """
+    state = readable(state)
+    last = readable(last)
+    root = readable(root)
     if not state:
-        said = f"does not serve this kinen: {refusal}" if refusal else _absent(last, held=held)
-        return "\n".join([said, *_happened(last, style)]) if whole else said
-    queue = ", ".join(state["queue"])
-    words = [f"pid {state['pid']}", f"since {state['started']}", f"{state['memory_mb']:.0f} MB"]
-    words += [f"waiting: {queue}" if queue else "nothing waits"]
-    if state.get("port"):
-        words.append(f"port {state['port']}")
-    line = ", ".join(words)
+        absence = f"does not serve this version of kinen: {refusal}" if refusal else ""
+        absence = absence or _absence(last, held=held)
+        return "\n".join([absence, *_events(last, style)]) if whole else absence
+    line = _process(state)
     if not whole:
-        here = [_space(one, style) for one in state["spaces"] if one["root"] == root]
-        others = [one for one in state["spaces"] if one["root"] != root and _bad(one)]
-        return "\n".join([line, *here, *(_trouble(one, style) for one in others)])
+        here = [_space(space, style) for space in state["spaces"] if space["root"] == root]
+        others = [space for space in state["spaces"] if space["root"] != root and _troubled(space)]
+        return "\n".join([line, *here, *(_trouble(space, style) for space in others)])
     left = state["idle_seconds_left"]
-    ends = "stays" if left is None else f"ends in {left / 60:.0f} min if nobody asks"
-    rows = [f"{style('bold', 'running')}, {line}, {ends}"]
-    return "\n".join(
-        [*rows, *(_space(one, style) for one in state["spaces"]), *_happened(state, style)]
-    )
+    end = "no idle timeout" if left is None else f"exits after {left / 60:.0f} more idle minutes"
+    rows = [f"{style('bold', 'running')}, {line}, {end}"]
+    rows += [_space(space, style) for space in state["spaces"]]
+    return "\n".join([*rows, *_events(state, style)])
 
 
-def _absent(last: dict[str, Any], *, held: bool) -> str:
+def _process(state: dict[str, Any]) -> str:
+    queued = len(state["queue"])
+    parts = [
+        f"pid {state['pid']}",
+        f"since {state['started']}",
+        f"{state['memory_mb']:.0f} MB",
+        f"{counted(queued, 'spaces')} queued" if queued else "idle",
+    ]
+    if state.get("port"):
+        parts.append(f"port {state['port']}")
+    return ", ".join(parts)
+
+
+def _absence(last: dict[str, Any], *, held: bool) -> str:
     if held:
-        return "does not answer: `kinen doctor` looks after it"
+        return "does not answer: run `kinen doctor`"
     if not extras.installed("http"):
         return "optional: " + extras.missing("kinen daemon", "http")
     if not last:
-        return "has never run: it starts with a search"
+        return "has not run yet: the first search starts it"
     if not last.get("ended"):
-        return f"not running: pid {last.get('pid')} did not end by itself; a search starts it again"
-    return f"not running since {last['ended']}: {last.get('why', '')}"
+        return f"not running: pid {last.get('pid')} was killed; the next search starts it again"
+    return f"stopped at {last['ended']}: {last.get('why', '')}"
 
 
-def _space(one: dict[str, Any], style: Style) -> str:
-    how = f"{one['watch'] or 'not watched'}{f' ({why})' if (why := one['why']) else ''}"
-    done = f"{one['synced']}: {one['done']}" if one["synced"] else "not synced yet"
-    line = f"  {style('path', one['name'])}  {one['state']}, {how}, {done}"
-    return f"{line}\n{_trouble(one, style)}" if one["error"] else line
+def _space(space: dict[str, Any], style: Style) -> str:
+    reason = f" ({space['why']})" if space["why"] else ""
+    watch = f"{space['watch'] or 'not watched'}{reason}"
+    sync = f"{space['synced']}: {space['done']}" if space["synced"] else "not synced yet"
+    line = f"  {style('path', space['name'])}  {space['state']}, {watch}, {sync}"
+    return f"{line}\n{_trouble(space, style)}" if space["error"] else line
 
 
-def _bad(one: dict[str, Any]) -> bool:
-    return bool(one["error"] or one["watch"] == "polling")
+def _troubled(space: dict[str, Any]) -> bool:
+    return bool(space["error"] or space["watch"] == "polling")
 
 
-def _trouble(one: dict[str, Any], style: Style) -> str:
-    said = one["error"] or f"is polled: {one['why']}"
-    return style("warn", f"    {one['name']}: {said}")
+def _trouble(space: dict[str, Any], style: Style) -> str:
+    trouble = space["error"] or f"is polled: {space['why']}"
+    return style("warn", f"    {space['name']}: {trouble}")
 
 
-def _happened(told: dict[str, Any], style: Style) -> list[str]:
-    found = told.get("happened") or []
-    return [f"  {style('dim', one['at'])} {excerpt(one['what'], 160)}" for one in found[-LAST:]]
+def _events(state: dict[str, Any], style: Style) -> list[str]:
+    events = state.get("happened") or []
+    return [
+        f"  {style('dim', event['at'])} {excerpt(event['what'], 160)}" for event in events[-EVENTS:]
+    ]

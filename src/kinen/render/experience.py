@@ -1,4 +1,4 @@
-"""Fixes of errors and invocations of commands → text and JSON."""
+"""Text and JSON of fixes of errors and invocations of commands."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from kinen.recall.invocations import Invocation
     from kinen.render.style import Style
 
-WIDE = 300
+WIDTH = 300
 SHORT_SESSION = 8
-NOT_KNOWN = "this error is not known here"
-NOT_USED = "nothing of this name was used here"
+NOT_KNOWN = "this error did not occur here before"
+NOT_USED = "no such invocation"
 
 
 def _moment(at: int) -> str | None:
@@ -51,12 +51,12 @@ def fixes_text(fixes: Sequence[Fix], style: Style = PLAIN) -> str:
 
 
 def fix_text(fix: Fix, style: Style = PLAIN) -> str:
-    """One occurrence of an error: what failed, what was done, what succeeded then."""
+    """An occurrence of an error: what failed, what was done, what succeeded afterwards."""
     session = f" in session {fix.session[:SHORT_SESSION]}" if fix.session else ""
     where = visible_line(f"{_day(fix.at)}{session}")
     lines = [
         _line(fix.error),
-        style("dim", f"  {fix.likeness:.0%} alike, {where} [{fix.ref}]"),
+        style("dim", f"  {fix.likeness:.0%} similar, {where} [{fix.ref}]"),
     ]
     if fix.command:
         lines.append(f"  failed: {_line(fix.command)}")
@@ -64,11 +64,11 @@ def fix_text(fix: Fix, style: Style = PLAIN) -> str:
         word = "changed" if step.kind == "edit" else "ran"
         lines.append(f"  {word}: {_line(step.text)}")
     if fix.more_steps:
-        lines.append(f"  and {fix.more_steps} steps before these")
+        lines.append(f"  and {fix.more_steps} earlier steps")
     if not fix.fixed_at:
-        lines.append("  the same command did not succeed in that session")
+        lines.append("  not fixed in that session")
         return "\n".join(lines)
-    lines.append(f"  succeeded then: {_line(fix.success)} ({_day(fix.fixed_at)})")
+    lines.append(f"  then succeeded: {_line(fix.success)} ({_day(fix.fixed_at)})")
     if fix.commit:
         lines.append(f"  commit: {_line(fix.commit)}")
     if fix.came_back:
@@ -77,7 +77,7 @@ def fix_text(fix: Fix, style: Style = PLAIN) -> str:
 
 
 def _line(text: str) -> str:
-    return visible_line(excerpt(" ".join(text.split()), WIDE))
+    return visible_line(excerpt(" ".join(text.split()), WIDTH))
 
 
 def invocation_json(invocation: Invocation) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Files, histories and companions as text and JSON."""
+"""Text and JSON of files, their commits, files that change together, and snapshots."""
 
 from __future__ import annotations
 
@@ -14,95 +14,100 @@ if TYPE_CHECKING:
     from kinen.index.snapshots import Snapshot
     from kinen.model.records import Companion, Record, Revision
 
-SHA = 10
-_DID = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}
+SHORT_SHA = 10
+_STATUS = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}
 
 
 def file_json(record: Record) -> dict[str, Any]:
-    about = record.metadata or {}
+    metadata = record.metadata or {}
     return {
         "ref": record.ref,
         "path": record.path,
         "tags": list(record.tags),
         "last_modified": record.at or None,
-        "alive": about.get("alive", True),
-        "commits": about.get("commits", 0),
+        "alive": metadata.get("alive", True),
+        "commits": metadata.get("commits", 0),
     }
 
 
 def files_text(records: Sequence[Record], style: Style = PLAIN) -> str:
-    """One path per line, with its tags."""
+    """A path per line, with its tags."""
     lines = []
     for record in records:
-        gone = "" if (record.metadata or {}).get("alive", True) else style("warn", "  (deleted)")
+        alive = (record.metadata or {}).get("alive", True)
+        deleted = "" if alive else style("warn", "  (deleted)")
         tags = style("dim", visible_line("  " + ", ".join(record.tags))) if record.tags else ""
-        lines.append(f"{style('path', visible_line(record.path))}{gone}{tags}")
+        lines.append(f"{style('path', visible_line(record.path))}{deleted}{tags}")
     return "\n".join(lines)
 
 
-def revision_json(one: Revision) -> dict[str, Any]:
-    shown = dict(one._asdict())
-    shown["tags"] = list(one.tags)
-    shown["before"] = one.before or None
-    return {**shown, "commit": one.ref.partition(":")[2]}
-
-
-def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
-    """One line per commit, oldest first; tags where they change."""
-    lines, before = [], set[str]()
-    for one in map(readable, revisions):
-        what = _DID.get(one.status, one.status)
-        if one.before:
-            what += f" {one.before} → {one.path}"
-        said = [f"+{tag}" for tag in one.tags if tag not in before]
-        said += [f"-{tag}" for tag in sorted(before - set(one.tags))]
-        before = set(one.tags)
-        tags = style("dim", f"  [{' '.join(said)}]") if said else ""
-        sha = style("line", one.ref.partition(":")[2][:SHA])
-        who = style("dim", f"{one.author}, {what}:")
-        lines.append(f"{one.at[:10]} {sha} {who} {excerpt(one.subject, 100)}{tags}")
-    return "\n".join(lines)
-
-
-def companion_json(one: Companion) -> dict[str, Any]:
+def revision_json(revision: Revision) -> dict[str, Any]:
     return {
-        "ref": f"file:{one.path}",
-        "path": one.path,
-        "count": one.support,
-        "jaccard": round(one.jaccard, 6),
-        "weight": round(one.weight, 6),
-        "score": round(one.score, 6),
-        "commits": [{"ref": ref, "subject": subject} for ref, subject in one.commits],
+        **revision._asdict(),
+        "tags": list(revision.tags),
+        "before": revision.before or None,
+        "commit": revision.ref.partition(":")[2],
     }
 
 
-def companions_text(found: Sequence[Companion], style: Style = PLAIN) -> str:
-    """A file and why it is there: how often, how exclusively, and the commits that say so."""
+def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
+    """A line per commit, oldest first, with the tags that it added and removed."""
     lines = []
-    for one in map(readable, found):
-        times = "once" if one.support == 1 else f"{one.support} times"
-        share = f"{one.jaccard:.0%} of the commits that touch either"
-        figures = f"{times}, {share}, weight {one.weight:.2f}, score {one.score:.3f}"
-        lines.append(f"{style('path', one.path)}  {style('dim', figures)}")
-        for ref, subject in one.commits:
-            sha = style("line", ref.partition(":")[2][:SHA])
+    tags: set[str] = set()
+    for revision in map(readable, revisions):
+        action = _STATUS.get(revision.status, revision.status)
+        if revision.before:
+            action += f" {revision.before} → {revision.path}"
+        changes = [f"+{tag}" for tag in revision.tags if tag not in tags]
+        changes += [f"-{tag}" for tag in sorted(tags - set(revision.tags))]
+        tags = set(revision.tags)
+        change = style("dim", f"  [{' '.join(changes)}]") if changes else ""
+        sha = style("line", revision.ref.partition(":")[2][:SHORT_SHA])
+        author = style("dim", f"{revision.author}, {action}:")
+        subject = excerpt(revision.subject, 100)
+        lines.append(f"{revision.at[:10]} {sha} {author} {subject}{change}")
+    return "\n".join(lines)
+
+
+def companion_json(companion: Companion) -> dict[str, Any]:
+    return {
+        "ref": f"file:{companion.path}",
+        "path": companion.path,
+        "count": companion.support,
+        "jaccard": round(companion.jaccard, 6),
+        "weight": round(companion.weight, 6),
+        "score": round(companion.score, 6),
+        "commits": [{"ref": ref, "subject": subject} for ref, subject in companion.commits],
+    }
+
+
+def companions_text(companions: Sequence[Companion], style: Style = PLAIN) -> str:
+    """A file per line with its figures, and below it the commits that count most."""
+    lines = []
+    for companion in map(readable, companions):
+        times = "once" if companion.support == 1 else f"{companion.support} times"
+        share = f"{companion.jaccard:.0%} of the commits that touch either"
+        figures = f"{times}, {share}, weight {companion.weight:.2f}, score {companion.score:.3f}"
+        lines.append(f"{style('path', companion.path)}  {style('dim', figures)}")
+        for ref, subject in companion.commits:
+            sha = style("line", ref.partition(":")[2][:SHORT_SHA])
             lines.append(f"    {sha} {excerpt(subject, 90)}")
     return "\n".join(lines)
 
 
-def snapshot_json(one: Snapshot) -> dict[str, Any]:
+def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "commit": one.head or None,
-        "at": one.at,
-        "bytes": one.bytes,
-        "automatic": one.automatic,
+        "name": snapshot.name,
+        "commit": snapshot.head or None,
+        "at": snapshot.at,
+        "bytes": snapshot.bytes,
+        "automatic": snapshot.automatic,
     }
 
 
-def snapshot_text(one: Snapshot, style: Style = PLAIN) -> str:
-    one = readable(one)
-    made = "by itself" if one.automatic else "by hand"
-    head = one.head[:SHA] or "no commit"
-    size = f"{one.bytes / 1e6:,.1f} MB"
-    return f"{style('path', one.name)}  at {head}, made {made}, {size}"
+def snapshot_text(snapshot: Snapshot, style: Style = PLAIN) -> str:
+    snapshot = readable(snapshot)
+    origin = "made automatically" if snapshot.automatic else "made by hand"
+    head = snapshot.head[:SHORT_SHA] or "no commit"
+    size = f"{snapshot.bytes / 1e6:,.1f} MB"
+    return f"{style('path', snapshot.name)}  at {head}, {origin}, {size}"

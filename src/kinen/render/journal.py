@@ -1,4 +1,4 @@
-"""Entries of the journal and recalls → text and JSON."""
+"""Text and JSON of journal entries, recalls, memories and imports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from kinen.characters import visible, visible_line
 from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.recall.tiers import shown
-from kinen.render import vote_json
+from kinen.render.json import vote_json
 from kinen.render.style import PLAIN, readable
+from kinen.render.text import counted, counts_text
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
@@ -20,22 +21,22 @@ if TYPE_CHECKING:
     from kinen.transfer.bundle import Loaded
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
-WIDE = 100
+WIDTH = 100
 
 
 def entry_json(entry: Any) -> dict[str, Any]:
-    """An entry with its ref first, its scope beside its own fields, and times as ISO."""
-    found: dict[str, Any] = {"ref": entry.ref}
+    """The fields of an entry and of its scope, its ref first, with times in ISO form."""
+    fields: dict[str, Any] = {"ref": entry.ref}
     for name, value in entry._asdict().items():
         if name in _TIMES:
-            found["at" if name == "ts" else name] = iso(value / 1000) if value else None
+            fields["at" if name == "ts" else name] = iso(value / 1000) if value else None
         elif isinstance(value, Scope):
-            found.update(value._asdict())
+            fields.update(value._asdict())
         elif isinstance(value, tuple):
-            found[name] = list(value)
+            fields[name] = list(value)
         else:
-            found[name] = dict(value) if hasattr(value, "items") else value
-    return found
+            fields[name] = dict(value) if hasattr(value, "items") else value
+    return fields
 
 
 def entries_text(entries: Sequence[Any], style: Style = PLAIN) -> str:
@@ -43,17 +44,20 @@ def entries_text(entries: Sequence[Any], style: Style = PLAIN) -> str:
 
 
 def entry_text(entry: Any, style: Style = PLAIN) -> str:
-    """One line: the ref, when, what kind, in which session, and the beginning of its text."""
+    """One line: ref, time, kind, session and the beginning of the text."""
     entry = readable(entry)
-    at, about, text = _told(entry)
+    at, kind, text = _summary(entry)
+    parts = [style("path", entry.ref), style("dim", iso(at / 1000)), kind]
     session = getattr(entry, "scope", Scope()).session
-    words = [style("path", entry.ref), style("dim", iso(at / 1000)), about]
-    words += [style("dim", f"({session})")] if session else []
-    gone = "[forgotten]" if getattr(entry, "forgotten_at", 0) else ""
-    return "  ".join([*words, gone or excerpt(text, WIDE)]).rstrip()
+    if session:
+        parts.append(style("dim", f"({session})"))
+    forgotten = getattr(entry, "forgotten_at", 0)
+    parts.append("[forgotten]" if forgotten else excerpt(text, WIDTH))
+    return "  ".join(parts).rstrip()
 
 
-def _told(entry: Any) -> tuple[int, str, str]:
+def _summary(entry: Any) -> tuple[int, str, str]:
+    """Time in milliseconds, kind and text of an entry."""
     if isinstance(entry, Observation):
         return entry.ts, entry.kind, entry.content
     if isinstance(entry, Capsule):
@@ -62,8 +66,8 @@ def _told(entry: Any) -> tuple[int, str, str]:
     if isinstance(entry, Summary):
         return entry.created_at, "written" if entry.written else "made at close", entry.content
     if isinstance(entry, Pin):
-        ends = f"until {iso(entry.expires_at / 1000)}" if entry.expires_at else "for good"
-        return entry.created_at, ends, f"{entry.target}  {entry.note}"
+        end = f"until {iso(entry.expires_at / 1000)}" if entry.expires_at else "forever"
+        return entry.created_at, end, f"{entry.target}  {entry.note}"
     return entry.created_at, entry.type, entry.content
 
 
@@ -74,10 +78,13 @@ def capsule_text(
     style: Style,
 ) -> str:
     """A capsule, its summaries in full and a line for each observation."""
-    head = [entry_text(capsule, style), f"{len(observations):,} observations"]
-    told = [f"\n{style('bold', one.ref)}\n{one.content}" for one in map(readable, summaries)]
-    rows = ["", *(entry_text(one, style) for one in observations)] if observations else []
-    return "\n".join([*head, *told, *rows])
+    lines = [entry_text(capsule, style), counted(len(observations), "observations")]
+    lines += [
+        f"\n{style('bold', summary.ref)}\n{summary.content}" for summary in map(readable, summaries)
+    ]
+    if observations:
+        lines += ["", entries_text(observations, style)]
+    return "\n".join(lines)
 
 
 def recall_text(recall: Recall) -> str:
@@ -92,58 +99,62 @@ def recall_json(recall: Recall) -> dict[str, Any]:
         "over_budget": recall.over,
         "items": [
             {
-                **one._asdict(),
-                "score": round(one.score, 6),
-                "votes": [vote_json(vote) for vote in one.votes],
+                **item._asdict(),
+                "score": round(item.score, 6),
+                "votes": [vote_json(vote) for vote in item.votes],
             }
-            for one in recall.items
+            for item in recall.items
         ],
-        "dropped": [one._asdict() for one in recall.dropped],
+        "dropped": [item._asdict() for item in recall.dropped],
         "digest": digest_json(recall.digest) if recall.digest else None,
         "notes": list(recall.notes),
     }
 
 
-def checkpoint_json(one: Checkpoint) -> dict[str, Any]:
-    return {"ref": f"checkpoint:{one.path}", **_said(one)}
+def checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {"ref": f"checkpoint:{checkpoint.path}", **_fields(checkpoint)}
 
 
-def plan_json(one: Plan) -> dict[str, Any]:
-    return {"ref": one.ref, **_said(one)}
-
-
-def _said(one: Any) -> dict[str, Any]:
-    """The fields of a value, lists as lists."""
-    fields = one._asdict().items()
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields}
+def plan_json(plan: Plan) -> dict[str, Any]:
+    return {"ref": plan.ref, **_fields(plan)}
 
 
 def digest_json(digest: Digest) -> dict[str, Any]:
-    return _said(digest)
+    return _fields(digest)
 
 
-def learned_text(one: Learned, style: Style = PLAIN, *, sources: bool = False) -> str:
-    """A memory on one line; with its sources, if they are asked for."""
-    one = readable(one)
-    sure = f"{one.type} {one.confidence:.2f}"
-    gone = f" (superseded by memory:{one.superseded_by})" if one.superseded_by else ""
-    line = f"{style('path', one.ref)}  {style('dim', sure)}  {one.content}{gone}"
-    return "\n".join([line, *(f"    {ref}" for ref in one.derived_from)]) if sources else line
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a named tuple, with lists for tuples."""
+    return {
+        name: list(field) if isinstance(field, tuple) else field
+        for name, field in value._asdict().items()
+    }
 
 
-def memory_json(one: Learned, origin: Origin) -> dict[str, Any]:
-    """A memory with the session it was drawn from, and the files and symbols it is about."""
+def learned_text(memory: Learned, style: Style = PLAIN, *, sources: bool = False) -> str:
+    """A memory on one line, with `sources` followed by a line for each source."""
+    memory = readable(memory)
+    kind = style("dim", f"{memory.type} {memory.confidence:.2f}")
+    superseded = f" (superseded by memory:{memory.superseded_by})" if memory.superseded_by else ""
+    lines = [f"{style('path', memory.ref)}  {kind}  {memory.content}{superseded}"]
+    if sources:
+        lines += [f"    {ref}" for ref in memory.derived_from]
+    return "\n".join(lines)
+
+
+def memory_json(memory: Learned, origin: Origin) -> dict[str, Any]:
+    """A memory with the session it was extracted from, and the files and symbols it concerns."""
     about = {
         "session": origin.session,
         "capsule": origin.capsule,
         "files": list(origin.files),
         "symbols": list(origin.symbols),
     }
-    return {**entry_json(one), **{name: value for name, value in about.items() if value}}
+    return {**entry_json(memory), **{name: value for name, value in about.items() if value}}
 
 
 def origin_text(origin: Origin) -> str:
-    """Lines that say where a memory comes from and what it is about."""
+    """A line each for the session, the files and the symbols of a memory."""
     parts = {
         "session": origin.session,
         "files": ", ".join(origin.files),
@@ -152,19 +163,25 @@ def origin_text(origin: Origin) -> str:
     return "\n".join(f"    {name}: {visible_line(text)}" for name, text in parts.items() if text)
 
 
-def consolidated_json(done: Any) -> dict[str, Any]:
-    told = {name: value for name, value in done._asdict().items() if name != "learned"}
-    told["notes"] = list(done.notes)
-    return {**told, "memories": [entry_json(one) for one in done.learned]}
+def consolidated_json(result: Any) -> dict[str, Any]:
+    fields = {name: value for name, value in result._asdict().items() if name != "learned"}
+    memories = [entry_json(memory) for memory in result.learned]
+    return {**fields, "notes": list(result.notes), "memories": memories}
 
 
-def consolidated_text(done: Any, style: Style = PLAIN) -> str:
-    """What consolidation drew, and a line that sums it up."""
-    lines = [learned_text(one, style, sources=True) for one in done.learned]
-    would = "would have " if done.dry_run else ""
-    said = f"{would}{done.added:,} new, {done.changed:,} changed"
-    counts = f"{said}; {done.findings:,} findings, {done.below:,} not sure enough"
-    return "\n".join([*lines, *done.notes, counts])
+def consolidated_text(result: Any, style: Style = PLAIN) -> str:
+    """The extracted memories with their sources, and a line of counts."""
+    lines = [learned_text(memory, style, sources=True) for memory in result.learned]
+    candidates = counted(result.findings, "candidates")
+    detail = f"({candidates}, {result.below:,} below the confidence threshold)"
+    changes = []
+    if result.added:
+        verb = "would add" if result.dry_run else "added"
+        changes.append(f"{verb} {counted(result.added, 'memories')}")
+    if result.changed:
+        verb = "would change" if result.dry_run else "changed"
+        changes.append(f"{verb} {result.changed:,}")
+    return "\n".join([*lines, *result.notes, f"{', '.join(changes) or 'no new memories'} {detail}"])
 
 
 def loaded_json(loaded: Loaded, dry_run: bool) -> dict[str, Any]:
@@ -172,14 +189,24 @@ def loaded_json(loaded: Loaded, dry_run: bool) -> dict[str, Any]:
 
 
 def loaded_text(loaded: Loaded, dry_run: bool) -> str:
-    """What an import did, on one line."""
+    """What an import did or would do, on one line."""
+    verbs = {"added": "add", "replaced": "replace", "skipped": "skip"}
     parts = []
-    for name in ("added", "replaced", "skipped"):
-        counts = {noun: count for noun, count in getattr(loaded, name).items() if count}
+    for name, verb in verbs.items():
+        counts = counts_text(getattr(loaded, name))
         if counts:
-            said = ", ".join(f"{count:,} {noun}" for noun, count in counts.items())
-            parts.append(f"{name} {said}")
+            parts.append(f"would {verb} {counts}" if dry_run else f"{name} {counts}")
     if loaded.forgotten:
         parts.append(f"{loaded.forgotten:,} stay forgotten")
-    line = "; ".join(parts) or "nothing in it"
-    return f"would have {line}" if dry_run else line
+    return "; ".join(parts) or "nothing to import"
+
+
+def loaded_notes(loaded: Loaded) -> list[str]:
+    """Remarks on an import: masked secrets, and entries of unknown types."""
+    notes = list(loaded.notes)
+    if loaded.masked:
+        notes.append(f"masked {counted(loaded.masked, 'secrets')}")
+    if loaded.ignored:
+        names = ", ".join(f"{name} ({count:,})" for name, count in loaded.ignored.items())
+        notes.append(f"skipped unknown entry types: {names}")
+    return notes

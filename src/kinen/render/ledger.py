@@ -1,4 +1,4 @@
-"""The ledger → text and JSON."""
+"""Text and JSON of the ledger."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from kinen.recall.usefulness import Estimate, Share
     from kinen.render.style import Style
 
-WIDE = 80
+WIDTH = 80
 SHORT_SESSION = 8
 CAVEAT = (
-    "An estimate: what an entry names counts as used if a later action of the session names it for"
-    " the first time. Entries are chosen because they fit the work, so a higher share does not show"
-    " that they helped."
+    "This is an estimate: an entry counts as used if a later action of the session is the first to"
+    " name a file, symbol or command of it. Entries are sent because they fit the work, so a higher"
+    " share does not prove that they helped."
 )
 
 
 def injection_json(injection: Injection, *, whole: bool = False) -> dict[str, Any]:
-    """An injection; its text, entries and what was dropped only with `whole`."""
+    """An injection; with `whole` also its text, its entries and what was dropped."""
     record: dict[str, Any] = {
         "id": injection.id,
         "at": iso(injection.at / 1000),
@@ -65,7 +65,7 @@ def injection_line(injection: Injection, style: Style = PLAIN) -> str:
         style("dim", f"({visible_line(injection.session[:SHORT_SESSION]) or 'no session'})"),
         f"{injection.tokens} tokens",
         f"{count} {'entry' if count == 1 else 'entries'}",
-        visible_line(excerpt(injection.first_line, WIDE)),
+        visible_line(excerpt(injection.first_line, WIDTH)),
     ]
     return "  ".join(words).rstrip()
 
@@ -75,7 +75,7 @@ def total_json(total: Total) -> dict[str, Any]:
 
 
 def totals_text(totals: Sequence[Total], style: Style = PLAIN) -> str:
-    """A line for each session, and one for all."""
+    """A line for each session, and a line for the sum."""
     lines = [
         f"{total.tokens:>8,} tokens  {total.injections:>5,} times  {visible_line(total.agent)}"
         f"  {style('dim', total.session or 'no session')}"
@@ -83,7 +83,7 @@ def totals_text(totals: Sequence[Total], style: Style = PLAIN) -> str:
     ]
     tokens = sum(total.tokens for total in totals)
     times = sum(total.injections for total in totals)
-    return "\n".join([*lines, f"{tokens:>8,} tokens  {times:>5,} times  in all"])
+    return "\n".join([*lines, f"{tokens:>8,} tokens  {times:>5,} times  in total"])
 
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
@@ -102,11 +102,11 @@ def _share_json(share: Share) -> dict[str, Any]:
 
 def estimate_text(estimate: Estimate) -> str:
     lines = [
-        f"told      {_share_text(estimate.told)}",
-        f"not told  {_share_text(estimate.dropped)}",
+        f"sent      {_share_text(estimate.told)}",
+        f"not sent  {_share_text(estimate.dropped)}",
     ]
     if not estimate.enough:
-        lines.append("Too few to compare.")
+        lines.append("Too few entries to compare.")
     return "\n".join([*lines, CAVEAT])
 
 

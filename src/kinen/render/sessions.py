@@ -1,4 +1,4 @@
-"""Sessions and their timelines → text and JSON."""
+"""Text and JSON of sessions and their timelines."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ if TYPE_CHECKING:
     from kinen.render.style import Style
 
 TITLE_SHARE = 0.45
-"""What the title may take of a line that also tells the outcome."""
-PROMPT, COMMAND = 280, 140
-"""Characters of a prompt or message, and of another step, unless everything is to be shown."""
+"""Share of a line for the title if the line also has the outcome."""
+PROMPT = 280
+"""Characters shown of a prompt or message."""
+COMMAND = 140
+"""Characters shown of any other step."""
 MANY = 4
-"""Prompts on a page from which on they and their answers are cut to one line or two."""
+"""With more prompts than this on a page, prompts are cut to SHORT_PROMPT characters."""
 SHORT_PROMPT = 150
 OUTCOME_LINES = 12
 FILTERED = 100
-"""Steps that are shown where only some kinds are asked for."""
+"""Maximum number of steps shown with a filter."""
 WRAP = 92
 _INDENT = " " * 9
 _HEAD = ("ID", "DATE", "AGENT", "TIME", "PROMPTS", "EDITS", "COMMANDS", "ERRORS")
 _NARROW_HEAD = ("ID", "DATE", "AGENT", "TIME", "P", "E", "C", "✗")
 _STORY = "SESSION"
 NARROW = 130
-"""Columns below which the heads of the counts are one letter, and a date has no year."""
+"""Width of a terminal below which column heads are abbreviated and dates have no year."""
 
 
 def session_json(session: SessionOverview) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def _cells(session: SessionOverview, narrow: bool) -> tuple[str, ...]:
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Text to the left, numbers to the right."""
+    """Align text left and numbers right."""
     return [
         cell.rjust(size) if n > 2 else cell.ljust(size)
         for n, (cell, size) in enumerate(zip(row, widths, strict=True))
@@ -73,7 +75,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _story(session: SessionOverview, room: int) -> str:
-    """Title → outcome, each cut so that both have their share of the room."""
+    """`title → outcome`, each cut to its share of the room."""
     title = visible_line(session.title)
     outcome = visible_line(session.outcome)
     if session.status in ("open", "in-progress"):
@@ -88,7 +90,7 @@ def _story(session: SessionOverview, room: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """As people say it: `45s`, `12m`, `1h 05m`, `3d 2h`."""
+    """A duration such as `45s`, `12m`, `1h 05m` or `3d 2h`."""
     if seconds < 60:
         return f"{seconds}s"
     minutes = seconds // 60
@@ -102,9 +104,9 @@ def duration(seconds: int) -> str:
 def timeline_json(
     timeline: SessionTimeline, only: Sequence[str] = (), file: str = "", failed: bool = False
 ) -> dict[str, Any]:
-    """A session with all of its steps that are asked for."""
+    """A session with the steps that match the filter."""
     chosen = fold(select(timeline.steps, only, file, failed))
-    shown = {
+    fields = {
         **session_json(timeline.overview),
         "summary": timeline.parts,
         "steps": [_step_json(step) for step in chosen],
@@ -114,11 +116,11 @@ def timeline_json(
         ],
     }
     if timeline.overview.kind == "folder":
-        shown["path"] = f"sessions/{timeline.overview.session}"
-        shown["rounds"] = list(timeline.rounds)
-        shown["artifacts"] = list(timeline.artifacts)
-        shown["summary"] = timeline.summary_file
-    return shown
+        fields["path"] = f"sessions/{timeline.overview.session}"
+        fields["rounds"] = list(timeline.rounds)
+        fields["artifacts"] = list(timeline.artifacts)
+        fields["summary"] = timeline.summary_file
+    return fields
 
 
 def _step_json(step: Step) -> dict[str, Any]:
@@ -136,7 +138,7 @@ def timeline_text(
     full: bool = False,
     style: Style = PLAIN,
 ) -> str:
-    """A session on a page; with `full` everything that is asked for, whole."""
+    """A session on a page, or with `full` all matching steps with their whole text."""
     session = timeline.overview
     filtered = bool(only or file or failed)
     page: list[Step | Gap]
@@ -149,7 +151,7 @@ def timeline_text(
     lines = [_heading(session, style), ""]
     lines += _step_lines(page, full, style)
     if filtered and not page:
-        lines.append("nothing of this kind in the session")
+        lines.append("no step of this session matches")
     if not filtered:
         lines += _outcome(timeline, full, style)
     omitted = sum(step.steps for step in page if isinstance(step, Gap))
@@ -160,7 +162,7 @@ def timeline_text(
 
 
 def _command(session: SessionOverview, only: Sequence[str]) -> str:
-    """The command that shows what was left out."""
+    """The command that shows all steps."""
     kinds = "".join(f" --only {kind}" for kind in only)
     return f"kinen session show {visible_line(session.id)}{kinds} --full"
 
@@ -175,8 +177,8 @@ def _heading(session: SessionOverview, style: Style) -> str:
     span = f"{_minute(session.started)} to {_minute(session.ended)} UTC"
     about = [session.agent or "agent", span, duration(session.seconds), session.status, *tally]
     where = f"{session.ref}, session {session.session}" if session.session else session.ref
-    shown = [visible_line(", ".join(about)), visible_line(where)]
-    return "\n".join([style("bold", title), *(style("dim", line) for line in shown)])
+    details = [visible_line(", ".join(about)), visible_line(where)]
+    return "\n".join([style("bold", title), *(style("dim", line) for line in details)])
 
 
 def _minute(at: str) -> str:
@@ -187,7 +189,9 @@ def _step_lines(page: Sequence[Step | Gap], full: bool, style: Style) -> list[st
     lines: list[str] = []
     day = ""
     prompts = sum(isinstance(step, Step) and step.kind == "prompt" for step in page)
-    limit = 0 if full else SHORT_PROMPT if prompts > MANY else PROMPT
+    limit = SHORT_PROMPT if prompts > MANY else PROMPT
+    if full:
+        limit = 0
     for step in page:
         if isinstance(step, Gap):
             turns = f" for {step.prompts:,} prompts" if step.prompts else ""
@@ -199,12 +203,12 @@ def _step_lines(page: Sequence[Step | Gap], full: bool, style: Style) -> list[st
         if moment and moment[:10] != day:
             lines += [style("dim", moment[:10])] if day else []
             day = moment[:10]
-        lines += _shown(step, moment[11:16], limit, style)
+        lines += _step_text(step, moment[11:16], limit, style)
     return lines
 
 
-def _shown(step: Step, clock: str, limit: int, style: Style) -> list[str]:
-    """A step as lines: time, mark and text; what went wrong below it. A limit of 0 is none."""
+def _step_text(step: Step, clock: str, limit: int, style: Style) -> list[str]:
+    """A step as lines: time, mark and text, then its error or result. A limit of 0 is none."""
     if not limit:
         texts = [visible_line(line) for line in step.text.splitlines() if line.strip()] or [""]
     elif step.kind in ("prompt", "message"):
@@ -225,7 +229,7 @@ def _shown(step: Step, clock: str, limit: int, style: Style) -> list[str]:
 
 
 def _mark(step: Step) -> tuple[str, str]:
-    """What a step begins with, and its colour."""
+    """The mark and the colour of a step."""
     if step.kind == "prompt":
         return ">", "bold"
     if step.kind in ("message", "round"):
@@ -238,7 +242,7 @@ def _mark(step: Step) -> tuple[str, str]:
 
 
 def _outcome(timeline: SessionTimeline, full: bool, style: Style) -> list[str]:
-    """What the session came to, what it leaves to do, and what was drawn from it."""
+    """The outcome of a session, its next steps, and the memories extracted from it."""
     parts = readable(timeline.parts, lines=True)
     lines: list[str] = []
     labels = ("outcome", "next", "state", "unresolved", "earlier")

@@ -1,0 +1,168 @@
+"""What click commands share: common options, opening the memory, printing text or JSON."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kinen import render
+from kinen.cli.fastargs import SPACE, SPACES
+from kinen.cli.run import FOUND, NOTHING, note
+from kinen.text import now, parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+FILE_NAME = click.UNPROCESSED
+"""Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
+TIMES = "2026-03-01, 2h, 3d, 1w, today or yesterday"
+
+space_option = click.option(
+    "--space",
+    "-s",
+    type=FILE_NAME,
+    metavar="NAME",
+    help=SPACE,
+)
+spaces_option = click.option(
+    "--space",
+    "-s",
+    "spaces",
+    type=FILE_NAME,
+    metavar="NAME",
+    multiple=True,
+    help=f"{SPACES}; repeatable",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
+dry_run_option = click.option("--dry-run", is_flag=True, help="show what would be done, do nothing")
+
+
+def text_option(name: str, metavar: str, description: str, *key: str) -> Callable[[Any], Any]:
+    """An option with a text, by default an empty one."""
+    return click.option(name, *key, default="", metavar=metavar, help=description)
+
+
+def list_option(name: str, key: str, metavar: str, description: str) -> Callable[[Any], Any]:
+    """A repeatable option with a text."""
+    return click.option(
+        name, key, multiple=True, metavar=metavar, help=f"{description}; repeatable"
+    )
+
+
+def path_option(names: str, metavar: str, description: str) -> Callable[[Any], Any]:
+    """An option with the name of a file or space, by default an empty one."""
+    return click.option(
+        *names.split(), type=FILE_NAME, default="", metavar=metavar, help=description
+    )
+
+
+def choice_option(
+    name: str, choices: Iterable[str], description: str, default: str | None = None, key: str = ""
+) -> Callable[[Any], Any]:
+    """An option with one of some values; a default is shown."""
+    return click.option(
+        name,
+        *filter(None, [key]),
+        type=click.Choice(list(choices)),
+        default=default,
+        show_default=bool(default),
+        help=description,
+    )
+
+
+def number_option(
+    names: str, description: str, default: int, least: int | None = None
+) -> Callable[[Any], Any]:
+    """An option with a number; a default other than 0 is shown."""
+    return click.option(
+        *names.split(),
+        type=int if least is None else click.IntRange(least),
+        default=default,
+        show_default=bool(default),
+        metavar="N",
+        help=description,
+    )
+
+
+def limit_option(default: int, noun: str = "entries") -> Callable[[Any], Any]:
+    """`--limit`, of which 0 means all."""
+    return number_option("--limit -n", f"maximum number of {noun} (0 = all)", default)
+
+
+def since_option(name: str = "--since", default: str = "") -> Callable[[Any], Any]:
+    return click.option(
+        name,
+        default=default,
+        show_default=bool(default),
+        metavar="TIME",
+        help=f"only since this time: {TIMES}",
+    )
+
+
+def moment(phrase: str) -> str:
+    """A time such as `3d` or `yesterday` in ISO form; an empty phrase stays empty."""
+    return parse_time(phrase, now()) if phrase else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The result of a command, for people and for scripts."""
+
+    data: object
+    """Printed as JSON with --json. A function is called for it only then."""
+    text: str = ""
+    found: bool = True
+    """Whether there was a result; decides the exit code."""
+    notes: Sequence[str] = ()
+    """Printed on standard error, without --json only."""
+
+
+def listing(data: object, text: str, items: Sequence[Any], empty: str = "") -> Output:
+    """The output of a list, with a remark if it is empty."""
+    notes = [empty] if empty and not items else []
+    return Output(data, text, found=bool(items), notes=notes)
+
+
+def emit(output: Output, as_json: bool) -> int:
+    """Print the result of a command and return the exit code."""
+    if as_json:
+        print(render.to_json(output.data() if callable(output.data) else output.data))
+    else:
+        if output.text:
+            print(output.text)
+        for remark in output.notes:
+            note(remark)
+    return FOUND if output.found else NOTHING
+
+
+def json_command(function: Callable[..., Output]) -> Callable[..., int]:
+    """Add --json to a command, and print the `Output` that it returns."""
+
+    @json_option
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool, **options: Any) -> int:
+        return emit(function(*args, **options), as_json)
+
+    return run
+
+
+def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
+    """Add --space and --json to a command, and call it with the memory of that space.
+
+    The memory is closed before the returned `Output` is printed.
+    """
+
+    @space_option
+    @json_option
+    @functools.wraps(function)
+    def run(*args: Any, space: str | None, as_json: bool, **options: Any) -> int:
+        from kinen.memory import Memory
+
+        with Memory.open(space=space) as memory:
+            output = function(memory, *args, **options)
+        return emit(output, as_json)
+
+    return run

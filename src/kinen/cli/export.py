@@ -1,0 +1,73 @@
+"""`kinen export`: the journal as a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from kinen.characters import visible_json
+from kinen.cli.command import TIMES, choice_option, space_option, text_option
+from kinen.cli.output import raw
+from kinen.cli.run import note
+from kinen.render.text import counts_text
+from kinen.times import milliseconds
+
+
+@click.command()
+@click.argument("file", default="-", type=click.Path(dir_okay=False))
+@text_option("--session", "ID", "only this session")
+@text_option("--repo", "NAME", "only this repository")
+@text_option("--after", "TIME", f"only since this time: {TIMES}")
+@text_option("--before", "TIME", "only until this time")
+@choice_option(
+    "--format",
+    ["json", "jsonl"],
+    "one JSON document, or one JSON object per line",
+    default="json",
+    key="form",
+)
+@space_option
+def export(
+    file: str, session: str, repo: str, after: str, before: str, form: Any, space: str | None
+) -> int:
+    """Write the journal as a bundle to FILE, or to standard output.
+
+    The same journal gives the same bytes. SOURCE_DATE_EPOCH fixes the time of the export.
+
+    \b
+    Examples:
+      kinen export backup.json
+      kinen export --session s1 --format jsonl | gzip > s1.jsonl.gz
+    """
+    from kinen.memory import Memory
+
+    with Memory.open(space=space) as memory:
+        counts = memory.transfer.export(
+            _standard_output() if file == "-" else file,
+            session=session,
+            repo=repo,
+            after=milliseconds(after),
+            before=milliseconds(before, end=True),
+            form=form,
+        )
+    if file != "-":
+        note(f"wrote {counts_text(counts) or 'an empty journal'} to {file}")
+    return 0
+
+
+class _Escaped:
+    """Standard output on a terminal, with control characters of JSON escaped."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(visible_json(text))
+
+
+def _standard_output() -> Any:
+    """Where a bundle is printed: unchanged into a pipe, escaped on a terminal."""
+    if sys.stdout.isatty():
+        return _Escaped()
+    stream: Any = raw(sys.stdout)
+    stream.reconfigure(encoding="utf-8", errors="surrogatepass", newline="\n")
+    return stream

@@ -1,0 +1,94 @@
+"""`kinen import` and `kinen import transcripts`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kinen.cli.command import Output, choice_option, dry_run_option, memory_command
+from kinen.cli.progress import bar
+from kinen.render.journal import loaded_json, loaded_notes, loaded_text
+
+if TYPE_CHECKING:
+    from kinen.memory import Memory
+    from kinen.transfer.bundle import Loaded
+
+
+class Import(click.Group):
+    """`kinen import FILE`, with subcommands for what is not a bundle."""
+
+    allow_interspersed_args = True
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> click.Context:
+        command = self.commands.get(args[0]) if args else None
+        if command:
+            return command.make_context(f"{info_name} {command.name}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.group("import", cls=Import, invoke_without_command=True, subcommand_metavar="")
+@click.argument("file", type=click.Path())
+@choice_option(
+    "--on-conflict",
+    ["skip", "overwrite", "error"],
+    "what to do with an entry whose id exists already",
+    default="skip",
+)
+@dry_run_option
+@memory_command
+def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Output:
+    """Import a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
+
+    From a Goldfish folder, each checkpoint is imported once, as a file of .memories/. `-` reads a
+    bundle from standard input.
+
+    \b
+    Examples:
+      kinen import backup.json --dry-run
+      kinen import ~/.goldfish/my-project
+      kinen import ~/.kindling/kindling.db
+      gunzip -c s1.jsonl.gz | kinen import -
+    """
+    source = sys.stdin.buffer if file == "-" else file
+    with bar() as update:
+        loaded = memory.transfer.load(
+            source,
+            on_conflict=on_conflict,
+            dry_run=dry_run,
+            progress=lambda done: update("import", done, 0),
+        )
+    return _output(loaded, dry_run)
+
+
+@import_.command()
+@click.argument("path", default="", type=click.Path())
+@dry_run_option
+@memory_command
+def transcripts(memory: Memory, path: str, dry_run: bool) -> Output:
+    """Import past sessions of Claude Code, Codex, Gemini CLI and OpenCode.
+
+    Without PATH, imports the sessions that ran in this space, from where each client stores them;
+    with PATH, all sessions in that file or folder. A session is imported once; if it continued
+    since, only the new part is. Sessions recorded by hooks are not changed.
+
+    \b
+    Examples:
+      kinen import transcripts --dry-run
+      kinen import transcripts
+      kinen import transcripts ~/.claude/projects/-home-me-old-name
+    """
+    with bar() as update:
+        loaded = memory.transfer.import_transcripts(
+            path, dry_run=dry_run, progress=lambda done: update("import", done, 0)
+        )
+    return _output(loaded, dry_run)
+
+
+def _output(loaded: Loaded, dry_run: bool) -> Output:
+    return Output(
+        loaded_json(loaded, dry_run), loaded_text(loaded, dry_run), notes=loaded_notes(loaded)
+    )

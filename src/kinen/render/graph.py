@@ -1,0 +1,70 @@
+"""Links between records as text, JSON, Graphviz and Mermaid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kinen.render.style import PLAIN, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kinen.model.records import Edge
+    from kinen.render.style import Style
+
+
+def edges_json(edges: Iterable[Edge]) -> list[dict[str, Any]]:
+    return [dict(edge._asdict()) for edge in edges]
+
+
+def graph_dot(edges: Iterable[Edge]) -> str:
+    head = ["digraph kinen {", "  rankdir=LR; node [shape=box, fontname=Helvetica];"]
+    arrows = [
+        f"  {_quoted(_name(edge.source))} -> {_quoted(_name(edge.target))};"
+        for edge in map(readable, edges)
+    ]
+    return "\n".join([*head, *arrows, "}"])
+
+
+def graph_mermaid(edges: Sequence[Edge]) -> str:
+    edges = readable(edges)
+    refs = dict.fromkeys(end for edge in edges for end in (edge.source, edge.target))
+    ids = {ref: f"n{number}" for number, ref in enumerate(refs)}
+    nodes = [f'  {ids[ref]}["{_name(ref).replace(chr(34), "&quot;")}"]' for ref in refs]
+    arrows = [f"  {ids[edge.source]} --> {ids[edge.target]}" for edge in edges]
+    return "\n".join(["graph LR", *nodes, *arrows])
+
+
+def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
+    """What a record links to, what links to it, and links further away."""
+    ref = readable(ref)
+    groups: dict[str, list[str]] = {"links to": [], "linked from": [], "further": []}
+    for edge in readable(edges):
+        line = f":{edge.line}" if edge.line else ""
+        if edge.source == ref:
+            end = _name(edge.target) if edge.target else style("warn", f"{edge.written} (broken)")
+            groups["links to"].append(f"{end}{_type_text(edge)}")
+        elif edge.target == ref:
+            source = style("path", _name(edge.source))
+            groups["linked from"].append(f"{source}{line}{_type_text(edge)}")
+        else:
+            end = _name(edge.target) if edge.target else f"{edge.written} (broken)"
+            groups["further"].append(f"{_name(edge.source)} → {end}")
+    lines = []
+    for name, links in groups.items():
+        if links:
+            lines += [style("bold", name), *(f"  {link}" for link in dict.fromkeys(links))]
+    return "\n".join(lines)
+
+
+def _type_text(edge: Edge) -> str:
+    """The type of a link, unless it is a plain one."""
+    return "" if edge.type == "links" else f"  ({edge.type}{' ' + edge.text if edge.text else ''})"
+
+
+def _name(ref: str) -> str:
+    return ref.split(":", 1)[-1]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

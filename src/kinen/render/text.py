@@ -1,0 +1,254 @@
+"""Text of hits, records, counts and the state of a space."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kinen.recall.passages import best_line
+from kinen.render.style import PLAIN, Style, readable
+from kinen.text import excerpt, terms, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kinen.model.records import Chunk, Hit, Hits, Record, Report, Status
+
+LINES = 3
+"""Number of lines shown for a hit without a passage."""
+LINE_WIDTH = 640
+"""Maximum number of characters per line of a passage."""
+SHORT_COMMIT = len("commit:") + 12
+_WORD = re.compile(r"\w+")
+
+
+def counted(count: int, plural: str) -> str:
+    """A count with its noun: `1 summary`, `1,200 summaries`."""
+    if count != 1:
+        return f"{count:,} {plural}"
+    return f"1 {plural[:-3]}y" if plural.endswith("ies") else f"1 {plural[:-1]}"
+
+
+def counts_text(counts: Mapping[str, int], *, zeros: bool = False) -> str:
+    """Counts by plural noun on one line, those of zero only with `zeros`."""
+    return ", ".join(counted(count, noun) for noun, count in counts.items() if count or zeros)
+
+
+def plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def search_text(
+    hits: Hits, *, files: bool = False, explain: bool = False, colour: bool = False
+) -> str:
+    """The output of `kinen search`: hits, or with `files` their paths only."""
+    if files:
+        return "\n".join(dict.fromkeys(place(hit) for hit in hits))
+    return hits_text(hits, style=Style(colour=colour), explain=explain)
+
+
+def hits_text(hits: Hits, *, style: Style = PLAIN, explain: bool = False) -> str:
+    """A block per hit that begins with `path:line`, so that editors and pagers can jump to it."""
+    query_terms = terms(hits.query.text)
+    return "\n".join(hit_text(hit, query_terms, style=style, explain=explain) for hit in hits)
+
+
+def hit_text(
+    hit: Hit, query_terms: Sequence[str], *, style: Style = PLAIN, explain: bool = False
+) -> str:
+    hit = readable(hit)
+    score = style("dim", f"{hit.score:.3f}")
+    rows = [f"{_location(hit, style)}  {_description(hit, style)}  {score}"]
+    rows += [f"    {line}" for line in _hit_lines(hit, query_terms, style)]
+    if explain:
+        rows.append("    " + style("dim", explanation(hit)))
+    before = hit.before
+    after = hit.after
+    if hit.record.kind == "observation":  # has its whole segment as context
+        before = before[-1:]
+        after = after[:2]
+    rows += [style("dim", f"    before: {excerpt(chunk.text, 160)}") for chunk in before]
+    rows += [style("dim", f"    after: {excerpt(chunk.text, 160)}") for chunk in after]
+    return "\n".join(rows)
+
+
+def _location(hit: Hit, style: Style) -> str:
+    """`path:line` or `path#page=N` of a hit, after the name of its space if there are several."""
+    location = style("path", f"{hit.space}:{place(hit)}" if hit.space else place(hit))
+    if hit.display.start_line:
+        return location + ":" + style("line", str(hit.line or hit.display.start_line))
+    if hit.display.page:
+        return location + style("line", f"#page={hit.display.page}")
+    return location
+
+
+def _description(hit: Hit, style: Style) -> str:
+    """The heading of a hit, the tags of a file, or date, author and subject of a commit."""
+    record = hit.record
+    if record.kind == "file":
+        return ", ".join(record.tags)
+    heading = hit.display.heading or record.title or untitled(record)
+    title = style("bold", excerpt(heading, 80))
+    if record.kind == "commit":
+        author = (record.metadata or {}).get("author", "")
+        return f"{record.at[:10]} {author}: {title}"
+    return title
+
+
+def _hit_lines(hit: Hit, query_terms: Sequence[str], style: Style) -> list[str]:
+    """The passage of a hit, or the lines with words of the query if it has none."""
+    if hit.record.kind == "commit":
+        return matching_lines(hit.chunk.text, hit.record.title, query_terms, style)
+    if hit.record.kind == "file":
+        return hit.chunk.text.splitlines()[1:]
+    if hit.passage is not None:
+        lines = [line for line in hit.passage.text.splitlines() if line.strip()]
+        return [
+            _highlighted(clipped(line, query_terms, LINE_WIDTH), query_terms, style)
+            for line in lines
+        ]
+    start = best_line(hit.chunk.text, query_terms)
+    lines = [line for line in hit.chunk.text.splitlines()[start:] if line.strip()]
+    return [_highlighted(excerpt(line, 200), query_terms, style) for line in lines[:LINES]]
+
+
+def clipped(line: str, query_terms: Sequence[str], width: int) -> str:
+    """A line, cut to the part with most words of the query if it is longer than `width`."""
+    line = line.rstrip()
+    if len(line) <= width:
+        return line
+    stems = {word[:5] for word in query_terms}
+    matches = [match.start() for match in _WORD.finditer(line) if match[0].lower()[:5] in stems]
+    middle = matches[len(matches) // 2] if matches else 0
+    start = max(0, min(middle - width // 2, len(line) - width))
+    if start:
+        start = line.find(" ", start) + 1
+    end = start + width
+    if end < len(line):
+        end = max(line.rfind(" ", start, end), start + width // 2)
+    before = "…" if start else ""
+    after = "…" if end < len(line) else ""
+    return f"{before}{line[start:end]}{after}"
+
+
+def untitled(record: Record) -> str:
+    """Kind and time of a journal entry, in place of a title."""
+    metadata = record.metadata or {}
+    kind = metadata.get("event") or metadata.get("type") or record.kind
+    return f"{kind} {record.at[:16]}".strip()
+
+
+def place(hit: Hit) -> str:
+    """The path of a hit, the abbreviated ref of a commit, or the ref of any other record."""
+    record = hit.record
+    if record.path:
+        return record.path
+    return record.ref[:SHORT_COMMIT] if record.kind == "commit" else record.ref
+
+
+def explanation(hit: Hit) -> str:
+    """Why a hit has its score: rank, score and share of each vote."""
+    votes = [
+        f"{vote.retriever} #{vote.rank} ({vote.score:.3f}) gives {vote.share:.3f}"
+        for vote in hit.votes
+    ]
+    return f"{' + '.join(votes)} = {hit.score:.3f} · {hit.chunk.id}"
+
+
+def matching_lines(text: str, title: str, query_terms: Sequence[str], style: Style) -> list[str]:
+    """The lines of a commit's body that have words of the query."""
+    stems = {word[:5] for word in query_terms}
+    lines = [line for line in text.removeprefix(title).splitlines() if line.strip()]
+    matches = [line for line in lines if {word.lower()[:5] for word in words(line)} & stems]
+    return [_highlighted(excerpt(line, 200), query_terms, style) for line in matches[:LINES]]
+
+
+def _highlighted(line: str, query_terms: Sequence[str], style: Style) -> str:
+    if not style.colour:
+        return line
+    stems = sorted({re.escape(word[: max(4, len(word) - 2)]) for word in query_terms}, key=len)
+    if not stems:
+        return line
+    pattern = r"\b(?:" + "|".join(reversed(stems)) + r")\w*"
+    return re.sub(pattern, lambda match: style("match", match[0]), line, flags=re.IGNORECASE)
+
+
+def records_text(records: Iterable[Record], style: Style = PLAIN) -> str:
+    """A line per record: path, title and tags."""
+    rows = []
+    for record in map(readable, records):
+        tags = style("dim", " ".join(f"#{tag}" for tag in record.tags))
+        rows.append(f"{style('path', record.path or record.ref)}  {record.title}  {tags}".rstrip())
+    return "\n".join(rows)
+
+
+def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -> str:
+    """A record with its chunks, each with its line or page number."""
+    record = readable(record)
+    metadata = record.metadata or {}
+    lines = [style("bold", record.title), record.ref]
+    if record.at:
+        lines.append(f"at {record.at}")
+    if record.kind == "commit":
+        lines.append(f"by {metadata.get('author', '')} <{metadata.get('email', '')}>")
+    if metadata.get("alive") is False:
+        lines.append("deleted")
+    if record.tags:
+        lines.append("tags " + ", ".join(record.tags))
+    for chunk in readable(chunks):
+        heading = style("dim", chunk.heading)
+        lines.append(f"\n{style('line', _chunk_place(chunk))}  {heading}\n{chunk.text}")
+    return "\n".join(lines)
+
+
+def _chunk_place(chunk: Chunk) -> str:
+    if chunk.start_line:
+        return str(chunk.start_line)
+    return f"page {chunk.page}" if chunk.page else f"#{chunk.n}"
+
+
+def status_text(status: Status, style: Style = PLAIN) -> str:
+    """What is in a space, and what needs attention."""
+    status = readable(status)
+    counts = status.counts
+    kinds = counts_text({plural(kind): count for kind, count in status.kinds.items()}, zeros=True)
+    rows = [
+        ("space", f"{style('bold', status.name)}  {status.root}"),
+        ("origin", status.origin or "no git origin"),
+        ("contains", kinds or "nothing yet: run `kinen index`"),
+        ("chunks", f"{counts.chunks:,}, {counts.vectors:,} of them with a vector"),
+        ("links", f"{counts.edges:,}, {counts.broken:,} of them broken"),
+        ("model", _model(status)),
+        ("synced", status.synced or "never"),
+        ("data", f"{status.data} ({status.bytes / 1e6:,.1f} MB)"),
+    ]
+    lines = [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
+    if counts.skipped:
+        warning = f"{counts.skipped:,} files could not be read: see `kinen index status`"
+        lines.append(style("warn", warning))
+    if status.untrusted:
+        keys = ", ".join(status.untrusted)
+        lines.append(style("warn", f"ignored until you run `kinen trust`: {keys}"))
+    return "\n".join(lines)
+
+
+def _model(status: Status) -> str:
+    if status.provider == "none":
+        return "none: full text only (index.embedding_provider is none)"
+    size = f", {status.dimensions} dimensions" if status.dimensions else ""
+    pending = ""
+    if status.pending:
+        pending = f", {counted(status.pending, 'chunks')} to embed: run `kinen index`"
+    return f"{status.provider} {status.model}{size}{pending}"
+
+
+def report_text(report: Report) -> str:
+    """What a sync did, on one line."""
+    changes = {name: getattr(report, name) for name in report._fields[:4]}
+    parts = [f"{count:,} {name}" for name, count in changes.items() if count]
+    if report.embedded:
+        unchanged = "" if parts else " (no file changes)"
+        parts.append(f"{counted(report.embedded, 'chunks')} embedded{unchanged}")
+    if report.pending:
+        parts.append(f"{report.pending:,} without a vector")
+    return f"{', '.join(parts) or 'nothing changed'} ({report.seconds:.1f} s)"
