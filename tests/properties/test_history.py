@@ -10,7 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kinen.config.keys import GitSection
@@ -62,6 +62,22 @@ COMMIT = st.tuples(st.just("commit"), CHANGES, MESSAGE)
 ACTION = st.sampled_from(["commit"] * 8 + ["switch", "merge"] * 2 + list(OTHERS)).flatmap(
     lambda kind: OTHERS.get(kind, COMMIT)
 )
+AMENDED_BELOW_A_MERGE: list[tuple[Any, Any, Any]] = [
+    ("switch", 0, None),
+    ("commit", [("delete", 1, 0), ("write", 0, 0), ("rename", 4, 0)], "feat(auth): one"),
+    ("switch", 0, None),
+    ("switch", 1, None),
+    ("switch", 2, None),
+    ("amend", [("rename", 4, 0), ("write", 0, 0)], "feat(auth): one"),
+    ("switch", 0, None),
+    (
+        "commit",
+        [("write", 1, 0), ("delete", 4, 0), ("rename", 0, 1)],
+        "feat(auth): one\n\ntags: -auth",
+    ),
+    ("merge", 2, []),
+]
+"""A history in which following once gave other counts of commits than building."""
 FIRST: tuple[str, list[Change], str] = ("commit", [("write", n, n) for n in range(4)], "first")
 
 
@@ -332,6 +348,7 @@ def said(file: dict[str, Any]) -> set[str]:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(actions=st.lists(ACTION, min_size=5, max_size=16))
+@example(actions=AMENDED_BELOW_A_MERGE)
 def test_following_equals_building_and_a_plain_replay(
     tmp_path_factory: Any, actions: list[tuple[Any, Any, Any]]
 ) -> None:
