@@ -1,7 +1,7 @@
-"""What an agent is given: pins, then the summary, then what was found, inside a token budget.
+"""Fit pins, then the summary, then the hits into a token budget.
 
-A piece costs what it is estimated at alone, so that the whole never costs more than its pieces:
-headings and the line on what was left out are paid from the budget too.
+Each item is estimated separately, so that the text never costs more than the sum of its items.
+Headings and the line on omitted items count against the budget too.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ HEADINGS = {
 }
 _PLACES = {tier: place for place, tier in enumerate(HEADINGS)}
 OVER = "over budget"
-PINNED, SHOWN = "already pinned", "shown already"
+PINNED = "already pinned"
+SHOWN = "shown already"
 SHORTENED = ("observation", "summary", "memory", "capsule")
-"""Kinds whose ids are long and known by their beginning."""
+"""Kinds whose ids are long and cited by a prefix."""
 SHORT_SHA = 10
 SHORT_ID = 16
-"""Characters that tell ids apart, even of events in one millisecond."""
+"""Characters that distinguish ids, even of events in one millisecond."""
 _STEP = 500
-"""A budget that is proposed is a multiple of this."""
+"""A proposed budget is a multiple of this."""
 
 
 def item(
@@ -57,23 +58,26 @@ def item(
     space: str = "",
     like: Hit | None = None,
 ) -> Item:
-    """A part of a recall, with what it costs as it is shown; `like` a hit in score and time."""
+    """An item with its cost in tokens; score, votes, time and space come from `like` if passed."""
     if like is not None:
-        score, votes, at, space = like.score, like.votes, like.record.at, like.space
-    made = Item(tier, ref, visible(text), 0, score, votes, at, space)
-    return made._replace(tokens=estimate(_block(made)))
+        score = like.score
+        votes = like.votes
+        at = like.record.at
+        space = like.space
+    unpriced = Item(tier, ref, visible(text), 0, score, votes, at, space)
+    return unpriced._replace(tokens=estimate(_block(unpriced)))
 
 
-def in_space(one: Item, space: str) -> Item:
-    """The same item as of a space, where several were asked."""
-    made = one._replace(space=space)
-    return made._replace(tokens=estimate(_block(made)))
+def in_space(entry: Item, space: str) -> Item:
+    """The item labelled with its space, for a recall over several spaces."""
+    labelled = entry._replace(space=space)
+    return labelled._replace(tokens=estimate(_block(labelled)))
 
 
 def short_id(ref: str) -> str:
-    """A ref as it is cited: of a commit or an entry of the journal the beginning of its id.
+    """The short form of a ref: commits and journal entries are cited by a prefix of their id.
 
-    `kinen show` takes it. Ids without a time, as imported summaries have them, stay whole.
+    `kinen show` accepts it. Ids without a time, as of imported summaries, stay whole.
     """
     kind, _, id_ = ref.partition(":")
     if kind == "commit":
@@ -84,7 +88,7 @@ def short_id(ref: str) -> str:
 
 
 def cited(ref: str, at: str, space: str = "") -> str:
-    """How an item says where it is from: entries of the journal by the beginning of their id."""
+    """The citation of an item: its short ref, with the space if any, and its day."""
     name = short_id(ref)
     label = f"{space}: {name}" if space else name
     return f"[{visible_line(label)}] {visible_line(at[:10])}".rstrip()
@@ -98,34 +102,34 @@ def tiers(
     notes: Iterable[str] = (),
     omitted: Iterable[Item] = (),
 ) -> Recall:
-    """What comes first as far as it fits, then the hits that fit, best first.
+    """The `first` items that fit, then the hits that fit, best first.
 
-    Hits of several tiers are chosen in the order given and shown by tier. A ref is decided at its
-    first occurrence; an item that is too large leaves room to smaller ones.
+    Hits are chosen in the order of `hits` and listed by tier. The first occurrence of a ref
+    decides; where an item is too large, smaller items after it may still fit.
     """
     if budget < 1:
         raise QueryError(f"{budget} tokens hold nothing", "use 1 or more", parameter="budget")
     reasons: dict[Key, str] = {}
-    kept, dropped = _once(first, reasons, budget)
-    wanted = [hit for key, hit in _by_ref(hits).items() if key not in reasons]
-    chosen = _fitting(wanted, budget - _cost(kept))
-    for hit in sorted(hits, key=lambda one: _PLACES[one.tier]):
+    items, dropped = _once(first, reasons, budget)
+    fresh = [hit for key, hit in _by_ref(hits).items() if key not in reasons]
+    chosen = _fitting(fresh, budget - _cost(items))
+    for hit in sorted(hits, key=lambda entry: _PLACES[entry.tier]):
         if _key(hit) in reasons or _key(hit) not in chosen:
             dropped.append(_dropped(hit, reasons.get(_key(hit), OVER)))
         else:
-            kept.append(hit)
+            items.append(hit)
             reasons[_key(hit)] = SHOWN
-    dropped += [_dropped(one, OVER) for one in omitted]
-    spent = _cost(kept)
-    recall = Recall(query, tuple(kept), tuple(dropped), budget, spent, tuple(notes))
+    dropped += [_dropped(entry, OVER) for entry in omitted]
+    spent = _cost(items)
+    recall = Recall(query, tuple(items), tuple(dropped), budget, spent, tuple(notes))
     return recall._replace(tokens=spent + estimate(_remark(recall)))
 
 
 def shown(recall: Recall) -> str:
-    """The text an agent reads: a heading and a list for each tier, and what was left out."""
+    """The text for the agent: a heading and a list per tier, and a line on omitted items."""
     parts = [
         "\n".join([HEADINGS[tier], *map(_block, items)])
-        for tier, items in groupby(recall.items, lambda one: one.tier)
+        for tier, items in groupby(recall.items, lambda entry: entry.tier)
     ]
     if recall.digest:
         parts.append(f"{HEADINGS['digest']}\n{recall.digest.text}")
@@ -134,47 +138,44 @@ def shown(recall: Recall) -> str:
 
 
 def with_digest(recall: Recall, digest: Digest) -> Recall:
-    """A recall that ends in what its hits come to."""
+    """The recall with a digest of its hits appended."""
     cost = estimate(HEADINGS["digest"]) + estimate(digest.text)
     return recall._replace(digest=digest, tokens=recall.tokens + cost)
-
-
-# Choosing
 
 
 def _once(
     items: Iterable[Item], reasons: dict[Key, str], budget: int
 ) -> tuple[list[Item], list[Dropped]]:
-    """What comes first, each ref once; `reasons` learns why it is not to be shown again."""
-    kept: list[Item] = []
+    """The first items that fit, each ref once; adds the chosen refs to `reasons`."""
+    chosen: list[Item] = []
     dropped: list[Dropped] = []
-    for one in items:
-        if _key(one) in reasons:
-            dropped.append(_dropped(one, SHOWN if one.tier == "pins" else PINNED))
-        elif _cost([*kept, one]) > budget:
-            dropped.append(_dropped(one, OVER))
+    for entry in items:
+        if _key(entry) in reasons:
+            dropped.append(_dropped(entry, SHOWN if entry.tier == "pins" else PINNED))
+        elif _cost([*chosen, entry]) > budget:
+            dropped.append(_dropped(entry, OVER))
         else:
-            kept.append(one)
-            reasons[_key(one)] = PINNED
-    return kept, dropped
+            chosen.append(entry)
+            reasons[_key(entry)] = PINNED
+    return chosen, dropped
 
 
-def _key(one: Item | Dropped) -> Key:
-    return one.space, one.ref
+def _key(entry: Item | Dropped) -> Key:
+    return entry.space, entry.ref
 
 
 def _by_ref(items: Iterable[Item]) -> dict[Key, Item]:
-    found: dict[Key, Item] = {}
-    for one in items:
-        found.setdefault(_key(one), one)
-    return found
+    by_ref: dict[Key, Item] = {}
+    for entry in items:
+        by_ref.setdefault(_key(entry), entry)
+    return by_ref
 
 
 def _fitting(hits: Sequence[Item], room: int) -> set[Key]:
-    """The refs of the hits that fit into the room, taken in order."""
+    """The refs of the hits that fit into the room, chosen in order."""
     if _cost(hits) <= room:
         return {_key(hit) for hit in hits}
-    # some stay out: then room is kept to say at least that
+    # some are omitted: reserve room for the line that says so
     room -= _headings({hit.tier for hit in hits}) + estimate(_left_out(len(hits)))
     chosen = set()
     for hit in hits:
@@ -184,38 +185,36 @@ def _fitting(hits: Sequence[Item], room: int) -> set[Key]:
     return chosen
 
 
-def _dropped(one: Item, reason: str) -> Dropped:
-    return Dropped(one.tier, one.ref, one.tokens, reason, one.space)
+def _dropped(entry: Item, reason: str) -> Dropped:
+    return Dropped(entry.tier, entry.ref, entry.tokens, reason, entry.space)
 
 
 def _cost(items: Sequence[Item]) -> int:
-    """What items cost with the headings of their tiers."""
-    return sum(one.tokens for one in items) + _headings({one.tier for one in items})
+    """Tokens of the items and of the headings of their tiers."""
+    return sum(entry.tokens for entry in items) + _headings({entry.tier for entry in items})
 
 
 def _headings(tiers: Iterable[str]) -> int:
     return sum(estimate(HEADINGS[tier]) for tier in tiers)
 
 
-# Showing
-
-
-def _block(one: Item) -> str:
-    """An item as a list item: its lines are indented, so that no structure of theirs breaks out."""
-    named = cited(one.ref, one.at, one.space)
-    lines = one.text.lstrip("\r\n").rstrip().splitlines()
+def _block(entry: Item) -> str:
+    """An item as a Markdown list item; indented lines keep its markup inside the list."""
+    citation = cited(entry.ref, entry.at, entry.space)
+    lines = entry.text.lstrip("\r\n").rstrip().splitlines()
     if len(lines) < 2:
-        return "- " + " ".join([*map(str.strip, lines), named])
-    # a ref at the end of the first line would spoil a table or a fence
-    return "\n".join([f"- {named}", *(f"  {line}".rstrip() for line in lines)])
+        return "- " + " ".join([*map(str.strip, lines), citation])
+    # a ref at the end of the first line would break a table or a fence
+    return "\n".join([f"- {citation}", *(f"  {line}".rstrip() for line in lines)])
 
 
 def _remark(recall: Recall) -> str:
-    """What to say of what was left out, as much of it as the budget allows."""
-    spent, left = _cost(recall.items), _left(recall)
+    """The line on omitted items, in the longest form that fits the budget."""
+    spent = _cost(recall.items)
+    left = _left(recall)
     needed = spent + sum(left.values())
-    wanted = {one.tier for one in recall.dropped if one.reason == OVER}
-    needed += _headings(wanted - {one.tier for one in recall.items})
+    tiers_over = {entry.tier for entry in recall.dropped if entry.reason == OVER}
+    needed += _headings(tiers_over - {entry.tier for entry in recall.items})
     remedy = f"({-(-needed // _STEP) * _STEP} would do)"
     budget = f"the budget of {recall.budget:,}"
     if not left:
@@ -226,12 +225,12 @@ def _remark(recall: Recall) -> str:
 
 
 def _left(recall: Recall) -> dict[Key, int]:
-    """What had no room: each ref once, with its tokens."""
-    found: dict[Key, int] = {}
-    for one in recall.dropped:
-        if one.reason == OVER:
-            found.setdefault(_key(one), one.tokens)
-    return found
+    """Tokens of each item dropped for the budget, each ref once."""
+    tokens: dict[Key, int] = {}
+    for entry in recall.dropped:
+        if entry.reason == OVER:
+            tokens.setdefault(_key(entry), entry.tokens)
+    return tokens
 
 
 def _left_out(count: int) -> str:
