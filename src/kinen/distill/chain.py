@@ -1,4 +1,4 @@
-"""From passages to a digest: a model is asked, in the order the user chose, else nobody is."""
+"""Distil passages into a digest, by models in the user's order or by extraction."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 NAMES = (*DISTILLERS, "none")
 PREFIX = "digest:"
-"""What the keys of digests begin with in the cache."""
+"""The prefix of digest keys in the cache."""
 MOST_READ = 24_000
-"""Tokens of passages that a model is given; what is over comes last anyway."""
+"""Maximum tokens of passages in a prompt; the passages ranked last are omitted."""
 VERSION = 1
-"""Raised with the prompt: digests of an older one are not found any more."""
+"""Raised with each change of the prompt, so that cached digests of older prompts are ignored."""
 
 _PROMPT = """\
 Answer a question from numbered passages, and from nothing else.
@@ -55,7 +55,7 @@ _SHAPE = {
     **dict.fromkeys(("tokens_in", "tokens_out"), int),
     "sources": list,
 }
-"""What is kept of a digest."""
+"""Fields of a cached digest and their types."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NUMBERS = r"\[\^?(\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\]"
 # `items[2]` is code, unless it is the end of the line.
@@ -77,10 +77,10 @@ def distill(
     now: float,
     on_line: Callable[[str], None] | None = None,
 ) -> Digest:
-    """What the first of `order` makes of the passages; who could not is named in its notes.
+    """The digest of the first distiller in `order` that succeeds; failures are in its notes.
 
-    `on_line` is given the lines of a model's answer while they arrive, if it can stream. Whatever
-    happens there is `extract`, unless `none` stands before it: that is an empty digest.
+    `on_line` receives the lines of a model's answer as they arrive, if the model can stream. The
+    fallback is `extract`, unless `none` precedes it: then the digest is empty.
     """
     for name in order:
         if name not in NAMES:
@@ -94,21 +94,21 @@ def distill(
         if not passages:
             continue
         key = _key(question, passages, budget, name, getattr(settings, f"{name}_model"))
-        made = _kept(stored, key, settings.cache_hours, now)
-        if not made:
+        result = _load(stored, key, settings.cache_hours, now)
+        if not result:
             try:
-                made = _asked(name, question, passages, budget, settings, env, on_line)
+                result = _ask_model(name, question, passages, budget, settings, env, on_line)
             except (Failed, OSError) as failure:
                 notes.append(f"{name}: {failure}")
                 continue
-            _keep(stored, key, made, settings.cache_hours, now)
-        return made._replace(notes=tuple(notes))
-    made = extract()
-    return made._replace(notes=(*notes, *made.notes))
+            _store(stored, key, result, settings.cache_hours, now)
+        return result._replace(notes=tuple(notes))
+    result = extract()
+    return result._replace(notes=(*notes, *result.notes))
 
 
 def expire(stored: MutableMapping[str, str], now: float) -> int:
-    """Drop the digests whose time is over, or all of them at `now = inf`; says how many."""
+    """Drop expired digests, or all of them at `now = inf`; returns their number."""
     gone = [
         key
         for key in stored
@@ -120,10 +120,7 @@ def expire(stored: MutableMapping[str, str], now: float) -> int:
     return len(gone)
 
 
-# Asking
-
-
-def _asked(
+def _ask_model(
     name: str,
     question: str,
     passages: Sequence[Passage],
@@ -132,9 +129,9 @@ def _asked(
     env: Mapping[str, str],
     on_line: Callable[[str], None] | None = None,
 ) -> Digest:
-    given = list(_fitting(passages))
-    refs = [one.ref for one in given]
-    text = prompt(question, given, budget)
+    selection = list(_fitting(passages))
+    refs = [passage.ref for passage in selection]
+    text = prompt(question, selection, budget)
     lines = _Lines(refs, budget, on_line) if on_line else None
     answer = ask(name, text, settings, env, budget, lines)
     if lines:
@@ -143,9 +140,9 @@ def _asked(
 
 
 class _Lines:
-    """Gives the lines of an answer to a function as soon as each is complete.
+    """Passes each complete line of a streamed answer to a function.
 
-    They are those that `_digest` makes of the whole, and end where the budget does.
+    The lines are the same as in `_digest`, and stop at the budget.
     """
 
     def __init__(self, refs: Sequence[str], budget: int, on_line: Callable[[str], None]) -> None:
@@ -164,116 +161,109 @@ class _Lines:
         self._rest = ""
 
     def _give(self, line: str) -> None:
-        shown = _cited(_CONTROL.sub("", entrance.name(line)), self._refs)[0]
-        self._room -= estimate(shown)
-        if shown.strip() and self._room >= 0:
-            self._on_line(shown)
+        cited_line = _cited(_CONTROL.sub("", entrance.name(line)), self._refs)[0]
+        self._room -= estimate(cited_line)
+        if cited_line.strip() and self._room >= 0:
+            self._on_line(cited_line)
 
 
 def prompt(question: str, passages: Sequence[Passage], budget: int) -> str:
-    """What a model is asked: secrets are masked, and what is data is marked as such."""
+    """The prompt for a model, with secrets masked and the passages marked as data."""
     blocks = []
-    for number, one in enumerate(passages, 1):
-        head = " · ".join(filter(None, (one.ref, one.title, one.at[:10])))
-        # Each for itself: an open <private> goes as far as its own text.
-        blocks.append(
-            f"[{number}] {entrance.name(' '.join(head.split()))}\n{entrance.name(one.text).strip()}"
-        )
-    found = "\n\n".join(blocks)
-    # No text can hold its own digest, so none can end the data before its end.
-    mark = f"=== {digest(found)[:16]} ==="
-    asked = entrance.name(" ".join(question.split()))
-    return _PROMPT.format(words=budget * 3 // 5, mark=mark, passages=found, question=asked)
+    for number, passage in enumerate(passages, 1):
+        head = " · ".join(filter(None, (passage.ref, passage.title, passage.at[:10])))
+        # Masked separately: an open <private> ends with its own passage.
+        heading = entrance.name(" ".join(head.split()))
+        blocks.append(f"[{number}] {heading}\n{entrance.name(passage.text).strip()}")
+    data = "\n\n".join(blocks)
+    # A text cannot contain its own digest, so no passage can forge the end mark.
+    mark = f"=== {digest(data)[:16]} ==="
+    masked_question = entrance.name(" ".join(question.split()))
+    return _PROMPT.format(words=budget * 3 // 5, mark=mark, passages=data, question=masked_question)
 
 
 def _fitting(passages: Sequence[Passage]) -> Iterator[Passage]:
     room = MOST_READ
-    for number, one in enumerate(passages):
-        room -= estimate(one.text)
+    for number, passage in enumerate(passages):
+        room -= estimate(passage.text)
         if room >= 0:
-            yield one
+            yield passage
             continue
         if not number:
-            yield one._replace(text=_cut(one.text.split(), " ", MOST_READ))
+            yield passage._replace(text=_cut(passage.text.split(), " ", MOST_READ))
         return
 
 
-# Answering
-
-
 def _digest(name: str, answer: Answer, refs: Sequence[str], budget: int) -> Digest:
-    """An answer with its numbers turned into refs, cut to the budget at the end of a line."""
-    said = _CONTROL.sub("", entrance.name(answer.text)).strip()
-    read = [_cited(line, refs) for line in said.splitlines() or [""]]
+    """The digest of an answer: numbers replaced by refs, cut to the budget at a line end."""
+    masked = _CONTROL.sub("", entrance.name(answer.text)).strip()
+    read = [_cited(line, refs) for line in masked.splitlines() or [""]]
     lines = [line for line, _ in read]
     text = _cut(lines, "\n", budget) or _cut(lines[0].split(), " ", budget)
     if not text.strip():
         raise Failed("its answer is empty")
-    kept = read[: len(text.splitlines())]
-    sources = dict.fromkeys([ref for _, found in kept for ref in found] or refs)
+    fitting = read[: len(text.splitlines())]
+    sources = dict.fromkeys([ref for _, line_refs in fitting for ref in line_refs] or refs)
     return Digest(text.rstrip(), name, tuple(sources), answer.tokens_in, answer.tokens_out)
 
 
 def _cited(line: str, refs: Sequence[str]) -> tuple[str, list[str]]:
-    """A line that cites refs and not numbers, and which; a number of no passage is dropped."""
-    found: list[str] = []
+    """A line with refs for its numbers, and those refs; unknown numbers are dropped."""
+    cited_refs: list[str] = []
 
-    def named(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         numbers: list[int] = []
         for part in re.split(r"[,;]", re.sub(r"[\s^]", "", match[2] or match[3])):
             first, _, last = part.replace("–", "-").partition("-")
             numbers += range(int(first), min(int(last or first), len(refs)) + 1)
-        those = [refs[one - 1] for one in dict.fromkeys(numbers) if one > 0]
-        found.extend(those)
-        return match[1] + " ".join(f"[{ref}]" for ref in those) if those else ""
+        numbered = [refs[number - 1] for number in dict.fromkeys(numbers) if number > 0]
+        cited_refs.extend(numbered)
+        return match[1] + " ".join(f"[{ref}]" for ref in numbered) if numbered else ""
 
-    return _CITATION.sub(named, line).rstrip(), found
+    return _CITATION.sub(replace, line).rstrip(), cited_refs
 
 
 def _cut(pieces: Sequence[str], joint: str, budget: int) -> str:
     """As many of the first pieces as the budget allows."""
-    kept = 0
+    count = 0
     for piece in pieces:
         budget -= estimate(piece)
         if budget < 0:
             break
-        kept += 1
-    return joint.join(pieces[:kept])
-
-
-# Keeping
+        count += 1
+    return joint.join(pieces[:count])
 
 
 def _key(question: str, passages: Sequence[Passage], budget: int, name: str, model: str) -> str:
-    read = [[one.ref, one.title, one.at, digest(one.text)] for one in passages]
+    read = [[passage.ref, passage.title, passage.at, digest(passage.text)] for passage in passages]
     return PREFIX + digest(json.dumps([VERSION, question, read, budget, name, model]))
 
 
-def _kept(
+def _load(
     stored: MutableMapping[str, str] | None, key: str, hours: int, now: float
 ) -> Digest | None:
     value = _read(stored.get(key, "")) if stored is not None and hours else None
-    # Time that was set back, or fewer hours than before, make it invalid too.
+    # A clock set back or a shorter cache time invalidates it too.
     if not value or not value["at"] <= now < min(value["until"], value["at"] + hours * 3600):
         return None
     cost = (value["tokens_in"], value["tokens_out"])
     return Digest(value["text"], value["by"], tuple(value["sources"]), *cost, True)
 
 
-def _keep(
-    stored: MutableMapping[str, str] | None, key: str, made: Digest, hours: int, now: float
+def _store(
+    stored: MutableMapping[str, str] | None, key: str, result: Digest, hours: int, now: float
 ) -> None:
     if stored is None or not hours:
         return
-    told = {name: getattr(made, name) for name in _SHAPE if name in Digest._fields}
+    fields = {name: getattr(result, name) for name in _SHAPE if name in Digest._fields}
     try:
-        stored[key] = json.dumps({"at": float(now), "until": now + hours * 3600.0, **told})
+        stored[key] = json.dumps({"at": float(now), "until": now + hours * 3600.0, **fields})
     except StoreError:
-        return  # a digest that is not kept is a digest all the same
+        return  # the digest is valid without the cache
 
 
 def _read(text: str) -> dict[str, Any] | None:
-    """A kept digest, or nothing where it is damaged."""
+    """A cached digest, or None if it is damaged."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -281,4 +271,4 @@ def _read(text: str) -> dict[str, Any] | None:
     whole = isinstance(value, dict) and all(
         isinstance(value.get(name), kind) for name, kind in _SHAPE.items()
     )
-    return value if whole and all(isinstance(one, str) for one in value["sources"]) else None
+    return value if whole and all(isinstance(source, str) for source in value["sources"]) else None

@@ -1,4 +1,4 @@
-"""A digest without a model: the lines of what was found that bear on the question, cited."""
+"""A digest without a model: the relevant lines of the passages, with citations."""
 
 from __future__ import annotations
 
@@ -24,20 +24,28 @@ if TYPE_CHECKING:
     Heads = dict[str, list[str]]
     Place = tuple[int, int]
 
-READ, PASSAGES = 5_000, 200
-"""Pieces and passages that are read; a passage is read as far as its share of pieces goes."""
+READ = 5_000
+"""Maximum pieces to read; each passage has an equal share of them."""
+PASSAGES = 200
+"""Maximum passages to read."""
 HALF = 0.5
-"""A short block is quoted by this share of its words at least: one sentence alone may mislead."""
+"""Minimum share of a short block's words to quote: a single sentence may mislead."""
 REST = 0.5
-"""What the rest of a short block loses once half of it is quoted."""
-REPEATED, ALIKE = 4.0, 0.8
-"""What a piece loses that says again what is there, and the likeness from which on it does."""
+"""The loss of the rest of a short block once half of it is quoted."""
+REPEATED = 4.0
+"""Maximum loss of a piece that repeats a chosen piece."""
+ALIKE = 0.8
+"""The likeness above which a piece counts as a repetition."""
 REMEMBERED = 50
-"""The choices made last, which the next must differ from."""
-SPREAD, FREE = 0.5, 200
-"""What the next piece of a passage loses, and the quarters of a token that are free."""
-TITLE, NEAR = 60, 4_000
-"""Characters of a title, and of a passage in which a day or the title is looked for."""
+"""Number of recent choices that the next is compared with."""
+SPREAD = 0.5
+"""The loss of further pieces of the same passage, per logarithm of its weight so far."""
+FREE = 200
+"""Quarters of a token of a passage that cause no such loss."""
+TITLE = 60
+"""Maximum characters of a title."""
+NEAR = 4_000
+"""Characters of a passage that are searched for relative dates and words of the title."""
 _SIGN = weight("…")
 
 
@@ -47,28 +55,34 @@ class Unit(NamedTuple):
     loss: float
     members: tuple[int, ...]
     late: bool = False
-    """Whether it says again what is there, and has lost for it."""
+    """Whether the loss for repetition is included already."""
 
 
 def extract(
     question: str, passages: Sequence[Passage], budget: int, embed: Embed | None = None
 ) -> Digest:
-    """What passages, best first, say to a question, in at most `budget` tokens.
+    """The lines of passages, best first, that answer a question, in at most `budget` tokens.
 
-    The same passages give the same bytes. Without a question it is what tells the most.
+    Deterministic. Without a question it selects the most informative lines.
     """
     if budget < 1:
         raise QueryError(f"{budget} tokens hold nothing", "use 1 or more", parameter="budget")
-    given = [one for one in dict.fromkeys(passages) if one.text.strip()]
-    size, notes = sum(estimate(one.text) for one in given), list[str]()
-    heads = {one.ref: _head(question, one) for one in reversed(given)}
+    texts = [passage for passage in dict.fromkeys(passages) if passage.text.strip()]
+    size = sum(estimate(passage.text) for passage in texts)
+    notes: list[str] = []
+    heads = {passage.ref: _head(question, passage) for passage in reversed(texts)}
     lines: list[tuple[str, str]] = []
     text = ""
-    if size <= budget + len(given):  # else it is too much for sure: each was rounded up
-        lines = [(one.ref, line) for one in given for line in one.text.strip("\r\n").splitlines()]
+    # Otherwise it cannot fit: each estimate is rounded up by less than 1.
+    if size <= budget + len(texts):
+        lines = [
+            (passage.ref, line)
+            for passage in texts
+            for line in passage.text.strip("\r\n").splitlines()
+        ]
         text = _listed(heads, lines)
-    if given and (not lines or estimate(text) > budget):
-        lines, notes = _distilled(question, given, heads, budget, embed)
+    if texts and (not lines or estimate(text) > budget):
+        lines, notes = _distilled(question, texts, heads, budget, embed)
         text = _listed(heads, lines)
     refs = tuple(dict.fromkeys(ref for ref, _ in lines))
     text = entrance.name(text)
@@ -78,18 +92,18 @@ def extract(
 def choose(
     question: str, passages: Sequence[Passage], heads: Heads, budget: int
 ) -> list[tuple[str, str]]:
-    """The lines of passages that say the most to a question, each with its ref.
+    """The lines of passages most relevant to a question, each with its ref.
 
-    `heads` are what is shown beside the lines of a ref: they are paid from the budget too.
+    `heads` are the citations of each ref; they count against the budget too.
     """
     return _distilled(question, passages, heads, budget, None)[0]
 
 
 def _distilled(
-    question: str, given: Sequence[Passage], heads: Heads, budget: int, embed: Embed | None
+    question: str, passages: Sequence[Passage], heads: Heads, budget: int, embed: Embed | None
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """The lines to be shown, each with its ref, and what there is to say about the others."""
-    read = _read(given[:PASSAGES])
+    """The chosen lines, each with its ref, and notes on the omitted lines."""
+    read = _read(passages[:PASSAGES])
     rows = signals(question, read)
     notes: list[str] = []
     vectors: dict[int, Any] = {}
@@ -98,65 +112,72 @@ def _distilled(
             vectors = embedded(question, read, rows, embed)
         except EmbedError as error:
             notes.append(f"by words only: {error}")
-    units, room = _units(read, [score(row) for row in rows]), budget * QUARTERS
+    units = _units(read, [score(row) for row in rows])
+    room = budget * QUARTERS
     costs = {ref: weight(" ".join(["-", *head])) for ref, head in heads.items()}
     chosen = _chosen(read, units, vectors, costs, room)
-    lines = [(given[p].ref, read.cut[p][b].quoted(some)) for (p, b), some in sorted(chosen.items())]
+    lines = [
+        (passages[p].ref, read.cut[p][b].quoted(some)) for (p, b), some in sorted(chosen.items())
+    ]
     lines = lines or _shortened(read, units, costs, room)
-    kept, every = sum(map(len, chosen.values())), len(read.pieces)
+    quoted = sum(map(len, chosen.values()))
+    every = len(read.pieces)
     cited = len({ref for ref, _ in lines})
     notes.append(
-        f"left out: {every - kept:,} of {every:,} sentences and lines, "
+        f"left out: {every - quoted:,} of {every:,} sentences and lines, "
         f"{len(heads) - cited:,} of {len(heads):,} records"
     )
     return lines, notes
 
 
 def _read(passages: Sequence[Passage]) -> Read:
-    """What there is to quote; of very long passages only the beginning."""
+    """Split passages into blocks and pieces; very long passages are truncated."""
     share = READ // max(1, len(passages))
-    cut, pieces = [], []
+    cut = []
+    pieces: list[Piece] = []
     for p, passage in enumerate(passages):
-        found = list(islice(blocks(passage.text), share))
-        places = ((b, n, text) for b, one in enumerate(found) for n, text in enumerate(one.pieces))
+        own = list(islice(blocks(passage.text), share))
+        places = (
+            (b, n, text) for b, block in enumerate(own) for n, text in enumerate(block.pieces)
+        )
         pieces += [
             Piece(p, b, n, text, frozenset(stems(text)), weight(text))
             for b, n, text in islice(places, share)
         ]
-        cut.append(found)
+        cut.append(own)
     return Read(passages, cut, pieces)
 
 
-# Choosing
-
-
 def _units(read: Read, scores: Sequence[float]) -> list[Unit]:
-    """What is chosen at a time: a piece, or of a short block the best ones that make up half."""
+    """Group pieces to choose together: single pieces, or the best half of a short block."""
     places: dict[Place, list[int]] = {}
     for n, piece in enumerate(read.pieces):
         places.setdefault(piece[:2], []).append(n)
-    found = []
+    units = []
     for members in places.values():
-        order, core, rest = sorted(members, key=lambda n: (-scores[n], n)), 1, 0.0
+        order = sorted(members, key=lambda n: (-scores[n], n))
+        core = 1
+        rest = 0.0
         if len(members) > 1 and sum(read.pieces[n].weight for n in members) <= LARGEST:
-            least, rest = HALF * len(_said(read, members)), REST
-            while len(_said(read, order[:core])) < least:
+            least = HALF * len(_stems(read, members))
+            rest = REST
+            while len(_stems(read, order[:core])) < least:
                 core += 1
-        found.append(Unit(-scores[order[0]], tuple(order[:core])))
-        found += [Unit(rest - scores[n], (n,)) for n in order[core:]]
-    return _spread(read, sorted(found))
+        units.append(Unit(-scores[order[0]], tuple(order[:core])))
+        units += [Unit(rest - scores[n], (n,)) for n in order[core:]]
+    return _spread(read, sorted(units))
 
 
 def _spread(read: Read, units: Iterable[Unit]) -> list[Unit]:
-    """The more of a passage comes before a unit, the more it loses: others have a word too."""
+    """Add a loss that grows with the weight of a passage's better units, for variety."""
     before = [0] * len(read.passages)
-    found = []
+    spread = []
     for unit in units:
         passage = read.pieces[unit.members[0]].passage
         lost = SPREAD * log(max(1.0, before[passage] / FREE))
-        found.append(unit._replace(loss=unit.loss + lost))
+        spread.append(unit._replace(loss=unit.loss + lost))
         before[passage] += sum(read.pieces[n].weight for n in unit.members)
-    return found
+    return spread
 
 
 def _chosen(
@@ -166,38 +187,42 @@ def _chosen(
     costs: Mapping[str, int],
     room: int,
 ) -> dict[Place, set[int]]:
-    """The best that fit; what says the same again comes later."""
+    """The best pieces that fit, by block; repetitions are postponed."""
     chosen: dict[Place, set[int]] = {}
     cited: set[str] = set()
-    told: list[tuple[int, frozenset[str]]] = []
+    recent: list[tuple[int, frozenset[str]]] = []
     heap = list(units)
     heapify(heap)
     while heap and room > QUARTERS and heap[0].loss < inf:
         unit = heappop(heap)
         some = [read.pieces[n] for n in unit.members]
-        ref, have = read.passages[some[0].passage].ref, chosen.get(some[0][:2], set())
+        ref = read.passages[some[0].passage].ref
+        have = chosen.get(some[0][:2], set())
         cost = _cost(read.block(some[0]), have, some)
         cost += 0 if ref in cited else costs[ref]
         if cost > room:
             for place, n in enumerate(unit.members if len(some) > 1 else ()):
-                heappush(heap, Unit(unit.loss + REST * place, (n,)))  # if not half, then some
+                # half of the block does not fit: try its pieces
+                heappush(heap, Unit(unit.loss + REST * place, (n,)))
             continue
-        said = _said(read, unit.members)
-        alike = 0.0 if unit.late else _likeness(unit.members[0], said, told, vectors)
+        own = _stems(read, unit.members)
+        alike = 0.0 if unit.late else _likeness(unit.members[0], own, recent, vectors)
         if alike > ALIKE:
             lost = REPEATED * (alike - ALIKE) / (1 - ALIKE)
             heappush(heap, Unit(unit.loss + lost, unit.members, late=True))
             continue
         chosen[some[0][:2]] = have | {piece.n for piece in some}
         cited.add(ref)
-        told = [*told[1 - REMEMBERED :], (unit.members[0], said)]
+        recent = [*recent[1 - REMEMBERED :], (unit.members[0], own)]
         room -= cost
     return chosen
 
 
 def _cost(block: Block, have: set[int], more: Iterable[Piece]) -> int:
-    """What pieces add to the weight of a quotation, with the signs for what is left out."""
-    lead, now, cost = weight(block.text[: block.lead]), set(have), 0
+    """The weight that pieces add to a quotation, with its ellipses."""
+    lead = weight(block.text[: block.lead])
+    now = set(have)
+    cost = 0
     for piece in more:
         beside = [n for n in (piece.n - 1, piece.n + 1) if 0 <= n < len(block.spans)]
         gaps = sum(n not in now for n in beside) - bool(now)
@@ -209,20 +234,20 @@ def _cost(block: Block, have: set[int], more: Iterable[Piece]) -> int:
 
 def _likeness(
     n: int,
-    said: frozenset[str],
-    told: Iterable[tuple[int, frozenset[str]]],
+    own: frozenset[str],
+    recent: Iterable[tuple[int, frozenset[str]]],
     vectors: Mapping[int, Any],
 ) -> float:
-    """How much of a piece was said by those chosen before: by words, or by meaning."""
+    """The likeness of a piece to the nearest earlier choice, by stems or by vectors."""
     most = 0.0
-    for other, known in told:
-        most = max(most, len(said & known) / (len(said) or 1))
+    for other, earlier in recent:
+        most = max(most, len(own & earlier) / (len(own) or 1))
         if n in vectors and other in vectors:
             most = max(most, float(vectors[n] @ vectors[other]))
     return most
 
 
-def _said(read: Read, members: Sequence[int]) -> frozenset[str]:
+def _stems(read: Read, members: Sequence[int]) -> frozenset[str]:
     if len(members) == 1:
         return read.pieces[members[0]].stems
     return frozenset().union(*(read.pieces[n].stems for n in members))
@@ -245,29 +270,26 @@ def _shortened(
     return []
 
 
-# Showing
-
-
 def _head(question: str, passage: Passage) -> list[str]:
-    """How a record is cited: by its ref, with its day where that matters; its title if it tells."""
+    """The citation of a record: its ref, its day if relevant, and its title if informative."""
     cited = [f"[{passage.ref}]"]
-    told = passage.text[:NEAR]
-    if WHEN.search(question) or RELATIVE.search(told) or not question.strip():
+    opening = passage.text[:NEAR]
+    if WHEN.search(question) or RELATIVE.search(opening) or not question.strip():
         cited.append(passage.at[:10])
     title = excerpt(passage.title, TITLE)
-    telling = set(stems(title)).difference(stems(f"{passage.ref} {told}")) if title else ()
+    telling = set(stems(title)).difference(stems(f"{passage.ref} {opening}")) if title else ()
     return [" ".join(" ".join(cited).split()), *([title] if telling else [])]
 
 
 def _listed(heads: Heads, lines: Iterable[tuple[str, str]]) -> str:
-    """An item for each record, its lines indented, so that no structure of theirs breaks out."""
+    """A Markdown list with an item per record; indented lines keep their markup inside it."""
     groups: Heads = {}
     for ref, line in lines:
         groups.setdefault(ref, heads[ref][:]).append(line)
-    made = []
-    for cited, *told in groups.values():
-        if len(told) == 1:
-            made.append(f"- {told[0].strip()} {cited}")
+    items = []
+    for cited, *quoted in groups.values():
+        if len(quoted) == 1:
+            items.append(f"- {quoted[0].strip()} {cited}")
         else:
-            made += [f"- {cited}", *(f"  {line}".rstrip() for line in told)]
-    return "\n".join(made)
+            items += [f"- {cited}", *(f"  {line}".rstrip() for line in quoted)]
+    return "\n".join(items)

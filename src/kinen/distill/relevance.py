@@ -1,4 +1,4 @@
-"""How much a piece of a text bears on a question: signals with weights, and vectors beside them.
+"""Score the relevance of a piece of text to a question, by weighted signals and vectors.
 
 The weights were chosen on labelled sets: docs/decisions/0009-extract.md.
 """
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from kinen.model.journal import Passage
 
 WEIGHTS = {
-    # the passage: its place in the search, and what was found around it
+    # the passage: its rank in the search, and the hits around it
     "rank": -0.5,
     "first": 0.8,
     "together": 1.2,
     "answer": 3.0,
     "dated": 1.0,
-    # the block: whose words they are, where they stand, and its best piece
+    # the block: its speaker, its headings and its best piece
     "speaker": 0.8,
     "under": 2.3,
     "covering": 0.8,
@@ -43,25 +43,25 @@ WEIGHTS = {
     "asks": -1.5,
     "superseded": -1.0,
     "idle": -inf,
-    # when nothing was asked
+    # without a question
     "telling": 2.0,
     "opening": 1.0,
 }
 EMBEDDED = 200
-"""Tokens of the likeliest pieces that are embedded: more takes longer and gives nothing."""
+"""Tokens of the best pieces to embed: more is slower without better results."""
 MINUTES = 3.4
-"""What was found so close in time belongs together."""
+"""Passages at most this far apart in time belong together."""
 LITTLE = 3
-"""Words below which a piece says nothing by itself, unless one of them was asked for."""
+"""Pieces with fewer words are ignored, unless a word is in the question."""
 FEW = 4
-"""A name of the question that so many pieces have at most makes each of them worth keeping."""
+"""A name of the question is rare if at most this many pieces contain it."""
 LED = 6
-"""Blocks after one that ends in a colon which belong to it."""
+"""Number of blocks that belong to a preceding block ending in a colon."""
 CLOSEST = 32
-"""The passages whose company counts."""
+"""Number of best passages that are compared in time."""
 
 MARK = "(superseded; later:"
-"""What stands before a statement that a newer one has overtaken."""
+"""The prefix of a superseded statement."""
 
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTHS = (
@@ -75,7 +75,7 @@ _DATE = re.compile(
 _ISO = re.compile(r"\b\d{4}-(\d\d)(?:-(\d\d))?\b")
 _SPAN = rf"(?:last|next|this) (?:week(?:end)?|month|year|night|summer|winter|spring|fall|{_DAY})"
 RELATIVE = re.compile(rf"\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b", re.IGNORECASE)
-"""Says when something was only beside the date of the text."""
+"""Matches times that are relative to the date of the text."""
 WHEN = re.compile(
     r"^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|month|day|time)\b", re.IGNORECASE
 )
@@ -83,7 +83,7 @@ _TIME = rf"{RELATIVE.pattern}|\b(?:{'|'.join(_MONTHS)}|{_DAY}|recently|(?:week|m
 _AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|maximum|budget|cap"
 _OFFERS = "if you (?:want|like|prefer)|want me to|(?:should|shall) i|i can|would you like"
 _CUES = (
-    # what a question asks for, and what a line has that gives it
+    # pattern of a question, pattern of a line that answers it
     (WHEN.pattern, _TIME),
     (rf"\bhow (?:many|much|long|large|big|often|fast|far)\b|\b(?:{_AMOUNT})\b", r"\d"),
     (
@@ -122,7 +122,8 @@ _CUES = (
     ),
 )
 CUES = [
-    (re.compile(asked, re.IGNORECASE), re.compile(line, re.IGNORECASE)) for asked, line in _CUES
+    (re.compile(question, re.IGNORECASE), re.compile(line, re.IGNORECASE))
+    for question, line in _CUES
 ]
 _TELLING = re.compile(
     r"\b(?:decid\w+|decisions?|chose\w*|reject\w+|next|todo|remain\w*|blocked|errors?|fail\w*"
@@ -136,7 +137,7 @@ _FACT = re.compile(r"\d|[a-z][A-Z]|\w_\w|\w\(\)|`|\w/\w")
 
 
 class Piece(NamedTuple):
-    """A sentence or line, where it stands, and what its words have in common with others."""
+    """A sentence or line, its position, its stems and its weight."""
 
     passage: int
     block: int
@@ -157,59 +158,66 @@ class Read(NamedTuple):
         return self.cut[piece.passage][piece.block]
 
 
-class Asked(NamedTuple):
-    """What a question says about the pieces that would answer it."""
+class Features(NamedTuple):
+    """The features of a question that pieces are matched with."""
 
     terms: dict[str, float]
     """Stems, each with how rare it is among the pieces."""
-    named: dict[str, float]
+    names: dict[str, float]
     """Identifiers, paths, hashes and numbers, likewise."""
     rare: set[str]
-    """The names that few pieces have: those are kept whatever else speaks for them."""
+    """The names that at most FEW pieces contain; these pieces score high."""
     cues: list[re.Pattern[str]]
     speakers: frozenset[str]
 
 
 def signals(question: str, read: Read) -> list[dict[str, float]]:
-    """What speaks for and against each piece, by name."""
-    asked, named = _asked(question, read.pieces)
+    """The signals of each piece, by name."""
+    features, names_by_piece = _features(question, read.pieces)
     placed = _placed(question, read.passages)
-    leads = [[frozenset(stems(one.text[: one.lead])) for one in found] for found in read.cut]
-    above = [_above(one.title, found) for one, found in zip(read.passages, read.cut, strict=True)]
-    whole = sum(asked.terms.values()) or 1.0
-    exact = whole + sum(asked.named.values())
-    made: list[dict[str, float]] = []
+    leads = [
+        [frozenset(stems(block.text[: block.lead])) for block in own_blocks]
+        for own_blocks in read.cut
+    ]
+    above = [
+        _above(passage.title, own_blocks)
+        for passage, own_blocks in zip(read.passages, read.cut, strict=True)
+    ]
+    whole = sum(features.terms.values()) or 1.0
+    exact = whole + sum(features.names.values())
+    rows: list[dict[str, float]] = []
     covering: dict[tuple[int, int], float] = {}
-    for piece, names in zip(read.pieces, named, strict=True):
-        block, lead = read.block(piece), leads[piece.passage][piece.block]
+    for piece, names in zip(read.pieces, names_by_piece, strict=True):
+        block = read.block(piece)
+        lead = leads[piece.passage][piece.block]
         own = piece.stems | lead
         beside = above[piece.passage][piece.block] - own
-        covers = sum(rare for term, rare in asked.terms.items() if term in own) / whole
-        cue = sum(bool(one.search(piece.text)) for one in asked.cues) / (len(asked.cues) or 1)
+        covers = sum(rare for term, rare in features.terms.items() if term in own) / whole
+        cue = sum(bool(cue.search(piece.text)) for cue in features.cues) / (len(features.cues) or 1)
         covering[piece[:2]] = max(covers, covering.get(piece[:2], 0.0))
         row = {
             **placed[piece.passage],
-            "speaker": bool(asked.speakers & lead),
-            "under": sum(rare for term, rare in asked.terms.items() if term in beside) / whole,
+            "speaker": bool(features.speakers & lead),
+            "under": sum(rare for term, rare in features.terms.items() if term in beside) / whole,
             "heading": block.kind == "heading",
             "covers": covers,
-            "named": sum(asked.named[name] for name in names) / exact,
-            "exact": bool(asked.rare.intersection(names)),
+            "named": sum(features.names[name] for name in names) / exact,
+            "exact": bool(features.rare.intersection(names)),
             "cue": cue,
             "fact": bool(_FACT.search(piece.text)),
-            "news": log(1 + len(piece.stems.difference(asked.terms))),
+            "news": log(1 + len(piece.stems.difference(features.terms))),
             "asks": piece.text.endswith("?") and not cue,
             "superseded": MARK in piece.text,
         }
-        if not asked.terms:
+        if not features.terms:
             row["telling"] = bool(_TELLING.search(piece.text))
             row["opening"] = (piece.block == 0) + (block.kind == "heading")
         elif not (covers or names) and (block.kind == "heading" or len(own) < LITTLE):
             row["idle"] = True
-        made.append(row)
-    for piece, row in zip(read.pieces, made, strict=True):
+        rows.append(row)
+    for piece, row in zip(read.pieces, rows, strict=True):
         row["covering"] = covering[piece[:2]]
-    return made
+    return rows
 
 
 def score(row: dict[str, float]) -> float:
@@ -222,8 +230,10 @@ def embedded(
     rows: Sequence[dict[str, float]],
     embed: Callable[[list[str]], Any],
 ) -> dict[int, Any]:
-    """Vectors of the likeliest pieces; `rows` learn how near each is to the question."""
-    room, texts, which = EMBEDDED, [question], []
+    """Vectors of the best pieces; adds the similarity to the question to `rows`."""
+    room = EMBEDDED
+    texts = [question]
+    which: list[int] = []
     for n in sorted(range(len(rows)), key=lambda n: (-score(rows[n]), n)):
         piece = read.pieces[n]
         block = read.block(piece)
@@ -240,44 +250,48 @@ def embedded(
         place = read.pieces[n][:2]
         nearest[place] = max(value, nearest.get(place, least))
     for n, (piece, row) in enumerate(zip(read.pieces, rows, strict=True)):
-        row["near"], row["nearest"] = near.get(n, least), nearest.get(piece[:2], least)
+        row["near"] = near.get(n, least)
+        row["nearest"] = nearest.get(piece[:2], least)
     return dict(zip(which, vectors[1:], strict=True))
 
 
-def _asked(question: str, pieces: Sequence[Piece]) -> tuple[Asked, list[list[str]]]:
-    """What is asked for, and which of its names each piece has."""
+def _features(question: str, pieces: Sequence[Piece]) -> tuple[Features, list[list[str]]]:
+    """The features of a question, and which of its names each piece contains."""
     exact = {
         name: re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         for name in dict.fromkeys(map(str.lower, _NAMED.findall(question)))
     }
-    named = []
+    names_by_piece = []
     for piece in pieces:
         small = piece.text.lower() if exact else ""
-        named.append([name for name, as_ in exact.items() if name in small and as_.search(small)])
+        names_by_piece.append(
+            [name for name, as_ in exact.items() if name in small and as_.search(small)]
+        )
     terms = dict.fromkeys(stems(question))
     had = Counter(term for piece in pieces for term in terms.keys() & piece.stems)
-    names = Counter(name for some in named for name in some)
-    asked = Asked(
+    names = Counter(name for some in names_by_piece for name in some)
+    features = Features(
         {term: _rarity(had[term], len(pieces)) for term in terms if had[term]},
         {name: _rarity(names[name], len(pieces)) for name in exact if names[name]},
         {name for name in exact if 0 < names[name] <= FEW},
         [line for asks, line in CUES if asks.search(question)],
         frozenset(stems(" ".join(re.findall(r"\b[A-Z]\w+", question)))),
     )
-    return asked, named
+    return features, names_by_piece
 
 
 def _rarity(count: int, total: int) -> float:
     return log(1 + (total - count + 0.5) / (count + 0.5))
 
 
-def _above(title: str, found: Iterable[Block]) -> list[frozenset[str]]:
+def _above(title: str, own_blocks: Iterable[Block]) -> list[frozenset[str]]:
     """The stems of the title, the headings and the lead-in that each block stands under."""
     heads = {0: frozenset(stems(title))}
-    now, above = heads[0], []
+    now = heads[0]
+    above = []
     lead_in: frozenset[str] = frozenset()
     led = 0
-    for block in found:
+    for block in own_blocks:
         if block.kind != "heading":
             above.append(now | lead_in if led else now)
             led = max(0, led - 1)
@@ -287,30 +301,30 @@ def _above(title: str, found: Iterable[Block]) -> list[frozenset[str]]:
             continue
         led = 0
         level = len(block.text) - len(block.text.lstrip("#")) or 7
-        heads = {deep: known for deep, known in heads.items() if deep < level}
-        above.append(frozenset())  # a heading says nothing about another
+        heads = {deep: head for deep, head in heads.items() if deep < level}
+        above.append(frozenset())  # headings do not inherit from other headings
         heads[level] = frozenset(stems(block.text))
         now = frozenset().union(*heads.values())
     return above
 
 
 def _placed(question: str, passages: Sequence[Passage]) -> list[dict[str, float]]:
-    """What a passage's rank and time say: what happened together speaks for one another."""
-    times = [_minutes(one.at) for one in passages]
+    """The signals of each passage by rank and time; passages close in time raise each other."""
+    times = [_minutes(passage.at) for passage in passages]
     dates = _dates(question)
-    made = []
+    rows = []
     for n, (passage, time) in enumerate(zip(passages, times, strict=True)):
         together = answer = 0.0
         for other, then in enumerate(times[:CLOSEST]):
-            if other == n or not abs(time - then) <= MINUTES:  # of no time is nan
+            if other == n or not abs(time - then) <= MINUTES:  # a missing time is nan
                 continue
             together += 1 / (other + 1)
             if 0 < time - then <= MINUTES / 2 and "?" in passages[other].text:
                 answer = max(answer, 1 / (other + 1))
         row = {"rank": log(n + 1), "first": 1 / (n + 1)}
         row |= {"together": min(1.0, together), "answer": answer}
-        made.append(row | {"dated": _dated(passage.at, dates)})
-    return made
+        rows.append(row | {"dated": _dated(passage.at, dates)})
+    return rows
 
 
 def _minutes(at: str) -> float:
@@ -324,18 +338,19 @@ def _minutes(at: str) -> float:
 
 def _dates(question: str) -> set[tuple[int, int]]:
     """The months that a question names, each with a day or 0; `may` alone is a verb."""
-    found = {(int(month), int(day or 0)) for month, day in _ISO.findall(question)}
+    dates = {(int(month), int(day or 0)) for month, day in _ISO.findall(question)}
     for day, month, then in _DATE.findall(question):
-        found.add((_MONTHS.index(month.lower()) + 1, int(day or then or 0)))
-    return found
+        dates.add((_MONTHS.index(month.lower()) + 1, int(day or then or 0)))
+    return dates
 
 
 def _dated(at: str, dates: set[tuple[int, int]]) -> float:
-    """Was it on one of the days, in one of the months, just after, or in none of them?"""
+    """2 on one of the days, 1 in one of the months, 0 in the month after, else -1."""
     if not dates or not at[5:7].isdigit():
         return 0.0
-    month, day = int(at[5:7]), int(at[8:10]) if at[8:10].isdigit() else -1
+    month = int(at[5:7])
+    day = int(at[8:10]) if at[8:10].isdigit() else -1
     if (month, day) in dates:
         return 2.0
-    months = {one for one, _ in dates}
+    months = {named_month for named_month, _ in dates}
     return 1.0 if month in months else 0.0 if (month - 2) % 12 + 1 in months else -1.0
