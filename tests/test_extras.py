@@ -95,7 +95,7 @@ for module in pkgutil.walk_packages(kinen.__path__, "kinen.", onerror=lambda nam
 def test_every_command_shows_its_help(bare: dict[str, str]) -> None:
     program = """
 import click
-from kinen.cli import COMMANDS
+from kinen.cli.commands import COMMANDS
 from kinen.cli.groups import root, run
 
 def show(words, command):

@@ -96,7 +96,7 @@ def test_files_are_listed_with_their_tags_and_narrowed(ask: Ask) -> None:
     assert f"{GONE}  (deleted)  net" in ask("files --deleted").lines
     assert "build/out.txt" in ask("files --ignored").lines
     assert paths(ask("files --source-only")) == [COOKIES]
-    assert ask("files --tag auth --tag net") == (1, "", "")
+    assert ask("files --tag auth --tag net") == (1, "", "note: no file matches\n")
 
 
 def test_files_come_in_pages_with_how_many_there_are(ask: Ask) -> None:
@@ -252,7 +252,8 @@ def test_a_commit_and_a_file_are_shown(ask: Ask, repo: Repository) -> None:
 
 
 def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repository) -> None:
-    assert ask("snapshot list") == (1, "", "")
+    empty = "note: no snapshots yet: `kinen snapshot create` makes one\n"
+    assert ask("snapshot list") == (1, "", empty)
     first, before = ask("snapshot create --json").json, repo.head
     assert (first["commit"], first["automatic"]) == (before, False)
     repo.commit("feat: a kettle", {"kettle.py": "tea"})

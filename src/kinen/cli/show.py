@@ -49,18 +49,24 @@ def show(name: str, as_is: bool, space: str | None, as_json: bool) -> int:
         path, at, commit = name.rpartition("@")
         if at and path and commit and not memory.records.knows(name):
             content = memory.git.read(path, commit)
-            output = Output(
-                {"path": path, "at": commit, "content": content}, content.removesuffix("\n")
-            )
-            raw_text = content
-        else:
-            record, chunks = memory.records.show(*place(name))
-            output = _record_output(memory, record, chunks)
-            raw_text = "\n".join(chunk.text for chunk in chunks) + "\n"
+            return _show_version(path, commit, content, as_is=as_is, as_json=as_json)
+        record, chunks = memory.records.show(*place(name))
+        output = _record_output(memory, record, chunks)
     if as_is and not as_json:
-        write_raw(raw_text)
+        write_raw("\n".join(chunk.text for chunk in chunks) + "\n")
         return FOUND
     return emit(output, as_json)
+
+
+def _show_version(path: str, commit: str, content: str, *, as_is: bool, as_json: bool) -> int:
+    """Print a file as of a commit, without adding a line break."""
+    if as_json:
+        return emit(Output({"path": path, "at": commit, "content": content}), as_json)
+    if as_is:
+        write_raw(content)
+    else:
+        print(content, end="")
+    return FOUND
 
 
 def _record_output(memory: Memory, record: Record, chunks: Sequence[Chunk]) -> Output:
