@@ -1,4 +1,4 @@
-"""What a round decided: callouts, ticked options, answers, headings with a rationale, tables."""
+"""Extracts the decisions of a round: callouts, options, answers, headings with reasons, tables."""
 
 from __future__ import annotations
 
@@ -28,11 +28,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     Drawn = tuple[str, str, str, float]
-    """A topic, what was chosen, why, and how sure that is."""
+    """The topic, choice, reason and confidence of a decision."""
 
-CALLOUT, CHOSEN, LISTED, ANSWERED, OPEN = 1.0, 0.9, 0.9, 0.8, 0.5
-"""How sure a decision in a callout is, a ticked option, a row or item under `Decisions`, an
-answer, and an answer that asks back or says too little."""
+CALLOUT = 1.0
+"""The confidence of a decision in a callout."""
+CHOSEN = 0.9
+"""The confidence of a ticked option."""
+LISTED = 0.9
+"""The confidence of a row or item under `Decisions`."""
+ANSWERED = 0.8
+"""The confidence of an answer."""
+OPEN = 0.5
+"""The confidence of an answer that asks back or is too short."""
 
 _NUMBER = re.compile(
     r"^(?:(?:Q|D|ADR|RFC)[ -]?)?\d+[a-z]?(?:\.\d+)*\s*(?:[:.)–—-]+\s*|\s+|$)", re.IGNORECASE
@@ -79,7 +86,7 @@ _COLUMNS = {
 
 
 class _Section(NamedTuple):
-    """What stands under one heading, or under a question that is set in bold."""
+    """The content under a heading, or under a question in bold."""
 
     title: str
     above: str
@@ -88,34 +95,35 @@ class _Section(NamedTuple):
 
     @property
     def topic(self) -> str:
-        found = (_NUMBER.sub("", title).rstrip(" :") for title in (self.title, self.above))
-        return next((one for one in found if one and not _GENERIC.match(one)), "")
+        topics = (_NUMBER.sub("", title).rstrip(" :") for title in (self.title, self.above))
+        return next((topic for topic in topics if topic and not _GENERIC.match(topic)), "")
 
 
 def from_round(ref: str, text: str, at: str = "") -> list[Finding]:
     """The decisions of a round or another document, in order, each with its reason.
 
-    `at` is when it happened; without it, the day that its path begins with.
+    `at` is the time of the decisions; the default is the date in the path.
     """
     lines = split_lines(text)
     tree = SyntaxTreeNode(parsed("\n".join(lines[read_frontmatter(lines).end :])))
     day = date_in(ref.partition(":")[2])
     at = at or (f"{day}T00:00:00.000Z" if day else "")
-    found = dict.fromkeys(drawn for section in _sections(tree) for drawn in _drawn(section))
+    decisions = dict.fromkeys(drawn for section in _sections(tree) for drawn in _drawn(section))
     return [
         Finding("decision", statement(topic, choice, reason), confidence, (ref,), at, topic)
-        for topic, choice, reason, confidence in found
+        for topic, choice, reason, confidence in decisions
     ]
 
 
 def _sections(tree: SyntaxTreeNode) -> Iterator[_Section]:
-    section, headings = _Section("", "", []), dict[int, str]()
+    section = _Section("", "", [])
+    headings: dict[int, str] = {}
     for node in tree.children:
         question = _question(node) if node.type == "paragraph" else ""
         if node.type == "heading":
             yield section
             level = int(node.tag[1:])
-            headings = {n: one for n, one in headings.items() if n < level}
+            headings = {depth: title for depth, title in headings.items() if depth < level}
             above = next(reversed(headings.values()), "")
             headings[level] = plain(_inline(node))
             section = _Section(headings[level], above, [])
@@ -129,15 +137,18 @@ def _sections(tree: SyntaxTreeNode) -> Iterator[_Section]:
 def _question(node: SyntaxTreeNode) -> str:
     """The question that a paragraph asks in bold: `**Q2.1: Title**`, `**Q2.1**: Title?`."""
     bold = re.match(r"\*\*(Q\d[^*\n]*)\*\*:?", _inline(node))
-    named = _NUMBER.sub("", plain(bold[1])) if bold else ""
-    asked = named if named or not bold else " ".join(sentences(_inline(node)[bold.end() :])[:1])
-    return asked if weight(asked) > 1 else ""
+    question = _NUMBER.sub("", plain(bold[1])) if bold else ""
+    if bold and not question:
+        question = " ".join(sentences(_inline(node)[bold.end() :])[:1])
+    return question if weight(question) > 1 else ""
 
 
 def _drawn(section: _Section) -> Iterator[Drawn]:
-    topic, reason = section.topic, _labelled(section, REASONS)
+    topic = section.topic
+    reason = _labelled(section, REASONS)
     options, ticked = _options(section)
-    decided, answers = False, list[str]()
+    decided = False
+    answers: list[str] = []
     for node in section.nodes:
         if node.type == "table":
             yield from _rows(node)
@@ -145,11 +156,11 @@ def _drawn(section: _Section) -> Iterator[Drawn]:
             yield from _items(node)
         for quote in node.walk():
             if quote.type == "blockquote" and getattr(quote.parent, "type", "") != "blockquote":
-                what, said = _callout(quote)
-                if what == "decision" and said:
+                what, texts = _callout(quote)
+                if what == "decision" and texts:
                     decided = True
-                    yield topic, joined(said), reason, CALLOUT
-                answers += said if what == "answer" else ()
+                    yield topic, joined(texts), reason, CALLOUT
+                answers += texts if what == "answer" else ()
     if not decided and _DECIDED.match(section.title):
         choice = _labelled(section, ("decision", "choice"))
         if choice:
@@ -158,19 +169,19 @@ def _drawn(section: _Section) -> Iterator[Drawn]:
             yield "", topic, reason, LISTED
     choice, confidence = _answer(topic, answers, options)
     if ticked:
-        said = [*ticked, choice] if confidence == ANSWERED else ticked
-        yield topic, joined(said) if len(said) > 1 else said[0], reason, CHOSEN
+        choices = [*ticked, choice] if confidence == ANSWERED else ticked
+        yield topic, joined(choices) if len(choices) > 1 else choices[0], reason, CHOSEN
     elif choice:
         yield topic, choice, reason, confidence
 
 
 def _inline(node: SyntaxTreeNode) -> str:
     """The text of a node, its markup included."""
-    return next((one.content for one in node.walk() if one.type == "inline"), "")
+    return next((child.content for child in node.walk() if child.type == "inline"), "")
 
 
 def _labelled(section: _Section, labels: Sequence[str]) -> str:
-    """What stands behind `**Rationale**:`."""
+    """The text after a label such as `**Rationale**:`."""
     for node in section.nodes:
         if node.type == "paragraph":
             for line in re.split(r"\n(?=\*\*)", _inline(node)):
@@ -180,50 +191,53 @@ def _labelled(section: _Section, labels: Sequence[str]) -> str:
     return ""
 
 
-# Callouts and answers
-
-
 def _callout(quote: SyntaxTreeNode) -> tuple[str, list[str]]:
     """Whether a quotation is a decision or an answer, and its sentences; `>> text` answers too."""
-    texts = [one.content for one in quote.walk() if one.type == "inline"]
+    texts = [node.content for node in quote.walk() if node.type == "inline"]
     head = _CALLOUT.match(texts[0]) if texts else None
     if head is None:
         nested = len(quote.children) == 1 and quote.children[0].type == "blockquote"
-        return ("answer" if nested else ""), [one for text in texts for one in sentences(text)]
+        what = "answer" if nested else ""
+        return what, [sentence for text in texts for sentence in sentences(text)]
     title = plain(head["title"])
-    named = _TITLE.match(title) or _TITLE.match(f"{head['type']}: {title}")
+    kind = _TITLE.match(title) or _TITLE.match(f"{head['type']}: {title}")
     texts[0] = texts[0][head.end() :]
-    if named is None:
+    if kind is None:
         return "", []
-    what = named["what"].lower()
-    parts = [sentences(one, wrapped=what == "decision") for one in (named["rest"] or "", *texts)]
-    return what, [one for part in parts for one in part if not _BLANK.match(one)]
+    what = kind["what"].lower()
+    wrapped = what == "decision"
+    parts = [sentences(text, wrapped=wrapped) for text in (kind["rest"] or "", *texts)]
+    return what, [text for part in parts for text in part if not _BLANK.match(text)]
 
 
-def _answer(topic: str, said: list[str], options: dict[str, str]) -> tuple[str, float]:
-    """What an answer settles; one that asks back, or says only yes, settles nothing."""
-    said = [_LETTER.sub(lambda one: options.get(one["label"], one[0]), text) for text in said]
+def _answer(topic: str, answers: list[str], options: dict[str, str]) -> tuple[str, float]:
+    """The choice in an answer and its confidence; a question or a mere yes is `OPEN`."""
+    texts = [
+        _LETTER.sub(lambda match: options.get(match["label"], match[0]), text) for text in answers
+    ]
     sure = [
-        one for one in said if is_sure(one) and stands_alone(one, 1) and not _PERSONAL.search(one)
+        text
+        for text in texts
+        if is_sure(text) and stands_alone(text, 1) and not _PERSONAL.search(text)
     ]
     settled = _YES_OR_NO.match(topic) and stands_alone(topic)
     if sure and (
-        (settled and is_sure(said[0]))
+        (settled and is_sure(texts[0]))
         or (sum(map(weight, sure)) > 1 and not _LETTER.search(sure[0]))
     ):
         return joined(sure), ANSWERED
-    return joined(said), OPEN
+    return joined(texts), OPEN
 
 
 def _options(section: _Section) -> tuple[dict[str, str], list[str]]:
     """The options of a question by their letter, and those that are ticked.
 
-    Ticked boxes without letters are a choice only where one of several is ticked under a question:
-    elsewhere they are a list of things done.
+    Ticked boxes without letters are a choice only if one of several is ticked under a question;
+    otherwise they are a task list.
     """
-    named: dict[str, str] = {}
+    options: dict[str, str] = {}
     boxes: list[tuple[bool, str, str]] = []
-    for node in (one for top in section.nodes for one in top.walk() if one.type == "inline"):
+    for node in (child for top in section.nodes for child in top.walk() if child.type == "inline"):
         for line in node.content.split("\n"):
             tick = _TICK.match(line)
             if not tick and not line.startswith("**"):
@@ -232,16 +246,13 @@ def _options(section: _Section) -> tuple[dict[str, str], list[str]]:
             label = _OPTION.match(text)
             bare = text[label.end() :] if label else "" if _BARE.match(text) else text
             if label:
-                named.setdefault(label["label"].upper(), bare)
+                options.setdefault(label["label"].upper(), bare)
             if tick:
                 boxes.append((tick["mark"] != " ", label["label"] if label else "", bare))
     ticked = [text for on, label, text in boxes if on and label and text]
     if not ticked and sum(on for on, *_ in boxes) == 1 < len(boxes) and "?" in section.title:
         ticked = [text for on, _, text in boxes if on and text]
-    return named, ticked
-
-
-# Tables and lists of decisions
+    return options, ticked
 
 
 def _items(node: SyntaxTreeNode) -> Iterator[Drawn]:
@@ -261,15 +272,17 @@ def _rows(table: SyntaxTreeNode) -> Iterator[Drawn]:
         columns |= {name: at} if at is not None else {}
     if "decision" not in columns or len(heads) < 2:
         return
-    if 0 not in columns.values():  # what the table is sorted by says what each row is about
+    if 0 not in columns.values():  # an unlabelled first column holds the topic
         columns.setdefault("topic", 0)
     for row in rows[1:]:
         cells = {name: row[at] if at < len(row) else "" for name, at in columns.items()}
         unsettled = any(map(_UNSETTLED.search, row)) or _NOT_HELD.search(cells.get("status", ""))
-        said = {name: plain(cell) for name, cell in cells.items()}
-        topic, choice = said.get("topic", ""), said["decision"]
-        if said.get("choice"):
-            topic, choice = choice, said["choice"]
+        values = {name: plain(cell) for name, cell in cells.items()}
+        topic = values.get("topic", "")
+        choice = values["decision"]
+        if values.get("choice"):
+            topic = choice
+            choice = values["choice"]
         blank = any(map(_BLANK.match, (choice, topic or choice))) or _DECIDED.match(choice)
         if not (blank or unsettled) and " " in f"{topic} {choice}".strip():
-            yield topic, choice, said.get("reason", ""), LISTED
+            yield topic, choice, values.get("reason", ""), LISTED
