@@ -1,8 +1,8 @@
-"""What a memory claims, so that two of them can be told the same, opposed, or neither.
+"""Compares the claims of memories: the same, opposed, or neither.
 
-Vectors alone cannot: `retry eight times` and `retry three times` are as near as a text and its
-paraphrase (docs/decisions/0010-consolidation.md). So two claims are the same only where at most one
-of them says something that the other does not.
+Vectors alone do not suffice: `retry eight times` and `retry three times` are as near as a text
+and its paraphrase (docs/decisions/0010-consolidation.md). So two claims are the same only if at
+most one of them has terms that the other lacks.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import NamedTuple
 
 from kinen.text import STOP_WORDS, words
 
-MOST, HALF = 2 / 3, 1 / 2
-"""The share of terms from which on claims are the same, and from which on if vectors agree."""
+MOST = 2 / 3
+"""The share of common terms from which claims are the same."""
+HALF = 1 / 2
+"""The share of common terms from which claims are the same if their vectors agree."""
 
 _ENDING = re.compile(r"(?:ations?|ings?|ied|ies|ers?|ions?|ed|es|s|e|y)$")
 
 
 def stem(word: str) -> str:
-    """A word without its ending, so that `deleted` meets `deletes` and `deletion`."""
+    """A word without its ending, so that `deleted` matches `deletes` and `deletion`."""
     short = _ENDING.sub("", word) if len(word) > 3 and word.isalpha() else word
     short = short if len(short) > 2 else word
     return short[:-1] if len(short) > 3 and short[-1] == short[-2] else short
@@ -74,7 +76,7 @@ _REJECTING = (
 
 
 class Claim(NamedTuple):
-    """The terms of what is held, those of what is turned down for it, and whether it denies."""
+    """The terms of a claim, the terms of the rejected alternative, and whether it is a negation."""
 
     terms: frozenset[str]
     rejected: frozenset[str] = frozenset()
@@ -82,24 +84,24 @@ class Claim(NamedTuple):
 
 
 class Claims:
-    """Claims by their terms, so that only those are compared that may have to do with another."""
+    """An index of claims by term, to compare only claims with common terms."""
 
     def __init__(self) -> None:
         self._keys: defaultdict[str, list[str]] = defaultdict(list)
         self._sizes: dict[str, int] = {}
 
-    def add(self, key: str, one: Claim) -> None:
-        said = one.terms | one.rejected
-        self._sizes[key] = len(said)
-        for term in said:
+    def add(self, key: str, entry: Claim) -> None:
+        terms = entry.terms | entry.rejected
+        self._sizes[key] = len(terms)
+        for term in terms:
             self._keys[term].append(key)
 
-    def beside(self, one: Claim) -> list[str]:
-        """The keys of claims with half of the terms in common: half of the fewer ones."""
-        said = one.terms | one.rejected
-        met = Counter(key for term in said for key in self._keys.get(term, ()))
-        least = {key: HALF * min(len(said), self._sizes[key]) for key in met}
-        return sorted(key for key, count in met.items() if count >= least[key])
+    def beside(self, entry: Claim) -> list[str]:
+        """The keys of the claims that share at least half of the terms of the shorter claim."""
+        terms = entry.terms | entry.rejected
+        counts = Counter(key for term in terms for key in self._keys.get(term, ()))
+        least = {key: HALF * min(len(terms), self._sizes[key]) for key in counts}
+        return sorted(key for key, count in counts.items() if count >= least[key])
 
 
 def without_reason(content: str) -> str:
@@ -107,56 +109,60 @@ def without_reason(content: str) -> str:
 
 
 def claim(content: str) -> Claim:
-    """What a memory claims; its reason is left out."""
-    text, rejected = without_reason(content), list[str]()
+    """The claim of a memory, without its reason."""
+    text = without_reason(content)
+    rejected: list[str] = []
     for rule in _REJECTING:
         rejected += [match["not"] for match in rule.finditer(text)]
         text = rule.sub(lambda match: match.groupdict().get("kept") or " ", text)
-    found, turned = _terms(text), _terms(" ".join(rejected))
-    terms = found - _LIGHT - _NEGATIVE
-    return Claim(terms, turned - _LIGHT - terms, bool(found & _NEGATIVE))
+    stems = _terms(text)
+    terms = stems - _LIGHT - _NEGATIVE
+    rejected_terms = _terms(" ".join(rejected)) - _LIGHT - terms
+    return Claim(terms, rejected_terms, bool(stems & _NEGATIVE))
 
 
 def _terms(text: str) -> frozenset[str]:
     """The words of a text without endings; `no` and `not` are among them."""
     low = words(text.replace("'", "").replace("’", "").lower())
-    kept = (word for word in low if word not in STOP_WORDS or word in ("no", "not"))
-    return frozenset(map(stem, kept))
+    significant = (word for word in low if word not in STOP_WORDS or word in ("no", "not"))
+    return frozenset(map(stem, significant))
 
 
 def share(a: Claim, b: Claim) -> float:
-    """How much two claims have in common: 0 where each says something that the other does not."""
+    """The share of common terms; 0 if each claim has a term that the other lacks."""
     if a.negative != b.negative or a.rejected & b.terms or b.rejected & a.terms:
         return 0.0
-    only_a, only_b = _only(a.terms, b.terms), _only(b.terms, a.terms)
+    only_a = _only(a.terms, b.terms)
+    only_b = _only(b.terms, a.terms)
     if (only_a and only_b) or not (a.terms and b.terms):
         return 0.0
     return (len(a.terms) - len(only_a)) / max(len(a.terms), len(b.terms))
 
 
 def overlap(a: Claim, b: Claim) -> float:
-    """The share of the fewer terms that the other has too: about what a cosine would say."""
+    """The share of the shorter claim's terms in the other, which approximates the cosine."""
     return len(a.terms & b.terms) / max(1, min(len(a.terms), len(b.terms)))
 
 
 def opposed(older: Claim, newer: Claim) -> bool:
-    """Whether the newer takes back what the older holds: `Y instead of X`, `no longer X`."""
+    """Whether the newer claim contradicts the older: `Y instead of X`, `no longer X`."""
     if older.negative != newer.negative:
         return _jaccard(older.terms, newer.terms) >= 0.8
-    named, rest = older.terms & newer.rejected, older.terms - newer.rejected
+    denied = older.terms & newer.rejected
+    rest = older.terms - newer.rejected
     wholly = len(newer.terms) == 1 or newer.terms <= older.rejected
-    return bool(named) and rest <= newer.terms and (bool(rest) or wholly)
+    return bool(denied) and rest <= newer.terms and (bool(rest) or wholly)
 
 
 def is_specific(topic: str, least: int) -> bool:
-    """Whether a question is about something: `Testing strategy` is asked everywhere."""
+    """Whether a question has specific terms: `Testing strategy` has none."""
     return len(_terms(topic) - _GENERIC - _LIGHT - _NEGATIVE) >= least
 
 
 def _only(a: frozenset[str], b: frozenset[str]) -> set[str]:
-    """The terms of one that the other has not, not even longer or shorter."""
-    mine, theirs = a - b, b - a
-    return {one for one in mine if not any(_kin(one, other) for other in theirs)}
+    """The terms of `a` that are not in `b`, nor a prefix or an extension of a term in `b`."""
+    rest = b - a
+    return {term for term in a - b if not any(_kin(term, other) for other in rest)}
 
 
 def _kin(a: str, b: str) -> bool:
