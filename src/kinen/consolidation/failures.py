@@ -1,4 +1,4 @@
-"""Draws memories from commands that fail: what made one work, and what keeps failing."""
+"""Extracts findings from failed commands: what fixed a command, and what keeps failing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kinen.model.journal import Observation
 
 OFTEN = 3
-"""How many times something fails before it is more than bad luck."""
+"""The number of failures from which a command yields a finding."""
 
 _VARYING = re.compile(
     r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|\d+(?:\.\d+)*|(?:/[\w.@-]+){2,}", re.IGNORECASE
@@ -25,12 +25,12 @@ _VARYING = re.compile(
 
 
 def is_ours(event: Observation) -> bool:
-    """Is it a use of kinen? What that returned is known already."""
+    """Whether an event is a use of kinen, whose results are already stored."""
     return is_kinen_tool(events.string(event, "toolName")) or asks_kinen(events.command(event)) > 0
 
 
 class _Trouble(NamedTuple):
-    """A command that fails the same way, and what was done since it last did."""
+    """The failures of a command with the same error, and the activity since the last of them."""
 
     error: str
     failures: tuple[Observation, ...]
@@ -40,7 +40,7 @@ class _Trouble(NamedTuple):
 
     @property
     def refs(self) -> tuple[str, ...]:
-        return tuple(one.ref for one in self.failures)
+        return tuple(failure.ref for failure in self.failures)
 
     @property
     def at(self) -> str:
@@ -48,21 +48,22 @@ class _Trouble(NamedTuple):
 
 
 def from_repeated(observations: Iterable[Observation]) -> Iterator[Finding]:
-    """Commands that failed often and then worked, with nothing between but one other command."""
+    """Commands that failed often and succeeded after exactly one other command."""
     open_: dict[str, _Trouble] = {}
-    for one in observations:
-        command, error = _command(one), _error(one)
+    for event in observations:
+        command = _command(event)
+        error = _error(event)
         if command and error:
-            known = open_.get(command, _Trouble(error, ()))
-            again = known.failures if _signature(known.error) == _signature(error) else ()
-            open_[command] = _Trouble(error, (*again, one))
-        elif one.kind == "file_diff":
+            before = open_.get(command, _Trouble(error, ()))
+            again = before.failures if _signature(before.error) == _signature(error) else ()
+            open_[command] = _Trouble(error, (*again, event))
+        elif event.kind == "file_diff":
             open_ = {name: trouble._replace(edited=True) for name, trouble in open_.items()}
-        elif command and not events.failed(one):
+        elif command and not events.failed(event):
             was = open_.pop(command, None)
             if was and len(was.failures) >= OFTEN and len(was.since) == 1 and not was.edited:
                 text = f"`{command}` failed with `{was.error}` until `{was.since[0]}` was run"
-                sources = (*was.refs, one.ref)
+                sources = (*was.refs, event.ref)
                 yield Finding("lesson", statement("", text), 0.75, sources, was.at)
             open_ = {
                 name: trouble._replace(since=(*trouble.since, command))
@@ -71,34 +72,36 @@ def from_repeated(observations: Iterable[Observation]) -> Iterator[Finding]:
 
 
 def from_events(observations: Iterable[Observation]) -> list[Finding]:
-    """Trouble that comes back: what failed the same way often, and in more than one session."""
-    found: dict[tuple[str, str], _Trouble] = {}
-    for one in observations:
-        command, error = _command(one), _error(one)
-        if command and error and not (one.redacted or one.forgotten_at or is_ours(one)):
+    """Commands that failed often with the same error, in more than one session."""
+    troubles: dict[tuple[str, str], _Trouble] = {}
+    for event in observations:
+        command = _command(event)
+        error = _error(event)
+        if command and error and not (event.redacted or event.forgotten_at or is_ours(event)):
             key = command, _signature(error)
-            known = found.get(key, _Trouble(error, ()))
-            found[key] = known._replace(failures=(*known.failures, one))
+            trouble = troubles.get(key, _Trouble(error, ()))
+            troubles[key] = trouble._replace(failures=(*trouble.failures, event))
     return [
         Finding(
             "pattern",
-            statement("", f"`{command}` keeps failing: `{one.error}`"),
+            statement("", f"`{command}` keeps failing: `{trouble.error}`"),
             0.7,
-            one.refs,
-            one.at,
+            trouble.refs,
+            trouble.at,
         )
-        for (command, _), one in found.items()
-        if len(one.failures) >= OFTEN and len({each.capsule for each in one.failures}) > 1
+        for (command, _), trouble in troubles.items()
+        if len(trouble.failures) >= OFTEN
+        and len({failure.capsule for failure in trouble.failures}) > 1
     ]
 
 
-def _command(one: Observation) -> str:
-    return excerpt(events.command(one), 120)
+def _command(event: Observation) -> str:
+    return excerpt(events.command(event), 120)
 
 
-def _error(one: Observation) -> str:
-    """The line that says what went wrong, where one does."""
-    line = events.named_error(one) if events.failed(one) else ""
+def _error(event: Observation) -> str:
+    """The line with the error of a failed command, or an empty string."""
+    line = events.named_error(event) if events.failed(event) else ""
     return excerpt(line, 160).replace("`", "'")
 
 
