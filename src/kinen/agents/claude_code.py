@@ -1,6 +1,6 @@
-"""What Claude Code hands to its hooks, and what is kept of it.
+"""Reads the hook payloads of Claude Code.
 
-The same objects stand in its transcripts: a hook's `tool_response` is a line's `toolUseResult`.
+Its transcripts contain the same objects: a hook's `tool_response` is a line's `toolUseResult`.
 `tool_use` reads them for both. Kinds, content and provenance are Kindling's. Hooks load this
 module: it imports nothing that `sqlite3` does not.
 """
@@ -8,7 +8,7 @@ module: it imports nothing that `sqlite3` does not.
 from __future__ import annotations
 
 from kinen.agents import tool_use as rules
-from kinen.agents.tool_use import Kept, Sieve, ToolUse, text_of
+from kinen.agents.tool_use import Draft, Sieve, ToolUse, text_of
 from kinen.privacy.injected import is_kinen_tool
 
 TYPE_CHECKING = False
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     Payload = dict[str, Any]
 
 REFUSED = "The user doesn't want to"
-"""How a result begins of a tool use that the user did not allow."""
+"""Start of the result of a tool use that the user refused."""
 INSTEAD = "the user said:\n"
 RESCUED_TEXTS = ("prompt", "last_assistant_message", "compact_summary", "error")
 
 
-class Event(Kept):
-    """What is kept of a payload, with what names it in the client."""
+class Event(Draft):
+    """A draft with the key that identifies its event in the client."""
 
     __slots__ = ("key",)
 
@@ -35,26 +35,26 @@ class Event(Kept):
 
 
 def event(payload: Payload, sieve: Sieve) -> Event | None:
-    """What is kept of a payload."""
+    """The event of a payload; None if nothing of it is stored."""
     read = READERS.get(text_of(payload, "hook_event_name"))
     if read is None or payload.get("agent_type") == "" or payload.get("isMeta"):
         return None  # agents without a type are the client's own
-    kept = read(payload, sieve)
+    draft = read(payload, sieve)
     agent_id = text_of(payload, "agent_id")
-    if kept is not None and agent_id:
-        kept.provenance["agentId"] = agent_id
-        kept.provenance["agentType"] = text_of(payload, "agent_type")
-    return kept
+    if draft is not None and agent_id:
+        draft.provenance["agentId"] = agent_id
+        draft.provenance["agentType"] = text_of(payload, "agent_type")
+    return draft
 
 
 def summary(payload: Payload, sieve: Sieve) -> str:
-    """The summary of a compacted conversation, without how the model got there."""
+    """The summary of a compacted conversation, without the analysis before it."""
     text = text_of(payload, "compact_summary").rpartition("<summary>")[2]
     return rules.summary(text.partition("</summary>")[0], sieve)
 
 
 def rescued(payload: Payload, sieve: Sieve) -> Event | None:
-    """What can be kept of a payload that could not be read as what it is: the texts in it."""
+    """An event of the plain texts in a payload whose reader failed; None if there are none."""
     tool = text_of(payload, "tool_name")
     inputs = _inputs(payload)
     if is_kinen_tool(tool):
@@ -69,16 +69,16 @@ def rescued(payload: Payload, sieve: Sieve) -> Event | None:
     if not text:
         return None
     about = {"event": text_of(payload, "hook_event_name"), "toolName": tool}
-    kept = Event("message", text, about)
+    draft = Event("message", text, about)
     names = (*rules.FILE_INPUTS, *rules.FOLDER_INPUTS)
-    kept.files = [sieve.place(text_of(inputs, name)) for name in names if text_of(inputs, name)]
+    draft.files = [sieve.place(text_of(inputs, name)) for name in names if text_of(inputs, name)]
     words = [word for part in input_texts for word in part.split()[: rules.MANY_WORDS]]
-    kept.mentions = [word.strip(rules.QUOTES) for word in words]
-    return kept
+    draft.mentions = [word.strip(rules.QUOTES) for word in words]
+    return draft
 
 
 def tool_use(tool: str, inputs: Payload, response: Any) -> ToolUse | None:
-    """A tool use that succeeded, from the client's own object; None for one that goes on."""
+    """A successful tool use, from the client's response; None if it still runs."""
     if not isinstance(response, dict):
         return ToolUse(tool, inputs, result_text(response), exit_code=0)
     if response.get("status") == "async_launched":
@@ -95,8 +95,8 @@ def tool_use(tool: str, inputs: Payload, response: Any) -> ToolUse | None:
     return use
 
 
-def refusal(error: str, sieve: Sieve) -> Kept | None:
-    """What a user said who refused a tool use; None if they said nothing."""
+def refusal(error: str, sieve: Sieve) -> Draft | None:
+    """The message of a user who refused a tool use; None if there is none."""
     return rules.message("user", error.partition(INSTEAD)[2], sieve)
 
 
@@ -133,7 +133,7 @@ def result_text(response: Any) -> str:
         return ""
     if text_of(response, "title") and text_of(response, "url"):
         return f"{response['title']} {response['url']}"
-    import json  # few results have a shape of their own
+    import json  # rarely needed: few results have another shape
 
     return json.dumps(response, ensure_ascii=False)
 
@@ -151,46 +151,46 @@ def _inputs(payload: Payload) -> Payload:
     return inputs if isinstance(inputs, dict) else {}
 
 
-def _named(kept: Kept | None, *key: str) -> Event | None:
-    """What is kept, with its name in the client."""
-    if kept is None:
+def _with_key(draft: Draft | None, *key: str) -> Event | None:
+    """The event of a draft, with its key in the client."""
+    if draft is None:
         return None
-    named = Event(kept.kind, kept.text, kept.provenance, *key)
-    named.files = kept.files
-    named.mentions = kept.mentions
-    return named
+    event = Event(draft.kind, draft.text, draft.provenance, *key)
+    event.files = draft.files
+    event.mentions = draft.mentions
+    return event
 
 
 def _prompt(payload: Payload, sieve: Sieve) -> Event | None:
-    kept = rules.message("user", text_of(payload, "prompt"), sieve)
-    text = kept.text if kept else ""
-    return _named(kept, text_of(payload, "session_id"), text_of(payload, "prompt_id"), text)
+    draft = rules.message("user", text_of(payload, "prompt"), sieve)
+    text = draft.text if draft else ""
+    return _with_key(draft, text_of(payload, "session_id"), text_of(payload, "prompt_id"), text)
 
 
 def _answer(payload: Payload, sieve: Sieve) -> Event | None:
-    kept = rules.message("assistant", text_of(payload, "last_assistant_message"), sieve)
+    draft = rules.message("assistant", text_of(payload, "last_assistant_message"), sieve)
     key = (text_of(payload, "session_id"), text_of(payload, "prompt_id"), "answer")
-    return _named(kept, *key, kept.text if kept else "")
+    return _with_key(draft, *key, draft.text if draft else "")
 
 
 def _subagent_stop(payload: Payload, sieve: Sieve) -> Event | None:
     text = text_of(payload, "last_assistant_message")
-    kept = rules.report(text_of(payload, "agent_type"), text, sieve)
-    return _report(payload, kept, text_of(payload, "agent_id"))
+    draft = rules.report(text_of(payload, "agent_type"), text, sieve)
+    return _report(payload, draft, text_of(payload, "agent_id"))
 
 
-def _report(payload: Payload, kept: Kept | None, agent_id: str) -> Event | None:
-    """A report of a subagent, which its tool use and its end both tell: it is stored once."""
-    return _named(kept, text_of(payload, "session_id"), agent_id, kept.text if kept else "")
+def _report(payload: Payload, draft: Draft | None, agent_id: str) -> Event | None:
+    """A report of a subagent; its tool use and its end have the same key, so it is stored once."""
+    return _with_key(draft, text_of(payload, "session_id"), agent_id, draft.text if draft else "")
 
 
 def _tool_succeeded(payload: Payload, sieve: Sieve) -> Event | None:
     response = payload.get("tool_response")
     use = tool_use(text_of(payload, "tool_name"), _inputs(payload), response)
-    kept = rules.observe(use, sieve) if use else None
-    if kept is not None and kept.kind == "node_end" and isinstance(response, dict):
-        return _report(payload, kept, text_of(response, "agentId"))
-    return _tool_event(payload, kept)
+    draft = rules.observe(use, sieve) if use else None
+    if draft is not None and draft.kind == "node_end" and isinstance(response, dict):
+        return _report(payload, draft, text_of(response, "agentId"))
+    return _tool_event(payload, draft)
 
 
 def _tool_failed(payload: Payload, sieve: Sieve) -> Event | None:
@@ -202,11 +202,11 @@ def _tool_failed(payload: Payload, sieve: Sieve) -> Event | None:
     return _tool_event(payload, rules.observe(use, sieve))
 
 
-def _tool_event(payload: Payload, kept: Kept | None) -> Event | None:
+def _tool_event(payload: Payload, draft: Draft | None) -> Event | None:
     id_ = text_of(payload, "tool_use_id")
-    if kept is not None and id_ and "toolName" in kept.provenance:
-        kept.provenance["toolUseId"] = id_
-    return _named(kept, id_)
+    if draft is not None and id_ and "toolName" in draft.provenance:
+        draft.provenance["toolUseId"] = id_
+    return _with_key(draft, id_)
 
 
 READERS = {

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.agents import tool_use as rules
-from kinen.agents.tool_use import Kept, Sieve, ToolUse
+from kinen.agents.tool_use import Draft, Sieve, ToolUse
 from kinen.ids import timed_id
 from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import name, plain
@@ -129,17 +129,17 @@ class Past:
         return capsule[_TIME:] == self.capsule[_TIME:]
 
 
-def event(kept: Kept | None, sieve: Sieve) -> Event | None:
+def event(draft: Draft | None, sieve: Sieve) -> Event | None:
     """What is kept, as an event of a transcript; its id and time are set by the reader."""
-    if kept is None:
+    if draft is None:
         return None
     return Event(
-        kind=kept.kind,
-        content=kept.text,
-        provenance=kept.provenance,
-        files=tuple(kept.files),
+        kind=draft.kind,
+        content=draft.text,
+        provenance=draft.provenance,
+        files=tuple(draft.files),
         masked=sieve.masked,
-        mentions=tuple(kept.mentions),
+        mentions=tuple(draft.mentions),
     )
 
 

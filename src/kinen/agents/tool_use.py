@@ -92,7 +92,7 @@ class ToolUse:
     """One use of a tool and its result, as any client reports it.
 
     `exit_code` is None where nothing is known about it. `diff` is what an edit changed, where the
-    client has that; without it the inputs tell.
+    client reports it; otherwise the diff is built from the inputs.
     """
 
     __slots__ = ("diff", "exit_code", "failed", "inputs", "interrupted", "result", "tool")
@@ -117,8 +117,8 @@ class ToolUse:
         self.interrupted = interrupted
 
 
-class Kept:
-    """What is kept of an event: an observation in the making."""
+class Draft:
+    """The parts of an observation that come from one event of an agent."""
 
     __slots__ = ("files", "kind", "mentions", "provenance", "text")
 
@@ -182,20 +182,20 @@ def without_wrappers(text: str) -> str:
     return re.sub(rf"</?(?:{names})\b[^<>]*>\n?|\x1b\[[\d;?]*[A-Za-z]", "", text)
 
 
-def message(role: str, text: str, sieve: Sieve) -> Kept | None:
-    """What somebody said; None if a machine said it in their name."""
+def message(role: str, text: str, sieve: Sieve) -> Draft | None:
+    """A message of a user or an agent; None if no text of their own is left."""
     words = own_words(text) if role == "user" else text
     content = clip(sieve.clean(words), MESSAGE)
-    return Kept("message", content, {"role": role}) if content else None
+    return Draft("message", content, {"role": role}) if content else None
 
 
-def report(agent_type: str, text: str, sieve: Sieve) -> Kept | None:
+def report(agent_type: str, text: str, sieve: Sieve) -> Draft | None:
     """What a subagent came back with."""
     content = clip(sieve.clean(text), REPORT)
     if not content:
         return None
     head = f"Agent: {agent_type}\n" if agent_type else ""
-    return Kept("node_end", head + content, {"agentType": agent_type, "hasError": False})
+    return Draft("node_end", head + content, {"agentType": agent_type, "hasError": False})
 
 
 def summary(text: str, sieve: Sieve) -> str:
@@ -203,7 +203,7 @@ def summary(text: str, sieve: Sieve) -> str:
     return clip(sieve.clean(text), SUMMARY)
 
 
-def observe(use: ToolUse, sieve: Sieve) -> Kept | None:
+def observe(use: ToolUse, sieve: Sieve) -> Draft | None:
     """What is kept of a tool use; None for kinen's own tools and commands and for task lists."""
     command = text_of(use.inputs, "command") or text_of(use.inputs, "cmd")
     runs_kinen = asks_kinen(command)
@@ -212,42 +212,42 @@ def observe(use: ToolUse, sieve: Sieve) -> Kept | None:
     if use.tool in SUBAGENTS and not use.failed:
         return _subagent(use, sieve)
     ran = use.tool in SHELLS and command
-    kept = _command(use, command, sieve) if ran else _call(use, sieve)
-    kept.provenance["toolName"] = use.tool
-    kept.provenance["hasError"] = use.failed or kept.provenance.get("exitCode", 0) != 0
-    if kept.provenance["hasError"]:
-        kept.kind = "error"
+    draft = _command(use, command, sieve) if ran else _call(use, sieve)
+    draft.provenance["toolName"] = use.tool
+    draft.provenance["hasError"] = use.failed or draft.provenance.get("exitCode", 0) != 0
+    if draft.provenance["hasError"]:
+        draft.kind = "error"
     if use.interrupted:
-        kept.provenance["interrupted"] = True
+        draft.provenance["interrupted"] = True
     result = _result(use, sieve)
     if runs_kinen:  # what kinen answered is known already
         result = result.partition("\n")[0] if use.failed else ""
     if result:
-        kept.text += f"\n{result}"
-    return kept
+        draft.text += f"\n{result}"
+    return draft
 
 
-def _subagent(use: ToolUse, sieve: Sieve) -> Kept | None:
-    kept = report(text_of(use.inputs, "subagent_type"), use.result, sieve)
-    if kept is not None:
-        kept.provenance["toolName"] = use.tool
+def _subagent(use: ToolUse, sieve: Sieve) -> Draft | None:
+    draft = report(text_of(use.inputs, "subagent_type"), use.result, sieve)
+    if draft is not None:
+        draft.provenance["toolName"] = use.tool
         description = text_of(use.inputs, "description")
         if description:
-            kept.provenance["description"] = clip(sieve.clean(description), INPUT)
-    return kept
+            draft.provenance["description"] = clip(sieve.clean(description), INPUT)
+    return draft
 
 
-def _command(use: ToolUse, line: str, sieve: Sieve) -> Kept:
+def _command(use: ToolUse, line: str, sieve: Sieve) -> Draft:
     command = clip(sieve.clean(line), COMMAND)
-    kept = Kept("command", f"$ {command}", {"command": command})
+    draft = Draft("command", f"$ {command}", {"command": command})
     exit_code = use.exit_code
     if use.failed and not exit_code:
         exit_code = _reported_exit(use.result)
     if exit_code is not None:
-        kept.provenance["exitCode"] = exit_code
+        draft.provenance["exitCode"] = exit_code
     words = line.replace("=", " ").split()[:MANY_WORDS]
-    kept.mentions = [word.strip(QUOTES) for word in words]
-    return kept
+    draft.mentions = [word.strip(QUOTES) for word in words]
+    return draft
 
 
 def _reported_exit(result: str) -> int | None:
@@ -257,26 +257,26 @@ def _reported_exit(result: str) -> int | None:
     return int(code) if code != first and code.isdecimal() and len(code) <= 6 else None
 
 
-def _call(use: ToolUse, sieve: Sieve) -> Kept:
+def _call(use: ToolUse, sieve: Sieve) -> Draft:
     """A call by its inputs: those with a label, else all that are short."""
-    kept = Kept("file_diff" if use.tool in EDITS else "tool_call", "", {})
-    kept.files = [sieve.place(path) for path in _files(use)]
-    lines = [f"Tool: {use.tool}", *(f"File: {clip(path, INPUT)}" for path in kept.files)]
-    if kept.files:
-        kept.provenance["filePath"] = clip(kept.files[0], INPUT)
+    draft = Draft("file_diff" if use.tool in EDITS else "tool_call", "", {})
+    draft.files = [sieve.place(path) for path in _files(use)]
+    lines = [f"Tool: {use.tool}", *(f"File: {clip(path, INPUT)}" for path in draft.files)]
+    if draft.files:
+        draft.provenance["filePath"] = clip(draft.files[0], INPUT)
     for name, label in LABELS:
         value = text_of(use.inputs, name)
-        if value and not (name in FOLDER_INPUTS and kept.files):
+        if value and not (name in FOLDER_INPUTS and draft.files):
             value = sieve.place(value) if name in FOLDER_INPUTS else sieve.clean(value)
-            kept.provenance[name] = clip(value, INPUT)
-            lines.append(f"{label}: {kept.provenance[name]}")
+            draft.provenance[name] = clip(value, INPUT)
+            lines.append(f"{label}: {draft.provenance[name]}")
     if len(lines) == 1 and use.inputs:
-        kept.provenance["inputKeys"] = _names(use.inputs)
+        draft.provenance["inputKeys"] = _names(use.inputs)
         lines += _inputs(use.inputs, sieve)
-    kept.text = "\n".join(lines)
+    draft.text = "\n".join(lines)
     names = [name for name in use.inputs if any(word in str(name).lower() for word in PATH_WORDS)]
-    kept.mentions = [text_of(use.inputs, name) for name in names]
-    return kept
+    draft.mentions = [text_of(use.inputs, name) for name in names]
+    return draft
 
 
 def _files(use: ToolUse) -> list[str]:
@@ -287,8 +287,8 @@ def _files(use: ToolUse) -> list[str]:
         return [line.partition(": ")[2].strip() for line in heads]
     takes_files = use.tool in EDITS or use.tool in FILE_READS
     names = (*FILE_INPUTS, *FOLDER_INPUTS) if takes_files else FILE_INPUTS
-    named = [text_of(use.inputs, name) for name in names]
-    return [path for path in named if path and len(path) <= LONGEST_PATH][:1]
+    paths = [text_of(use.inputs, name) for name in names]
+    return [path for path in paths if path and len(path) <= LONGEST_PATH][:1]
 
 
 def _names(inputs: Fields) -> list[str]:
