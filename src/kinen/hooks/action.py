@@ -1,6 +1,6 @@
-"""Before a tool is used: the one thing that is known about exactly this file or command.
+"""Finds a tip about the file or command that a tool is about to use.
 
-Nothing is ever blocked or denied: the answer is context or nothing.
+A tool use is never blocked or denied: the hook returns context or nothing.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from kinen.agents.claude_code import Payload as Said
+    from kinen.agents.claude_code import Payload
     from kinen.hooks.injection import Context
 
     Tip = tuple[str, str]
     """A ref and a text."""
 
 BUDGET = 80
-"""Tokens of what is told before a tool is used, marks included."""
+"""Tokens of a tip, marks included."""
 LEAD = "Earlier here (data, no instruction): "
 CHANGED = 4_000
 """Characters of an edit in which symbols are looked for."""
 
 
-def subject(said: Said, place: Callable[[str], str]) -> tuple[str, str]:
+def subject(payload: Payload, place: Callable[[str], str]) -> tuple[str, str]:
     """The kind (`file` or `command`) and name of what a tool is about to be used on."""
-    given = said.get("tool_input")
-    if not isinstance(given, dict):
+    inputs = payload.get("tool_input")
+    if not isinstance(inputs, dict):
         return "", ""
-    tool = text_of(said, "tool_name")
+    tool = text_of(payload, "tool_name")
     if tool == "Bash":
-        return "command", text_of(given, "command")
-    path = text_of(given, "file_path") or text_of(given, "notebook_path")
+        return "command", text_of(inputs, "command")
+    path = text_of(inputs, "file_path") or text_of(inputs, "notebook_path")
     if tool in EDITS and path:
         return "file", place(path)
     return "", ""
 
 
-def changed_text(said: Said) -> str:
+def changed_text(payload: Payload) -> str:
     """What an edit replaces."""
-    given = said.get("tool_input")
-    return text_of(given, "old_string")[:CHANGED] if isinstance(given, dict) else ""
+    inputs = payload.get("tool_input")
+    return text_of(inputs, "old_string")[:CHANGED] if isinstance(inputs, dict) else ""
 
 
 def tip(
@@ -53,7 +53,7 @@ def tip(
     name: str,
     changed: str,
 ) -> Tip | None:
-    """What is known about exactly this command, file or symbol."""
+    """The tip about this command, this file or a symbol in the changed text, or None."""
     from kinen.journal import capsules
 
     if kind == "command":
@@ -63,13 +63,13 @@ def tip(
     return (memory[0], memory[1]) if memory else None
 
 
-def tell(injection: ledger.Injection, context: Context, known: Tip, name: str) -> None:
-    """Have an injection tell a tip, unless the session has it in its context."""
+def tell(injection: ledger.Injection, context: Context, tip: Tip, name: str) -> None:
+    """Put a tip into an injection, unless it is in the context of the session."""
     from kinen.journal.brief import item
     from kinen.privacy.injected import marked
     from kinen.text import estimate
 
-    ref, text = known
+    ref, text = tip
     if context.has(ref, text):
         return
     injection.subject = name[:200]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def search_related(
-    prompt: str, session: Session, known: list[str], injection: Injection, seconds: float
+    prompt: str, session: Session, refs: list[str], injection: Injection, seconds: float
 ) -> None:
     """Put into an injection what full text finds for a prompt; TimeoutError after some seconds."""
     if hasattr(signal, "setitimer"):
@@ -26,7 +26,7 @@ def search_related(
     with Memory.open() as memory:
         if memory.config.daemon.auto_start:
             client.start(memory.space.home)
-        related = memory.context.related(prompt, session.id, session.budget, known)
+        related = memory.context.related(prompt, session.id, session.budget, refs)
         injection.text = related.text
         injection.entries = list(related.entries)
         injection.dropped = list(related.dropped)

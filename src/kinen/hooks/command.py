@@ -1,7 +1,7 @@
-"""`kinen hook AGENT`: one event of an agent on standard input, kept; what it may know, told.
+"""`kinen hook AGENT`: stores one event of an agent from standard input, and prints context for it.
 
-A process per event, so nothing heavy is loaded. Whatever goes wrong, the agent goes on: the exit
-code is 0, and nothing is printed that was not asked for.
+Each event starts a process, so nothing heavy is loaded. No error stops the agent: the exit code is
+always 0, and standard output has only the response of the hook.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from kinen.agents.claude_code import Payload as Said
+    from kinen.agents.claude_code import Payload
     from kinen.hooks.injection import Context
     from kinen.journal.ledger import Injection
 
 AGENTS = ("claude-code",)
 PAUSE = 3600
-"""Seconds after which a session that goes on is told again what there is to know."""
+"""Seconds of inactivity after which a resumed session gets the brief again."""
 PATIENCE = 2.0
-"""Seconds that a search has to find what belongs to a prompt."""
+"""Seconds that the search for a prompt may take."""
 MEMORIES = 40
-"""How many of them are tried for the room that there is."""
+"""Memories that are considered for the brief."""
 
 
 def main(argv: list[str]) -> int:
@@ -39,9 +39,9 @@ def main(argv: list[str]) -> int:
     if os.environ.get("KINEN_DISTILLING"):
         return 0  # the agent was started by kinen itself
     try:
-        said = _run(argv)
-        if said:
-            sys.stdout.buffer.write(said.encode("utf-8", "replace"))
+        output = _run(argv)
+        if output:
+            sys.stdout.buffer.write(output.encode("utf-8", "replace"))
             sys.stdout.buffer.flush()
     except Exception:
         if os.environ.get("KINEN_DEBUG"):
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> str:
-    if argv[:1] not in ([one] for one in AGENTS) or (len(argv) == 1 and sys.stdin.isatty()):
+    if argv[:1] not in ([agent] for agent in AGENTS) or (len(argv) == 1 and sys.stdin.isatty()):
         print(f"usage: kinen hook {'|'.join(AGENTS)} < the JSON of a hook", file=sys.stderr)
         return ""
     if argv[1:2] == ["--close"]:
@@ -63,15 +63,15 @@ def _run(argv: list[str]) -> str:
     return handled(payload.read(sys.stdin.buffer), argv[0])
 
 
-def handled(said: Said, agent: str) -> str:
-    """Do what an event asks for; what is to be printed.
+def handled(event: Payload, agent: str) -> str:
+    """Handle an event; returns the text to print.
 
-    An event that could not be handled is kept as far as possible before the error goes on.
+    If the handler fails, as much of the event as possible is stored before the error is raised.
     """
-    handle = HANDLERS.get(text_of(said, "hook_event_name"))
+    handle = HANDLERS.get(text_of(event, "hook_event_name"))
     if handle is None:
         return ""
-    session = Session(said, agent)
+    session = Session(event, agent)
     try:
         return handle(session)
     except Exception:
@@ -84,22 +84,22 @@ def handled(said: Said, agent: str) -> str:
 
 def _record(session: Session) -> str:
     sieve = session.sieve()
-    found = claude_code.event(session.said, sieve)
-    if found is not None:
-        session.keep(found, sieve)
+    event = claude_code.event(session.payload, sieve)
+    if event is not None:
+        session.keep(event, sieve)
     return ""
 
 
 def _prompt(session: Session) -> str:
-    """Keep the prompt, which names the capsule if it is the first, and tell what belongs to it."""
+    """Store the prompt, title the capsule if it is the first, and return related memories."""
     from kinen.journal import capsules
 
     sieve = session.sieve()
-    found = claude_code.event(session.said, sieve)
-    if found is None:
+    event = claude_code.event(session.payload, sieve)
+    if event is None:
         return ""
-    intent = found.text.partition("\n")[0][:200]
-    session.keep(found, sieve, lambda db: capsules.call(db, session.capsule, intent))
+    intent = event.text.partition("\n")[0][:200]
+    session.keep(event, sieve, lambda db: capsules.call(db, session.capsule, intent))
     if not session.prompted:
         return ""
     from kinen.hooks.injection import Context
@@ -108,35 +108,37 @@ def _prompt(session: Session) -> str:
     context.load()
     injection = context.injection("UserPromptSubmit")
     try:
-        _relevant(found.text, session, sorted(context.refs), injection)
+        _relevant(event.text, session, sorted(context.refs), injection)
     except TimeoutError:
         _spawn(session.agent, "")  # the index is far behind: it is there for the next prompt
         return ""
-    return _told(context, injection)
+    return _response(context, injection)
 
 
 def _start(session: Session) -> str:
-    """Open or resume the capsule, and tell what there is to know."""
+    """Open or resume the capsule, and return the brief."""
     from kinen.hooks.injection import CLEARED, Context
     from kinen.journal import capsules
     from kinen.journal.brief import brief, decisions_of, ranked
 
-    db, source, fresh = session.journal(), text_of(session.said, "source"), True
+    db = session.journal()
+    source = text_of(session.payload, "source")
+    fresh = True
     if db and session.id:
         fresh = _tried(lambda: session.begin(db, again=True), default=True)
         if capsules.left_open(db, session.now, but=session.capsule):
             _spawn(session.agent, "")
-    idle = session.said.get("seconds_since_last_response")
+    idle = session.payload.get("seconds_since_last_response")
     if source == "resume" and isinstance(idle, (int, float)) and idle < PAUSE:
-        return ""  # it has what it was told
+        return ""  # the brief is still in its context
     if source == "startup" and not fresh:
-        return ""  # another hook of ours just did
-    plan, pins = _kept(session, db)
+        return ""  # another kinen hook just returned it
+    plan, pins = _plan_and_pins(session, db)
     last = capsules.summary(db, session.capsule) if db else None
     decided = decisions_of(session.here.tree)
     memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db)) if db else decided
     here = session.here
-    known = capsules.overview(db, session.capsule, here.tree, here.data) if db else ""
+    overview = capsules.overview(db, session.capsule, here.tree, here.data) if db else ""
     context = Context(session)
     if source in CLEARED:
         context.forget()
@@ -146,40 +148,40 @@ def _start(session: Session) -> str:
     pins = [pin for pin in pins if pin[0] not in context.refs]
     last = last if last and last[0] not in context.refs else None
     memories = [memory for memory in memories if not context.has(memory[0], memory[1])][:MEMORIES]
-    text = brief(plan, pins, last, memories, session.budget, known)
+    text = brief(plan, pins, last, memories, session.budget, overview)
     entries = [*pins, *([last] if last else []), *memories]
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
 
 
 def _acting(session: Session) -> str:
-    """Tell, once, what is known about the file or command that a tool is about to be used on."""
+    """Return, once, the tip about the file or command that a tool is about to use."""
     if not session.before_tools:
         return ""
     from kinen.hooks import action
     from kinen.hooks.injection import Context
 
-    kind, name = action.subject(session.said, session.sieve().place)
+    kind, name = action.subject(session.payload, session.sieve().place)
     db = session.journal() if kind else None
     if db is None or not session.id:
         return ""
     context = Context(session)
     if context.database is None:
-        return ""  # nobody would know that it was told
-    tip = action.tip(db, context.database, kind, name, action.changed_text(session.said))
+        return ""  # without a ledger the tip would be repeated
+    tip = action.tip(db, context.database, kind, name, action.changed_text(session.payload))
     if tip is None:
         return ""
     context.load()
     injection = context.injection("PreToolUse")
     action.tell(injection, context, tip, name)
-    return _told(context, injection)
+    return _response(context, injection)
 
 
 def _compacting(session: Session) -> str:
-    """What must survive a compaction: it becomes part of its instructions."""
+    """Return what a compaction must preserve; it becomes part of the instructions."""
     from kinen.hooks.injection import Context
     from kinen.journal.brief import KEEP, brief
 
-    plan, pins = _kept(session, session.journal())
+    plan, pins = _plan_and_pins(session, session.journal())
     text = brief(plan, pins, None, (), session.budget)
     context = Context(session)
     context.forget()
@@ -193,15 +195,15 @@ def _compacting(session: Session) -> str:
 
 
 def _compacted(session: Session) -> str:
-    """Keep the summary that the agent goes on with; if that cannot be now, as an observation."""
+    """Store the summary of a compaction; as an observation if the journal is not writable now."""
     from kinen.journal import capsules
 
     sieve = session.sieve()
-    text = claude_code.summary(session.said, sieve)
+    text = claude_code.summary(session.payload, sieve)
     if not text or not session.id:
         return ""
     text += session.remark
-    id_ = ids.key_id(session.agent, session.id, text_of(session.said, "prompt_id"), text)
+    id_ = ids.key_id(session.agent, session.id, text_of(session.payload, "prompt_id"), text)
     db = session.journal()
 
     def write() -> bool:
@@ -213,12 +215,12 @@ def _compacted(session: Session) -> str:
     if db is None or not _tried(write, default=False):
         about = {"event": "PostCompact"}
         session.keep(claude_code.Event("node_output", text, about, id_), sieve)
-    session.kept = True
+    session.settled = True
     return ""
 
 
 def _end(session: Session) -> str:
-    """Close the capsule in the background: a client that ends waits for nobody."""
+    """Close the capsule in the background, because a client that ends does not wait."""
     if session.id:
         _spawn(session.agent, session.id)
     return ""
@@ -248,7 +250,7 @@ def _tried(work: Callable[[], bool], *, default: bool) -> bool:
         return default
 
 
-def _kept(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], list[Any]]:
+def _plan_and_pins(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], list[Any]]:
     """The plan and the pins."""
     from kinen.journal import capsules
     from kinen.journal.brief import plan_of
@@ -258,7 +260,7 @@ def _kept(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], l
 
 
 def _news(context: Context, plan: list[str]) -> list[str]:
-    """The plan, unless the session was told it as it is now; its first line counts what is done."""
+    """The plan, unless it is in the context; its first line changes with each completed step."""
     return [] if plan and any(plan[0] in text for text in context.texts) else plan
 
 
@@ -267,13 +269,13 @@ def _ref(plan: list[str]) -> str:
 
 
 def _output(context: Context, event: str, text: str, candidates: list[str]) -> str:
-    """Record what the agent is told, and give it as the client wants it."""
+    """Record an injection with its refs, and return the response for the client."""
     injection = context.injection(event)
     injection.tell(text, [ref for ref in candidates if ref])
-    return _told(context, injection)
+    return _response(context, injection)
 
 
-def _told(context: Context, injection: Injection) -> str:
+def _response(context: Context, injection: Injection) -> str:
     text = injection.text
     if not text:
         return ""
@@ -281,24 +283,25 @@ def _told(context: Context, injection: Injection) -> str:
     from _json import encode_basestring_ascii
 
     event = injection.event
+    output = f'"hookEventName": "{event}", "additionalContext": {encode_basestring_ascii(text)}'
+    return f'{{"hookSpecificOutput": {{{output}}}}}\n'
 
-    told = f'"hookEventName": "{event}", "additionalContext": {encode_basestring_ascii(text)}'
-    return f'{{"hookSpecificOutput": {{{told}}}}}\n'
 
+def _relevant(prompt: str, session: Session, refs: list[str], injection: Injection) -> None:
+    """Fill an injection with entries for a prompt that are not in the context.
 
-def _relevant(prompt: str, session: Session, known: list[str], injection: Injection) -> None:
-    """Have an injection tell what belongs to a prompt and is not known: as the daemon has it, else
-    as full text finds in time.
+    The daemon is asked first; without it, full text is searched within the time limit.
     """
     from kinen.ipc import client
 
     if not os.path.exists(os.path.join(session.here.data, "index.db")):
-        return  # making one takes longer than anybody waits here
+        return  # building an index takes too long for a hook
     home = paths.default_home(os.environ)
     if not client.own_settings(os.environ):
-        said = {"prompt": prompt, "session": session.id, "budget": session.budget, "known": known}
-        line, space = "POST /v1/context/prompt", session.here.root
-        answer = client.ask(home, line, said, space=space, wait=PATIENCE)
+        request = {"prompt": prompt, "session": session.id, "budget": session.budget, "known": refs}
+        line = "POST /v1/context/prompt"
+        space = session.here.root
+        answer = client.ask(home, line, request, space=space, wait=PATIENCE)
         if answer is not None and answer.code == 200:
             related = payload.parsed(answer.body)
             injection.text = text_of(related, "text")
@@ -307,11 +310,11 @@ def _relevant(prompt: str, session: Session, known: list[str], injection: Inject
             return
     from kinen.hooks.background import search_related
 
-    search_related(prompt, session, known, injection, PATIENCE)
+    search_related(prompt, session, refs, injection, PATIENCE)
 
 
 def _spawn(agent: str, session: str) -> None:
-    """Start a process of its own: it closes a session and those that a crash left open."""
+    """Start a detached process that closes a session and those that a crash left open."""
     import subprocess
 
     apart: dict[str, Any] = {"start_new_session": True}

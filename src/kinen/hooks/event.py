@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from kinen.agents.claude_code import Event
-    from kinen.agents.claude_code import Payload as Said
+    from kinen.agents.claude_code import Event, Payload
 
     Work = Callable[[sqlite3.Connection], None]
 
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
 class Session:
     """One event with the space that it happened in, and the capsule it belongs to."""
 
-    def __init__(self, said: Said, agent: str) -> None:
-        self.said, self.agent = said, agent
-        self.here = _here(said)
-        self.id = name(text_of(said, "session_id"))
-        self.kept = False
-        """Whether what happened is on disk, or is not to be kept."""
-        size = said.get(CUT)
+    def __init__(self, payload: Payload, agent: str) -> None:
+        self.payload = payload
+        self.agent = agent
+        self.here = _here(payload)
+        self.id = name(text_of(payload, "session_id"))
+        self.settled = False
+        """Whether the event is on disk, or must not be stored."""
+        size = payload.get(CUT)
         self.remark = f"\n[cut: {size / 1e6:.0f} MB]" if isinstance(size, int) else ""
         self.capsule = ids.key_id(agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, agent)
@@ -52,57 +52,57 @@ class Session:
         return Sieve(self._place)
 
     def _place(self, path: str) -> str:
-        """A path as the space knows it; what is too long to be one stays as it is."""
+        """A path relative to the space; text too long for a path is returned unchanged."""
         if len(path) > LONGEST_PATH:
             return path
         return paths.inside(self._full(path), self.here.tree, self.here.root)
 
     def _full(self, path: str) -> str:
-        return os.path.join(text_of(self.said, "cwd"), os.path.expanduser(path))
+        return os.path.join(text_of(self.payload, "cwd"), os.path.expanduser(path))
 
-    def keep(self, found: Event, sieve: Sieve, then: Work | None = None) -> None:
+    def keep(self, event: Event, sieve: Sieve, then: Work | None = None) -> None:
         """Write an observation, or spool it; `then` is done with the journal before that."""
         from kinen.journal import write
         from kinen.journal.observe import observation_row
 
-        if self._private(found):
-            self.kept = True
+        if self._private(event):
+            self.settled = True
             return
 
         def work(db: sqlite3.Connection) -> None:
-            self.begin(db, again=text_of(self.said, "hook_event_name") == "UserPromptSubmit")
+            self.begin(db, again=text_of(self.payload, "hook_event_name") == "UserPromptSubmit")
             if then:
                 then(db)
 
         row = observation_row(
-            found.text + self.remark,
-            found.kind,
+            event.text + self.remark,
+            event.kind,
             self.now,
             git_folders=(self.here.git, self.here.common),
             masked_before=sieve.masked,
-            id=ids.key_id(self.agent, *found.key) if found.key else "",
-            provenance=found.provenance,
+            id=ids.key_id(self.agent, *event.key) if event.key else "",
+            provenance=event.provenance,
             session=self.id,
             repo=self.here.repo,
             agent=self.agent,
             capsule=self.capsule,
-            files=found.files,
+            files=event.files,
         )
         write.keep(self.here.data, self.here.spool_folders, row, before=work)
-        self.kept = True
+        self.settled = True
 
     def rescue(self) -> None:
-        """Keep an event that could not be handled: its words, else that there was one.
+        """Store the texts of an event whose handler failed, or else a remark that there was one.
 
-        Nothing of it is kept that could not be masked.
+        Text that could not be masked is not stored.
         """
-        if self.kept:
+        if self.settled:
             return
         try:
             sieve = self.sieve()
-            found = claude_code.rescued(self.said, sieve)
-            if found is not None:
-                self.keep(found, sieve)
+            event = claude_code.rescued(self.payload, sieve)
+            if event is not None:
+                self.keep(event, sieve)
         except Exception:
             self._spool_remark()
 
@@ -110,12 +110,12 @@ class Session:
         from kinen.journal.schema import COLUMNS
         from kinen.journal.spool import put
 
-        event = text_of(self.said, "hook_event_name")
+        event = text_of(self.payload, "hook_event_name")
         text = f"[{event}: its text could not be masked and is not kept]"
         values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
         values.update(id=ids.ulid(), kind="message", content=text, ts=self.now)
         values.update(capsule=self.capsule, agent=self.agent)
-        put(self.here.spool_folders[0], tuple(values.get(one, "") for one in COLUMNS))
+        put(self.here.spool_folders[0], tuple(values.get(column, "") for column in COLUMNS))
 
     def journal(self, timeout_ms: int = 0) -> sqlite3.Connection | None:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""
@@ -132,48 +132,51 @@ class Session:
         write.open_connections.append(db)
         return db
 
-    def _private(self, found: Event) -> bool:
-        folder = text_of(self.said, "cwd")
+    def _private(self, event: Event) -> bool:
+        folder = text_of(self.payload, "cwd")
         roots = (self.here.tree, self.here.root)
-        return is_private(found.files, found.mentions, self.here.excluded, folder, roots)
+        return is_private(event.files, event.mentions, self.here.excluded, folder, roots)
 
 
-def _folders(said: Said) -> list[str]:
+def _folders(payload: Payload) -> list[str]:
     """The folders that an event may belong to, the likeliest first.
 
-    Where the client names none that can be one, it is the folder that it runs the hook in.
+    If the client gives no usable path, it is the working folder of the hook.
     """
-    given = (os.environ.get("CLAUDE_PROJECT_DIR", ""), text_of(said, "cwd"))
-    usable = [one for one in given if os.path.isabs(one) and len(one) <= LONGEST_PATH]
+    candidates = (os.environ.get("CLAUDE_PROJECT_DIR", ""), text_of(payload, "cwd"))
+    usable = [
+        folder for folder in candidates if os.path.isabs(folder) and len(folder) <= LONGEST_PATH
+    ]
     try:
         return usable or [os.getcwd()]
     except OSError:
         return []
 
 
-def _here(said: Said) -> route.Route:
+def _here(payload: Payload) -> route.Route:
     """The space of the project that the agent works in, else of the folder that it is in.
 
-    A folder that is gone, or whose space cannot be found out now, belongs where it did before.
+    A deleted folder, or one whose space cannot be determined now, keeps its last known route.
     """
     from kinen.errors import KinenError, SpaceError
 
-    home, fault = paths.default_home(os.environ), SpaceError("no folder")
-    for folder in _folders(said):
+    home = paths.default_home(os.environ)
+    fault = SpaceError("no folder")
+    for folder in _folders(payload):
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)
-        known = route.last_known(home, folder) if there != folder else None
-        if there and not known:
+        last_route = route.last_known(home, folder) if there != folder else None
+        if there and not last_route:
             try:
                 os.chdir(there)
                 return route.find(home, there)
             except SpaceError as error:
                 fault = error
             except KinenError:
-                known = route.last_known(home, there)
-                if not known:
+                last_route = route.last_known(home, there)
+                if not last_route:
                     raise
-        if known:
-            return known
+        if last_route:
+            return last_route
     raise fault

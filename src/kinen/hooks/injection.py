@@ -1,4 +1,4 @@
-"""What a hook tells an agent, and the ledger of it; light, as all that hooks load.
+"""The context that hooks give to an agent, and its ledger. Hooks load this module: it is light.
 
 No function here raises: a ledger that cannot be read or written changes nothing for the agent.
 """
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from kinen.hooks.event import Session
 
 CLEARED = ("compact", "clear")
-"""Sources of a session start after which nothing that was told before is in the context."""
+"""Sources of a session start after which no earlier injection is in the context."""
 
 
 class Context:
-    """What the session of an event has in its context of what kinen told it."""
+    """The entries from kinen that are in the context of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -34,19 +34,19 @@ class Context:
             return None
 
     def load(self) -> None:
-        """Read what the session was told since its last compaction."""
+        """Read the injections since the last compaction of the session."""
         if self.database is None or not self._session.id:
             return
         try:
-            found = ledger.in_context(self.database, self._session.agent, self._session.id)
+            entries = ledger.in_context(self.database, self._session.agent, self._session.id)
         except Exception:
             self.database = None
             return
-        self.refs, self.texts = found
+        self.refs, self.texts = entries
 
     def has(self, ref: str, text: str) -> bool:
-        """Whether the session was told an entry, by itself or in the words of another."""
-        return ref in self.refs or any(text in told for told in self.texts)
+        """Whether an entry is in the context, by its ref or as part of another text."""
+        return ref in self.refs or any(text in injected for injected in self.texts)
 
     def forget(self) -> None:
         """Note that the context is lost, as by a compaction."""
