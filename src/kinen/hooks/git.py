@@ -113,9 +113,9 @@ class _Plan(NamedTuple):
 def install(here: str, *, tags: bool = False, kinen: str = "", dry_run: bool = False) -> list[Hook]:
     """Put kinen into the hooks of the repository around a folder, and keep what is in them."""
     kinen = kinen or _command()
-    found = _look(_folder(here, kinen))
-    wanted = [file for file in found if file.name in INDEXING or tags or file.block]
-    plans = [(file, _plan(file, _block(file.name, kinen))) for file in wanted]
+    files = _look(_folder(here, kinen))
+    selected = [file for file in files if file.name in INDEXING or tags or file.block]
+    plans = [(file, _plan(file, _block(file.name, kinen))) for file in selected]
     for file, plan in plans:
         if plan.done != "unchanged" and not dry_run:
             _put(file, plan)
@@ -136,10 +136,10 @@ def status(here: str, *, kinen: str = "") -> list[Hook]:
 
 def _command() -> str:
     """The path of the kinen that runs now, or of another one that is installed."""
-    asked = sys.argv[0] if os.path.basename(sys.argv[0]) in ("kinen", "kinen.exe") else ""
+    invoked = sys.argv[0] if os.path.basename(sys.argv[0]) in ("kinen", "kinen.exe") else ""
     beside = os.path.join(os.path.dirname(sys.executable), "kinen")
-    found = next(filter(None, map(shutil.which, (asked, beside, "kinen"))), "")
-    return os.path.abspath(found).replace(os.sep, "/") if found else "kinen"
+    program = next(filter(None, map(shutil.which, (invoked, beside, "kinen"))), "")
+    return os.path.abspath(program).replace(os.sep, "/") if program else "kinen"
 
 
 def _folder(here: str, kinen: str = "") -> str:
@@ -175,7 +175,8 @@ def _look(folder: str) -> list[_File]:
 
 def _file(path: str) -> _File:
     plain = os.path.isfile(path) and not os.path.islink(path)
-    text, mode = b"", 0
+    text = b""
+    mode = 0
     if plain:
         mode = os.stat(path).st_mode & 0o7777
         text = regular.read(path, LARGEST)
@@ -184,7 +185,8 @@ def _file(path: str) -> _File:
 
 
 def _seen(path: str, kinen: str, done: str = "") -> Hook:
-    file, state = _file(path), "not installed"
+    file = _file(path)
+    state = "not installed"
     if file.block and file.live:
         state = "installed" if file.block == _block(file.name, kinen) else "outdated"
     others = not file.ours or os.path.lexists(path + BEFORE)

@@ -1,7 +1,7 @@
-"""Hooks and an MCP server in the settings of an agent: our entries, and not a byte besides.
+"""Installs hooks and an MCP server in the settings of an agent.
 
-Settings are edited as text, so that what is there keeps its order, its spaces and its line ends.
-The text from before is kept beside kinen's data; taking our entries away brings it back.
+Settings are edited as text, so that other entries keep their order, spaces and line ends. The
+original text is saved in kinen's home; removing our entries restores it.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Agent(NamedTuple):
     scopes: Mapping[str, tuple[Place, Place]]
     """For each scope the place of hooks, and that of MCP servers."""
     events: Mapping[str, str]
-    """Each event with the tools that it is wanted for; nothing where it has no tools."""
+    """Each event with its tool matcher; empty if the event has no tools."""
     config: tuple[str, str, str]
     """The variable that moves its settings, and where they are without it: a folder, a file."""
     plugin: str = ""
-    """The folder, beside this file, of the same as a plugin."""
+    """The folder of the equivalent plugin, beside this file."""
     before_tools: Mapping[str, str] = {}
-    """Events, with their tools, that are wanted only where `hooks.before_tools` is set: each costs
+    """Events, with their tools, that are installed only if `hooks.before_tools` is set: each starts
     a process per use of a tool."""
 
 
@@ -114,7 +114,7 @@ def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[
     """Put our entries into both files of a scope; if one of them is broken, into neither."""
     agent, places = _places(name, scope, here)
     events = {**agent.events, **(agent.before_tools if _asks_before_tools(here) else {})}
-    plans = [_planned(place, _wanted(agent, scope, place, events)) for place in places]
+    plans = [_planned(place, _entries(agent, scope, place, events)) for place in places]
     for plan in plans if not dry_run else ():
         if plan.before != plan.after:
             _write(plan)
@@ -122,7 +122,7 @@ def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[
 
 
 def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[Done]:
-    """Take our entries away; a file that was not there before is removed."""
+    """Remove our entries; a file that did not exist before is deleted."""
     plans = []
     for place in _places(name, scope, here)[1]:
         text = _read(place.file, place.root)
@@ -136,11 +136,8 @@ def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> lis
 
 
 def plugin_folder(name: str) -> str:
-    """Where the same is as a plugin."""
+    """The folder of the equivalent plugin."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), _agent(name).plugin)
-
-
-# What is wanted, and where
 
 
 def _agent(name: str) -> Agent:
@@ -154,21 +151,22 @@ def _places(name: str, scope: str, here: str) -> tuple[Agent, list[Place]]:
     if scope not in agent.scopes:
         raise QueryError(f"no scope {scope!r}", "use one of " + ", ".join(agent.scopes))
     variable, folder, file = agent.config
-    home, given = user_folder(os.environ), os.environ.get(variable, "")
+    home = user_folder(os.environ)
+    override = os.environ.get(variable, "")
     here = os.path.realpath(here)
     git = git_above(here)
     names = {
-        "config": given or os.path.join(home, folder),
-        "state": os.path.join(given or home, file),
+        "config": override or os.path.join(home, folder),
+        "state": os.path.join(override or home, file),
         "top": git.top if git else here,
         "main": git.main if git else here,
     }
-    found = []
-    for one in agent.scopes[scope]:
-        keys = tuple(str(key).format(**names) for key in one.keys)
-        file = os.path.normpath(one.file.format(**names))
-        found.append(Place(file, keys, names["top"] if one.file.startswith("{top}") else ""))
-    return agent, found
+    places = []
+    for place in agent.scopes[scope]:
+        keys = tuple(str(key).format(**names) for key in place.keys)
+        file = os.path.normpath(place.file.format(**names))
+        places.append(Place(file, keys, names["top"] if place.file.startswith("{top}") else ""))
+    return agent, places
 
 
 def _asks_before_tools(here: str) -> bool:
@@ -184,7 +182,7 @@ def _asks_before_tools(here: str) -> bool:
     return config.load(home, root).hooks.before_tools
 
 
-def _wanted(agent: Agent, scope: str, place: Place, events: Mapping[str, str]) -> dict[Keys, Any]:
+def _entries(agent: Agent, scope: str, place: Place, events: Mapping[str, str]) -> dict[Keys, Any]:
     """Our entries by where they go: a group of hooks for each event, or the server."""
     line = command(shared=scope == "project")
     if place.keys[-1] != "hooks":
@@ -199,53 +197,50 @@ def _wanted(agent: Agent, scope: str, place: Place, events: Mapping[str, str]) -
 
 
 def command(*, shared: bool = False) -> list[str]:
-    """How to call the kinen that runs now; by its name alone in a file that others get too."""
+    """The command of the kinen that runs now; by its name alone in a file shared with others."""
     if shared and shutil.which("kinen"):
         return ["kinen"]
-    asked = sys.argv[0] if os.path.basename(sys.argv[0]) in ("kinen", "kinen.exe") else ""
+    invoked = sys.argv[0] if os.path.basename(sys.argv[0]) in ("kinen", "kinen.exe") else ""
     beside = os.path.join(os.path.dirname(sys.executable), "kinen")
-    found = next(filter(None, map(shutil.which, (asked, beside))), "")
-    if not found:
+    program = next(filter(None, map(shutil.which, (invoked, beside))), "")
+    if not program:
         return [sys.executable, "-P", "-m", "kinen"]  # -P: not with modules of the project
-    return [os.path.abspath(found).replace(os.sep, "/")]
+    return [os.path.abspath(program).replace(os.sep, "/")]
 
 
-# Our entries in a text
-
-
-def _planned(place: Place, wanted: dict[Keys, Any]) -> Done:
+def _planned(place: Place, entries: dict[Keys, Any]) -> Done:
     text = _read(place.file, place.root)
-    known = _parsed(text, place.file)
-    for path in wanted:
-        _check(known, path, place.file)
-    ours = _ours(place, known)
-    if any(path not in ours and _value(known, path) is not None for path in wanted):
-        return Done(place.file, "kept", text, text, root=place.root)  # another one of our name
+    settings = _parsed(text, place.file)
+    for path in entries:
+        _check(settings, path, place.file)
+    ours = _ours(place, settings)
+    if any(path not in ours and _value(settings, path) is not None for path in entries):
+        return Done(place.file, "kept", text, text, root=place.root)  # another server has our name
     hooks = place.keys[-1] == "hooks"
     there = [(*path[:-3], None) if hooks else path for path in ours]
-    values = [_value(known, path[:-2] if hooks else path) for path in ours]
-    if len(ours) == len(wanted) and dict(zip(there, values, strict=True)) == wanted:
+    values = [_value(settings, path[:-2] if hooks else path) for path in ours]
+    if len(ours) == len(entries) and dict(zip(there, values, strict=True)) == entries:
         return Done(place.file, "unchanged", text, text)
     new = _without(place, text) or "{}\n"
-    for path, value in wanted.items():
+    for path, value in entries.items():
         new = put(new, path, value)
     done = "updated" if ours else "installed"
     return Done(place.file, done, text, new, _backup(place.file), place.root)
 
 
-def _ours(place: Place, known: dict[str, Any]) -> list[Keys]:
+def _ours(place: Place, settings: dict[str, Any]) -> list[Keys]:
     """The paths of our entries: the server, or each hook in the groups of its event."""
     if place.keys[-1] != "hooks":
         path = (*place.keys, NAME)
-        return [path] if _calls_kinen(_value(known, path)) else []
-    found: list[Keys] = []
-    events = _value(known, place.keys)
+        return [path] if _calls_kinen(_value(settings, path)) else []
+    paths: list[Keys] = []
+    events = _value(settings, place.keys)
     for event, groups in events.items() if isinstance(events, dict) else ():
         for n, group in enumerate(groups if isinstance(groups, list) else ()):
             hooks = group.get("hooks") if isinstance(group, dict) else None
             for m, hook in enumerate(hooks if isinstance(hooks, list) else ()):
-                found += [(*place.keys, event, n, "hooks", m)] if _calls_kinen(hook) else []
-    return found
+                paths += [(*place.keys, event, n, "hooks", m)] if _calls_kinen(hook) else []
+    return paths
 
 
 def _calls_kinen(entry: Any) -> bool:
@@ -257,19 +252,20 @@ def _calls_kinen(entry: Any) -> bool:
     return "kinen" in line and line.endswith((" mcp", *(f" hook {name}" for name in AGENTS)))
 
 
-def _anywhere(known: Any) -> bool:
-    """Whether something of ours is in it, of whatever scope or project."""
-    inner = known.values() if isinstance(known, dict) else known
-    return _calls_kinen(known) or (
-        isinstance(known, (dict, list)) and any(_anywhere(one) for one in inner)
+def _has_entries(value: Any) -> bool:
+    """Whether a value has entries of ours, of any scope or project."""
+    inner = value.values() if isinstance(value, dict) else value
+    return _calls_kinen(value) or (
+        isinstance(value, (dict, list)) and any(_has_entries(item) for item in inner)
     )
 
 
 def _without(place: Place, text: str) -> str:
-    """The text without our entries, and without what held only them; as it was, if all else is."""
-    known, before = _parsed(text, place.file), _before(place.file)
+    """The text without our entries and empty containers; the original if nothing else changed."""
+    settings = _parsed(text, place.file)
+    before = _before(place.file)
     was = _parsed(before or "", "")
-    ours = _ours(place, known)
+    ours = _ours(place, settings)
     for path in reversed(ours):
         text = drop(text, path)
         for n in range(len(path) - 1, 0, -1):
@@ -281,26 +277,23 @@ def _without(place: Place, text: str) -> str:
     return before if ours and before is not None and _parsed(text, "") == was else text
 
 
-def _value(known: Any, path: Keys) -> Any:
-    """What is at the end of a path, or None."""
+def _value(value: Any, path: Keys) -> Any:
+    """The value at a path, or None."""
     for key in path:
         try:
-            known = known[key]
+            value = value[key]
         except (KeyError, IndexError, TypeError):
             return None
-    return known
+    return value
 
 
-def _check(known: Any, path: Keys, file: str) -> None:
-    """Refuse settings that have something else where our entries go."""
+def _check(settings: Any, path: Keys, file: str) -> None:
+    """Refuse settings with a value of another type where our entries go."""
     for n, key in enumerate(path):
-        there = _value(known, path[:n]) if n else known
+        there = _value(settings, path[:n]) if n else settings
         if there is not None and not isinstance(there, list if key is None else dict):
             where = ".".join(map(str, path[:n]))
             raise KinenError(f"cannot add to {file}: {where} is {there!r}", "fix it first")
-
-
-# Files
 
 
 def _read(path: str, root: str = "") -> str:
@@ -325,14 +318,14 @@ def _read(path: str, root: str = "") -> str:
 
 def _parsed(text: str, path: str) -> dict[str, Any]:
     try:
-        found = json.loads(text.removeprefix("\ufeff")) if text else {}
+        settings = json.loads(text.removeprefix("\ufeff")) if text else {}
     except (ValueError, RecursionError) as error:
         raise KinenError(
             f"{path} is not valid JSON: {error}", "fix it; nothing was written"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise KinenError(f"{path} is not a JSON object", "fix it; nothing was written")
-    return found
+    return settings
 
 
 def _backup(path: str) -> str:
@@ -341,7 +334,7 @@ def _backup(path: str) -> str:
 
 
 def _before(path: str) -> str | None:
-    """The text that a file had before we came, empty if there was none; None if unknown."""
+    """The text of a file before the install, empty if there was none; None if unknown."""
     try:
         with open(_backup(path), encoding="utf-8", newline="") as file:
             return file.read()
@@ -351,7 +344,7 @@ def _before(path: str) -> str | None:
 
 def _write(plan: Done) -> None:
     try:
-        if not _anywhere(_parsed(plan.before, plan.path)):
+        if not _has_entries(_parsed(plan.before, plan.path)):
             private.write(plan.backup, plan.before)
         _replace(plan)
         if not plan.before and plan.path.endswith(".claude.json"):
@@ -373,7 +366,7 @@ def _restore(plan: Done) -> None:
             _replace(plan)
         else:
             os.unlink(plan.path)
-        if os.path.exists(plan.backup) and not _anywhere(_parsed(plan.after, plan.path)):
+        if os.path.exists(plan.backup) and not _has_entries(_parsed(plan.after, plan.path)):
             os.unlink(plan.backup)
     except OSError as error:
         raise _unwritable(plan.path, error) from None

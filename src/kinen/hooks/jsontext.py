@@ -26,12 +26,14 @@ class Item(NamedTuple):
 
 def put(text: str, path: Path, value: Any) -> str:
     """The text with something at the end of a path, which is not there yet."""
-    at, depth = _skip(text, 0), 0
+    at = _skip(text, 0)
+    depth = 0
     for key in path[:-1]:
-        same = [one for one in items(text, at) if one.key == key]
+        same = [item for item in items(text, at) if item.key == key]
         if not same:
             break
-        at, depth = same[-1].value, depth + 1
+        at = same[-1].value
+        depth += 1
     for key in reversed(path[depth + 1 :]):
         value = [value] if key is None else {key: value}
     return _insert(text, at, path[depth], value)
@@ -41,42 +43,54 @@ def drop(text: str, path: Path) -> str:
     """The text without what is at the end of a path."""
     at = _skip(text, 0)
     for key in path[:-1]:
-        at = [one for one in items(text, at) if one.key == key][-1].value
-    found = items(text, at)
-    n = max(n for n, one in enumerate(found) if one.key == path[-1])
-    if len(found) == 1:
-        return text[: at + 1] + text[_skip(text, found[0].end) :]
-    first, last = (found[0].start, found[1].start) if n == 0 else (found[n - 1].end, found[n].end)
+        at = [item for item in items(text, at) if item.key == key][-1].value
+    members = items(text, at)
+    n = max(n for n, item in enumerate(members) if item.key == path[-1])
+    if len(members) == 1:
+        return text[: at + 1] + text[_skip(text, members[0].end) :]
+    first, last = (
+        (members[0].start, members[1].start) if n == 0 else (members[n - 1].end, members[n].end)
+    )
     return text[:first] + text[last:]
 
 
 def items(text: str, at: int) -> list[Item]:
     """What is in the object or array that begins at a place."""
-    decoder, found, n = json.JSONDecoder(), list[Item](), _skip(text, at + 1)
+    decoder = json.JSONDecoder()
+    members: list[Item] = []
+    n = _skip(text, at + 1)
     while text[n] not in "}]":
-        start, key = n, len(found)
+        start = n
+        key: str | int = len(members)
         if text[at] == "{":
             key, n = decoder.raw_decode(text, n)
             n = _skip(text, _skip(text, n) + 1)
         end = decoder.raw_decode(text, n)[1]
-        found.append(Item(key, start, n, end))
+        members.append(Item(key, start, n, end))
         n = _skip(text, end)
         n = _skip(text, n + 1) if text[n] == "," else n
-    return found
+    return members
 
 
 def _insert(text: str, at: int, key: str | int | None, value: Any) -> str:
     """The text with one more item at the end of what begins at a place, indented as it is."""
-    there, line = items(text, at), "\r\n" if "\r\n" in text else "\n"
+    there = items(text, at)
+    line = "\r\n" if "\r\n" in text else "\n"
     unit = _unit(text)
     if there:
         begin = text[at + 1 : there[0].start]
-        cut, rest, comma, close = there[-1].end, there[-1].end, ",", ""
+        cut = there[-1].end
+        rest = cut
+        comma = ","
+        close = ""
         begin = begin or " "
     else:
         outer = text[text.rfind("\n", 0, at) + 1 : at]
         close = line + outer[: len(outer) - len(outer.lstrip(_SPACE))]
-        begin, cut, rest, comma = close + unit, at + 1, _skip(text, at + 1), ""
+        begin = close + unit
+        cut = at + 1
+        rest = _skip(text, cut)
+        comma = ""
     name = f"{json.dumps(key, ensure_ascii=False)}: " if text[at] == "{" else ""
     tall = "\n" in begin
     body = json.dumps(value, indent=unit if tall else None, ensure_ascii=False)
