@@ -63,7 +63,7 @@ class Block(NamedTuple):
         return [self.text[start:end] for start, end in self.spans]
 
     def quoted(self, chosen: set[int]) -> str:
-        """Some of its pieces in order; what is left out is shown by a sign."""
+        """The chosen pieces in order, with ellipses for omitted pieces."""
         runs: list[Span] = []
         last = -1
         for n in sorted(chosen):
@@ -72,41 +72,44 @@ class Block(NamedTuple):
                 [(runs[-1][0], end)] if runs and n == last + 1 else [*runs[-1:], (start, end)]
             )
             last = n
-        told = " … ".join(self.text[start:end] for start, end in runs)
+        text = " … ".join(self.text[start:end] for start, end in runs)
         if runs and runs[0][0]:
-            told = f"{self.text[: self.lead]}… {told}"
-        return told if last == len(self.spans) - 1 else f"{told} …"
+            text = f"{self.text[: self.lead]}… {text}"
+        return text if last == len(self.spans) - 1 else f"{text} …"
 
 
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of a markdown or plain text in order; marks that say nothing are left out."""
-    for kind, found in _gathered(text):
-        if any(map(str.isalnum, found)):
-            yield _block(kind, found)
+    for kind, content in _gathered(text):
+        if any(map(str.isalnum, content)):
+            yield _block(kind, content)
 
 
 def sentences(text: str) -> list[Span]:
     """Where each sentence begins and ends; file names, versions and abbreviations end none."""
-    found, start = [], 0
+    spans = []
+    start = 0
     for mark in _END.finditer(text):
         if mark[3] or (mark[1] and _ends(text, mark)):
-            found.append((start, mark.end(1 if mark[1] else 3)))
+            spans.append((start, mark.end(1 if mark[1] else 3)))
             start = mark.end()
-    return [*found, (start, len(text))] if start < len(text) else found
+    return [*spans, (start, len(text))] if start < len(text) else spans
 
 
 def stems(text: str) -> list[str]:
     """What the words of a text have in common with others: no endings, parts of identifiers too."""
-    found: list[str] = []
+    collected: list[str] = []
     for word in words(text):
-        found += _stems(word)
-    return found
+        collected += _stems(word)
+    return collected
 
 
 def _gathered(text: str) -> Iterator[tuple[str, str]]:
     """Kinds and texts of blocks, lines that belong together joined."""
     open_: list[str] = []
-    fence, last, item = "", "", False
+    fence = ""
+    last = ""
+    item = False
     for raw in text.splitlines():
         line = raw.rstrip()
         if fence:
@@ -193,13 +196,13 @@ def _ends(text: str, mark: re.Match[str]) -> bool:
 @lru_cache(1 << 15)
 def _stems(word: str) -> tuple[str, ...]:
     """CJK in pairs of characters, since its words are not marked."""
-    found: list[str] = []
+    pairs: list[str] = []
     for run in spaced_cjk(word):
         signs = run.split()
-        found += [one + other for one, other in pairwise(signs)] or signs
-    split = parts(word) if not found else []
-    small = [one.lower() for one in ([word, *split] if len(split) > 1 else split)]
-    return (*found, *(_stem(one) for one in small if one not in STOP_WORDS))
+        pairs += [sign + following for sign, following in pairwise(signs)] or signs
+    split = parts(word) if not pairs else []
+    small = [part.lower() for part in ([word, *split] if len(split) > 1 else split)]
+    return (*pairs, *(_stem(part) for part in small if part not in STOP_WORDS))
 
 
 def _stem(word: str) -> str:

@@ -110,8 +110,8 @@ def claude(
     command = (_command("claude", env), "-p", "--output-format", *form, *chosen, *_ISOLATED)
     watch = _Pieces(on_text) if on_text else None
     with _folder() as folder:
-        given = _environment(_CLAUDE, env, folder)
-        code, out, err = run(command, _inert(prompt), given, folder, seconds, watch)
+        variables = _environment(_CLAUDE, env, folder)
+        code, out, err = run(command, _inert(prompt), variables, folder, seconds, watch)
     # Under `verbose` the result is the last of a list, and there may be two of them.
     last = _last(out, "is_error")
     if code or last.get("is_error"):
@@ -126,18 +126,23 @@ def gemini(prompt: str, model: str, seconds: float, env: Mapping[str, str]) -> A
     chosen = ("-m", model) if model else ()
     command = (_command("gemini", env), "--output-format", "json", *chosen)
     with _folder() as folder:
-        given = {**_environment(_GEMINI, env, folder), **_furnish(folder, env)}
-        code, out, err = run(command, _inert(prompt), given, folder, seconds)
-    last, error = _last(out, "response"), _last(f"{out}\n{err}", "error").get("error")
+        variables = {**_environment(_GEMINI, env, folder), **_furnish(folder, env)}
+        code, out, err = run(command, _inert(prompt), variables, folder, seconds)
+    last = _last(out, "response")
+    error = _last(f"{out}\n{err}", "error").get("error")
     if code or error:
-        said = error.get("message") if isinstance(error, dict) else error
-        raise Failed(_reason(code, said or err or out))
+        message = error.get("message") if isinstance(error, dict) else error
+        raise Failed(_reason(code, message or err or out))
     stats = last.get("stats")
     models = stats.get("models") if isinstance(stats, dict) else None
-    spent = [one.get("tokens") for one in _dicts(models)]
-    read = sum(_sum(one, "prompt") for one in spent)
+    spent = [entry.get("tokens") for entry in _dicts(models)]
+    read = sum(_sum(tokens, "prompt") for tokens in spent)
     return _answer(
-        prompt, last, "response", read, sum(_sum(one, "candidates", "thoughts") for one in spent)
+        prompt,
+        last,
+        "response",
+        read,
+        sum(_sum(tokens, "candidates", "thoughts") for tokens in spent),
     )
 
 
@@ -157,13 +162,13 @@ def inside(env: Mapping[str, str]) -> str:
 def _environment(cli: Cli, env: Mapping[str, str], folder: str) -> dict[str, str]:
     """What a command is to see of an environment: enough to run and to log in."""
     families = (*_FAMILIES, *cli.keys)
-    given = {
+    passed = {
         name: value
         for name, value in env.items()
         if name.upper() in _USUAL or name.upper().startswith(families)
     }
     temporary = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder)
-    return {**given, **temporary, **cli.told, GUARD: "1", "NO_COLOR": "1"}
+    return {**passed, **temporary, **cli.told, GUARD: "1", "NO_COLOR": "1"}
 
 
 def _command(name: str, env: Mapping[str, str]) -> str:
@@ -173,11 +178,11 @@ def _command(name: str, env: Mapping[str, str]) -> str:
     telling = inside(env)
     if telling:
         raise Failed(f"not started inside an agent ({telling} is set)")
-    folders = [one for one in env.get("PATH", "").split(os.pathsep) if os.path.isabs(one)]
-    found = shutil.which(name, path=os.pathsep.join(folders))
-    if not found or not os.path.isabs(found):
+    folders = [entry for entry in env.get("PATH", "").split(os.pathsep) if os.path.isabs(entry)]
+    path = shutil.which(name, path=os.pathsep.join(folders))
+    if not path or not os.path.isabs(path):
         raise Failed("not installed")
-    return found
+    return path
 
 
 def _inert(prompt: str) -> str:
@@ -261,13 +266,14 @@ class _Pieces:
 
 def _last(text: str, key: str) -> dict[str, Any]:
     """The last object that has a key, or an empty one."""
-    return next((one for one in reversed(_objects(text)) if key in one), {})
+    return next((value for value in reversed(_objects(text)) if key in value), {})
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
     """The JSON objects that begin a line, and those in lists that do; the rest is talk."""
-    found: list[dict[str, Any]] = []
-    decoder, end = json.JSONDecoder(), 0
+    objects: list[dict[str, Any]] = []
+    decoder = json.JSONDecoder()
+    end = 0
     for start in _START.finditer(text):
         if start.start() < end:
             continue
@@ -275,32 +281,36 @@ def _objects(text: str) -> list[dict[str, Any]]:
             value, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             continue
-        found += [value] if isinstance(value, dict) else _dicts(value)
-    return found
+        objects += [value] if isinstance(value, dict) else _dicts(value)
+    return objects
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
     """The objects in a list, or among the values of an object."""
-    those = value.values() if isinstance(value, dict) else value
-    return [one for one in those if isinstance(one, dict)] if isinstance(value, dict | list) else []
+    values = value.values() if isinstance(value, dict) else value
+    return (
+        [entry for entry in values if isinstance(entry, dict)]
+        if isinstance(value, dict | list)
+        else []
+    )
 
 
-def _answer(prompt: str, last: dict[str, Any], key: str, read: int, said: int) -> Answer:
+def _answer(prompt: str, last: dict[str, Any], key: str, read: int, written: int) -> Answer:
     text = last.get(key)
     if not isinstance(text, str):
         raise Failed("its answer cannot be read")
     if not text.strip():
         raise Failed("its answer is empty")
     text = text.replace("＠", "@")
-    return Answer(text, read or estimate(prompt), said or estimate(text))
+    return Answer(text, read or estimate(prompt), written or estimate(text))
 
 
 def _sum(counts: Any, *names: str) -> int:
-    found = [counts.get(name) for name in names] if isinstance(counts, dict) else []
-    return sum(one for one in found if isinstance(one, int))
+    values = [counts.get(name) for name in names] if isinstance(counts, dict) else []
+    return sum(count for count in values if isinstance(count, int))
 
 
-def _reason(code: int, said: Any) -> str:
-    line = excerpt(mask(str(said))[0], 120)
+def _reason(code: int, output: Any) -> str:
+    line = excerpt(mask(str(output))[0], 120)
     how = f"ended with {code}" if code else "reported an error"
     return f"{how}: {line}" if line else how
