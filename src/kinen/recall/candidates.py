@@ -108,8 +108,8 @@ def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
 
 def _newest_summaries(hits: Iterable[Hit]) -> dict[str, float]:
     """Summaries with 1 for the newest and less for each that is older."""
-    found = {hit.record.ref: hit.record.at for hit in hits if hit.record.kind == "summary"}
-    newest = sorted(found, key=lambda ref: (found[ref], ref), reverse=True)
+    times = {hit.record.ref: hit.record.at for hit in hits if hit.record.kind == "summary"}
+    newest = sorted(times, key=lambda ref: (times[ref], ref), reverse=True)
     return {ref: OLDER**place for place, ref in enumerate(newest)}
 
 
@@ -130,25 +130,27 @@ def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidat
 
     Texts that differ in a word of the question do not say the same.
     """
-    asked = frozenset(terms(question))
+    question_terms = frozenset(terms(question))
     chosen: list[Candidate] = []
-    known: list[frozenset[str]] = []
+    word_sets: list[frozenset[str]] = []
     for candidate in candidates:
         words = frozenset(terms(candidate.text, MOST_TERMS))
-        alike = (n for n, other in enumerate(known) if _alike(words, other, asked))
+        alike = (n for n, other in enumerate(word_sets) if _alike(words, other, question_terms))
         place = next(alike, -1)
         if place < 0:
             chosen.append(candidate)
-            known.append(words)
+            word_sets.append(words)
             continue
         first = chosen[place]
-        newer = max(first, candidate, key=lambda one: (one.hit.record.at, one.hit.record.ref))
+        newer = max(first, candidate, key=lambda entry: (entry.hit.record.at, entry.hit.record.ref))
         chosen[place] = newer._replace(copies=first.copies + 1)
     return chosen
 
 
-def _alike(words: frozenset[str], others: frozenset[str], asked: frozenset[str]) -> bool:
-    return len(words & others) >= ALIKE * len(words | others) and not (words ^ others) & asked
+def _alike(words: frozenset[str], others: frozenset[str], question_terms: frozenset[str]) -> bool:
+    return (
+        len(words & others) >= ALIKE * len(words | others) and not (words ^ others) & question_terms
+    )
 
 
 def without_passing(text: str) -> str:

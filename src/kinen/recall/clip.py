@@ -10,26 +10,26 @@ if TYPE_CHECKING:
     from kinen.model.journal import Plan
 
 REPEATED = 25
-"""Characters from which on a line that comes again is left out."""
+"""Repeated lines of at least this many characters are omitted."""
 
 
 def plan_text(plan: Plan, tokens: int) -> str:
-    """A plan's title and what of it is still to do; without a list of that, its beginning."""
+    """A plan's title and its open tasks; without a task list, its beginning."""
     lines = [line for line in plan.text.splitlines() if line.strip()]
     open_ = [line for line in lines if line.lstrip()[:5] in ("- [ ]", "* [ ]")]
     done = sum(line.lstrip()[:5].lower() in ("- [x]", "* [x]") for line in lines)
-    said = f"{plan.title} ({done} of {done + len(open_)} done)" if open_ else plan.title
+    heading = f"{plan.title} ({done} of {done + len(open_)} done)" if open_ else plan.title
     rest = [line for line in (open_ or lines) if line.strip("# ") != plan.title]
-    return cut("\n".join([said, *rest]), tokens)
+    return cut("\n".join([heading, *rest]), tokens)
 
 
 def compact(text: str, question: str, tokens: int) -> str:
-    """A text of at most so many tokens, around the line that the question is most about."""
+    """At most `tokens` of a text, around the line that matches the question best."""
     if estimate(text) <= tokens:
         return text
     lines = text.splitlines()
-    asked = set(terms(question))
-    scores = [len(asked & set(terms(line))) for line in lines]
+    question_terms = set(terms(question))
+    scores = [len(question_terms & set(terms(line))) for line in lines]
     best = scores.index(max(scores)) if lines else 0
     before = lines[best - 1 : best] if best and scores[best - 1] else []
     sign = ["…"] if best - len(before) > 0 else []
@@ -37,16 +37,16 @@ def compact(text: str, question: str, tokens: int) -> str:
 
 
 def cut(text: str, tokens: int) -> str:
-    """A text of at most so many tokens, whole lines first; what is cut off is shown by a sign."""
+    """At most `tokens` of a text, in whole lines if possible; a cut is marked by an ellipsis."""
     if estimate(text) <= tokens:
         return text
-    kept: list[str] = []
+    whole: list[str] = []
     for line in text.splitlines():
-        if estimate("\n".join([*kept, line, "…"])) > tokens:
+        if estimate("\n".join([*whole, line, "…"])) > tokens:
             break
-        kept.append(line)
-    if any(line.strip("… ") for line in kept):
-        return "\n".join([*kept, "…"])
+        whole.append(line)
+    if any(line.strip("… ") for line in whole):
+        return "\n".join([*whole, "…"])
     size = 3 * tokens
     while size > 1 and estimate(excerpt(text, size)) > tokens:  # a sign may be a token or more
         size = size * 3 // 4

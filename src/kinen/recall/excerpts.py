@@ -40,10 +40,10 @@ def excerpts(
     for _ in range(TRIES):
         items = _fitted(question, some, size)
         if limit and len(items) > limit:
-            best = {one.ref for one in items[:limit]}
-            some = [one for one in some if one.hit.record.ref in best]
+            best = {entry.ref for entry in items[:limit]}
+            some = [entry for entry in some if entry.hit.record.ref in best]
             continue
-        over = sum(one.tokens for one in items) + 2 * HEADING - room
+        over = sum(entry.tokens for entry in items) + 2 * HEADING - room
         if over <= 0:
             return items
         size -= over
@@ -54,29 +54,31 @@ def _beginnings(candidates: Sequence[Candidate], room: int, limit: int) -> list[
     """The candidates in order, as many as fit, each by its first lines."""
     items: list[Item] = []
     for candidate in candidates[: limit or None]:
-        shown = _item(candidate, first_lines(candidate.text.splitlines(), COMPACT))
-        if shown.tokens <= room:
-            items.append(shown)
-            room -= shown.tokens
+        entry = _item(candidate, first_lines(candidate.text.splitlines(), COMPACT))
+        if entry.tokens <= room:
+            items.append(entry)
+            room -= entry.tokens
     return items
 
 
 def left_out(candidates: Sequence[Candidate], items: Sequence[Item]) -> list[Item]:
     """The candidates that have no item, as they would be shown in a few lines."""
-    shown = {one.ref for one in items}
+    refs = {candidate.ref for candidate in items}
     return [
-        _item(one, excerpt(one.text, 4 * COMPACT)) for one in candidates if _place(one) not in shown
+        _item(candidate, excerpt(candidate.text, 4 * COMPACT))
+        for candidate in candidates
+        if _place(candidate) not in refs
     ]
 
 
 def _fitted(question: str, candidates: Sequence[Candidate], size: int) -> list[Item]:
     if size < LEAST or not candidates:
         return []
-    by_ref = {one.hit.record.ref: one for one in candidates}
-    passages = [Passage(ref, one.text, "", one.hit.record.at) for ref, one in by_ref.items()]
-    heads = {ref: [_citation(one)] for ref, one in by_ref.items()}
+    by_ref = {entry.hit.record.ref: entry for entry in candidates}
+    passages = [Passage(ref, entry.text, "", entry.hit.record.at) for ref, entry in by_ref.items()]
+    heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
     if sum(map(_cost, candidates)) <= size:
-        each = [_lines(question, one, heads) for one in passages]
+        each = [_lines(question, entry, heads) for entry in passages]
         lines = [line for some in each for line in some]
     else:
         lines = choose(question, passages, heads, size)

@@ -1,4 +1,4 @@
-"""How the retrievers' opinions become one ranking: pure functions whose shares add up.
+"""Fuse the scores of several retrievers into one ranking; pure functions.
 
 The constants were chosen on labelled sets: docs/decisions/0004-ranking.md.
 """
@@ -11,7 +11,7 @@ from kinen.model.records import Vote
 
 LEXICAL_WEIGHT = 0.5
 CODE_DISCOUNT = 0.75
-"""How much of the lexical weight is taken away where the best by meaning are all code."""
+"""The share of the lexical weight to subtract where the best semantic hits are all code."""
 CODE = 0.03
 """The density of signs from which a chunk counts as code."""
 FLOOR = 20
@@ -27,7 +27,7 @@ RECENCY_WEIGHT = 0.02
 """What freshness may add in a recall (docs/decisions/0007-journal.md)."""
 
 WORD_BY_WORD = 0.9
-"""What a passage gains, of what it lacks to 1, that says a question word by word."""
+"""The share of the gap to 1 that a passage gains for a verbatim match of the question."""
 
 Scores = Mapping[int, float]
 Shares = Mapping[str, tuple[Scores, Scores]]
@@ -51,7 +51,7 @@ class Lexical(NamedTuple):
 
     @property
     def background(self) -> float:
-        """What everything scores that has one of the words."""
+        """The score of chunks that have only some word of the question."""
         ranked = sorted(self.scores.values(), reverse=True)
         return ranked[FLOOR] if len(ranked) > FLOOR else 0.0
 
@@ -106,9 +106,9 @@ def reciprocal(lexical: Scores, semantic: Scores, k: int = RRF_K) -> list[Ranked
 
 
 def freshness(at: Mapping[int, str], latest: str) -> dict[int, float]:
-    """How new each one is, from 0 to 1, beside the newest thing there is.
+    """The freshness of each id, from 0 to 1, relative to the newest entry.
 
-    Not beside the clock: the same state gives the same answer tomorrow.
+    It does not use the clock: the same state gives the same answer tomorrow.
     """
     from datetime import datetime
 
@@ -116,20 +116,20 @@ def freshness(at: Mapping[int, str], latest: str) -> dict[int, float]:
         return datetime.fromisoformat(moment).timestamp() / 86_400
 
     end = days(latest) if latest else 0.0
-    return {id_: 0.5 ** ((end - days(one)) / HALF_LIFE) for id_, one in at.items() if one}
+    return {id_: 0.5 ** ((end - days(time)) / HALF_LIFE) for id_, time in at.items() if time}
 
 
 def with_recency(ranked: list[Ranked], fresh: Scores, weight: float) -> list[Ranked]:
-    """Recency as one more retriever: the others' shares make room for its own."""
+    """Add recency as a retriever and scale the other shares down by its weight."""
     places = ranks(fresh)
-    found = {one.id: one.votes for one in ranked} or dict.fromkeys(fresh, ())
+    votes_by_id = {entry.id: entry.votes for entry in ranked} or dict.fromkeys(fresh, ())
     again = []
-    for id_, votes in found.items():
+    for id_, votes in votes_by_id.items():
         cast = [vote._replace(share=vote.share * (1 - weight)) for vote in votes]
         if id_ in fresh:
             cast.append(Vote("recency", places[id_], fresh[id_], weight * fresh[id_]))
         again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
-    return sorted(again, key=lambda one: (-one.score, one.id))
+    return sorted(again, key=lambda entry: (-entry.score, entry.id))
 
 
 def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
@@ -139,7 +139,7 @@ def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
     A few words of a long question are often said by chance, so that a strength counts squared.
     """
     places = ranks(strengths)
-    votes = {one.id: one.votes for one in ranked}
+    votes = {entry.id: entry.votes for entry in ranked}
     again = []
     for id_ in {**votes, **strengths}:
         cast = list(votes.get(id_, ()))
@@ -148,32 +148,31 @@ def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
             share = WORD_BY_WORD * strengths[id_] ** 2 * rest
             cast.append(Vote("phrase", places[id_], strengths[id_], share))
         again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
-    return sorted(again, key=lambda one: (-one.score, one.id))
+    return sorted(again, key=lambda entry: (-entry.score, entry.id))
 
 
 def lifts(scores: Scores, places: Mapping[int, tuple[int | str, int]]) -> dict[int, float]:
-    """What each chunk gains from the chunks before and after it in its record.
-
-    Of a segment, from the segments before and after it.
-    """
+    """The score each chunk or segment gains from its neighbours in the record."""
     by_place = {places[id_]: score for id_, score in scores.items() if id_ in places}
-    found = {}
+    gains = {}
     for id_, (record, n) in places.items():
         best = max(by_place.get((record, n - 1), 0.0), by_place.get((record, n + 1), 0.0))
         if best > 0:
-            found[id_] = NEIGHBOUR * best
-    return found
+            gains[id_] = NEIGHBOUR * best
+    return gains
 
 
 def ranks(scores: Scores) -> dict[int, int]:
     """Each id's place, from 1; equal scores share a place."""
-    found: dict[int, int] = {}
-    last, place = None, 0
+    by_id: dict[int, int] = {}
+    last = None
+    place = 0
     for at, (id_, score) in enumerate(sorted(scores.items(), key=lambda item: -item[1]), 1):
         if score != last:
-            last, place = score, at
-        found[id_] = place
-    return found
+            last = score
+            place = at
+        by_id[id_] = place
+    return by_id
 
 
 def _squeezed(bm25: float, half: float) -> float:
@@ -192,4 +191,4 @@ def combined(sides: Shares) -> list[Ranked]:
     ranked = [
         Ranked(id_, sum(vote.share for vote in cast), tuple(cast)) for id_, cast in votes.items()
     ]
-    return sorted(ranked, key=lambda one: (-one.score, one.id))
+    return sorted(ranked, key=lambda entry: (-entry.score, entry.id))

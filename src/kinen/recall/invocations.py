@@ -25,47 +25,49 @@ class Invocation(NamedTuple):
     """The observation of that time."""
 
 
-def runs(line: str, wanted: list[str]) -> bool:
+def runs(line: str, program: list[str]) -> bool:
     """Does a command line run a program with these first words, such as `docker compose`?
 
     `python -m pytest` runs pytest as well as python.
     """
     return any(
-        _begins(words, wanted) or (words[1:2] == ["-m"] and _begins(words[2:], wanted))
+        _begins(words, program) or (words[1:2] == ["-m"] and _begins(words[2:], program))
         for words in events.invoked(line)
     )
 
 
-def _begins(words: list[str], wanted: list[str]) -> bool:
+def _begins(words: list[str], program: list[str]) -> bool:
     name = words[0].rsplit("/", 1)[-1] if words else ""
-    return [name, *words[1 : len(wanted)]] == wanted
+    return [name, *words[1 : len(program)]] == program
 
 
-def uses(event: Observation, wanted: list[str]) -> str:
+def uses(event: Observation, program: list[str]) -> str:
     """The invocation that an observation tells of, if it is of the command or tool wanted."""
     line = events.command(event)
     if line:
-        return line if runs(line, wanted) else ""
+        return line if runs(line, program) else ""
     tool = events.string(event, "toolName") or events.labelled(event, "Tool: ")
-    if len(wanted) == 1 and tool.lower() == wanted[0].lower():
+    if len(program) == 1 and tool.lower() == program[0].lower():
         return events.tool_use(event) or tool
     return ""
 
 
-def fold(observations: Iterable[Observation], wanted: list[str]) -> list[Invocation]:
+def fold(observations: Iterable[Observation], program: list[str]) -> list[Invocation]:
     """Every invocation once, with counts of success and failure, the latest success first."""
     folded: dict[str, Invocation] = {}
     for event in observations:
-        text = uses(event, wanted)
+        text = uses(event, program)
         if not text:
             continue
         key = " ".join(text.split())
         failed = events.failed(event)
-        known = folded.get(key, Invocation(text, 0, 0, 0, "", ""))
-        latest = event.ts >= known.at and not (failed and known.succeeded)
-        if latest or (not failed and not known.succeeded):
-            known = known._replace(at=event.ts, session=event.scope.session, ref=event.ref)
-        folded[key] = known._replace(
-            succeeded=known.succeeded + (not failed), failed=known.failed + failed
+        invocation = folded.get(key, Invocation(text, 0, 0, 0, "", ""))
+        latest = event.ts >= invocation.at and not (failed and invocation.succeeded)
+        if latest or (not failed and not invocation.succeeded):
+            invocation = invocation._replace(
+                at=event.ts, session=event.scope.session, ref=event.ref
+            )
+        folded[key] = invocation._replace(
+            succeeded=invocation.succeeded + (not failed), failed=invocation.failed + failed
         )
-    return sorted(folded.values(), key=lambda one: (one.at, one.ref), reverse=True)
+    return sorted(folded.values(), key=lambda entry: (entry.at, entry.ref), reverse=True)

@@ -45,19 +45,19 @@ def distinct_passages(
 
     A hit that a better one shows is not listed again: it is in the other's `also`.
     """
-    shown: list[Hit] = []
+    distinct: list[Hit] = []
     places: dict[str, list[int]] = {}
     for hit in hits:
         listed = places.setdefault(hit.record.ref, [])
-        covering = next((n for n in listed if _covers(shown[n], hit)), -1)
+        covering = next((n for n in listed if _covers(distinct[n], hit)), -1)
         if covering >= 0:
-            better = shown[covering]
-            shown[covering] = better._replace(also=(*better.also, hit))
-        elif len(shown) < limit:
-            lines = [_lines(shown[n]) for n in listed]
-            listed.append(len(shown))
-            shown.append(situated(hit, lines))
-    return shown
+            better = distinct[covering]
+            distinct[covering] = better._replace(also=(*better.also, hit))
+        elif len(distinct) < limit:
+            lines = [_lines(distinct[n]) for n in listed]
+            listed.append(len(distinct))
+            distinct.append(situated(hit, lines))
+    return distinct
 
 
 def _covers(better: Hit, hit: Hit) -> bool:
@@ -90,8 +90,12 @@ def with_passage(
     reach = REACH + context
     around = reader.between(own.ref, own.n - reach, own.n + reach)
     chunk, line = passage_of(own, around, asked, taken=taken)
-    before = [one for one in around if one.n < own.n and not _within(one, chunk)]
-    after = [one for one in around if one.n > own.n and not _within(one, chunk)]
+    before = [
+        neighbour for neighbour in around if neighbour.n < own.n and not _within(neighbour, chunk)
+    ]
+    after = [
+        neighbour for neighbour in around if neighbour.n > own.n and not _within(neighbour, chunk)
+    ]
     return hit._replace(
         passage=chunk,
         line=line,
