@@ -1,4 +1,4 @@
-"""What belongs to a file, a session, a prompt or the current work."""
+"""Context of a file, a session, a prompt or the current work."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from kinen.recall.prompts import Related
 
 EACH = 8
-"""Things of each kind that are looked at."""
+"""Maximum number of items of each kind."""
 TOKENS = 60
-"""Tokens of a thing in a context."""
+"""Maximum tokens of an item."""
 PLAN = 250
-"""Tokens of the plan in a context."""
+"""Maximum tokens of the plan."""
 CHANGED = 10
-"""Changed files that the current work is known by."""
+"""Maximum number of changed files that describe the current work."""
 
 
 class Context:
-    """What belongs to a file, a session, a prompt or the current work."""
+    """Finds the context of a file, a session, a prompt or the current work."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class Context:
         self._recaller = recaller
 
     def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
-        """What full text finds for a prompt in other sessions and in files, as an agent is told.
+        """Full-text hits for a prompt in other sessions and in files, rendered for an agent.
 
-        Refs in `known` are in its context already.
+        Refs in `known` are already in the agent's context and are omitted.
         """
         from kinen.memory.prompts import related
 
@@ -73,12 +73,13 @@ class Context:
     def around(
         self, *, session: str = "", file: str = "", depth: int = 1, budget: int = 0
     ) -> Recall:
-        """Sessions, memories, checkpoints, commits and the plan around a file, a session or what is
-        being worked on, inside a token budget. Each step of depth looks around what was found.
+        """Sessions, memories, checkpoints, commits and the plan around a file, a session or the
+        current work, inside a token budget. Each further depth follows the links of the results.
         """
         from kinen.recall import tiers
 
-        session, file = storable(session), spelled(file)
+        session = storable(session)
+        file = spelled(file)
         if session and file:
             raise QueryError("a session or a file", "give one of them")
         if depth < 1:
@@ -87,29 +88,35 @@ class Context:
         if session:
             title, files, refs, own = self._session_surroundings(session)
         elif file:
-            title, files, refs, own = file, (self._one_file(file),), set(), []
+            title = file
+            files = (self._resolve_file(file),)
+            refs = set()
+            own = []
         else:
             title, files, refs, own = self._work_surroundings()
-        found = [own, *self._about(files, refs)]
+        groups = [own, *self._about(files, refs)]
         for _ in range(1, depth):
-            known, refs = refs, refs | {one.ref for part in found for one in part}
-            if refs == known:
+            previous = refs
+            refs = refs | {item.ref for group in groups for item in group}
+            if refs == previous:
                 break
             near = self._neighbours(refs, files)
-            found += [*self._about((), refs), near]
+            groups += [*self._about((), refs), near]
         plan, nudge = self._recaller.current_plan(PLAN)
-        ranked = [one for row in zip_longest(*found) for one in row if one is not None]
+        ranked = [item for row in zip_longest(*groups) for item in row if item is not None]
         size = budget or self._core.config.recall.budget
         return tiers.tiers(title, size, plan, ranked, [nudge] if nudge else [])
 
-    def _one_file(self, file: str) -> str:
-        """The current name of a file that is known by its path, or by the end of it."""
+    def _resolve_file(self, file: str) -> str:
+        """The current path of a file, from its path or an unambiguous end of it."""
         if self._has(file):
             return self._git.current_name(file)
         if self._core.reader.at_path(self._git.relative(file)):
             return self._git.relative(file)
         paths = [
-            one.path for one in self._core.reader.records(("file",)) if one.path.endswith(file)
+            record.path
+            for record in self._core.reader.records(("file",))
+            if record.path.endswith(file)
         ]
         near = [path for path in paths if path == file or path.endswith(f"/{file}")]
         if len(near) > 1:
@@ -121,40 +128,42 @@ class Context:
         raise NotFound(f"nothing is known of {file}", "`kinen files` lists what is")
 
     def _session_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
-        """A session's files, refs and what it came to: of a capsule, or of a folder."""
+        """The title, files, refs and own items of a session: of a capsule, or of a folder."""
         try:
-            capsule, observations, summaries = self._journal.capsule(self._capsule_named(name))
+            capsule, observations, summaries = self._journal.capsule(self._capsule_id(name))
         except NotFound:
-            its = self._worklog.session(name)
-            refs = {f"round:{path}" for path in its.rounds}
-            refs |= {f"artifact:{path}" for path in its.artifacts}
-            said = [self._record_item(self._core.reader.record(ref)) for ref in sorted(refs)]
-            return its.title, (), refs, [one for one in said if one]
+            folder = self._worklog.session(name)
+            refs = {f"round:{path}" for path in folder.rounds}
+            refs |= {f"artifact:{path}" for path in folder.artifacts}
+            items = [self._record_item(self._core.reader.record(ref)) for ref in sorted(refs)]
+            return folder.title, (), refs, [item for item in items if item]
         count: dict[str, int] = {}
-        for one in observations:
-            for path in one.files:
-                if not os.path.isabs(inside(path, self._core.space.root)):  # else it is elsewhere
+        for observation in observations:
+            for path in observation.files:
+                if not os.path.isabs(
+                    inside(path, self._core.space.root)
+                ):  # skip files outside the space
                     count[path] = count.get(path, 0) + 1
         files = sorted(count, key=lambda path: (-count[path], path))[:CHANGED]
         refs = {capsule.ref, *(one.ref for one in observations), *(one.ref for one in summaries)}
         own = [self._capsule_item(capsule)]
         return capsule.intent or name, tuple(files), refs, own
 
-    def _capsule_named(self, name: str) -> str:
-        """A capsule by its id, or the newest one of a session, known by how it begins."""
-        found = self._journal.entries("capsules", session=name)[0]
-        exact = [one for one in found if one.scope.session == name]
-        return next((one.id for one in (*exact, *found)), name)
+    def _capsule_id(self, name: str) -> str:
+        """The id of the newest capsule of a session, also by the start of its name; else `name`."""
+        capsules = self._journal.entries("capsules", session=name)[0]
+        exact = [capsule for capsule in capsules if capsule.scope.session == name]
+        return next((capsule.id for capsule in (*exact, *capsules)), name)
 
     def _work_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
-        """What is changed and not committed, and the session that goes on."""
+        """The branch, the uncommitted files and the open sessions, or else the latest."""
         from kinen.worklog.folder import git_state
 
         branch, _, changed = git_state(self._git.worktree or self._core.space.root)
         own = []
         capsules = self._journal.entries("capsules", limit=20)[0]
-        going = [one for one in capsules if one.status == "open"]
-        own += [self._capsule_item(one) for one in (going or capsules)[:2]]
+        going = [capsule for capsule in capsules if capsule.status == "open"]
+        own += [self._capsule_item(capsule) for capsule in (going or capsules)[:2]]
         return branch or self._core.space.name, changed[:CHANGED], set(), own
 
     def _about(self, files: Sequence[str], refs: set[str]) -> Iterable[list[Item]]:
@@ -165,24 +174,30 @@ class Context:
         sessions: list[Item] = []
         if files:
             checkpoints = self._recent(query._replace(kinds=("checkpoint",)))
-            said = self._recent(query._replace(kinds=("observation",), limit=40))
-            parents = [str((one.metadata or {}).get("parent", "")) for one in said]
-            alone = [one for one, ref in zip(said, parents, strict=True) if not ref]
-            known = dict.fromkeys(ref for ref in parents if ref and ref not in refs)
-            sessions = self._capsules([*known][:EACH])
+            observations = self._recent(query._replace(kinds=("observation",), limit=40))
+            parents = [
+                str((observation.metadata or {}).get("parent", "")) for observation in observations
+            ]
+            alone = [
+                observation
+                for observation, ref in zip(observations, parents, strict=True)
+                if not ref
+            ]
+            capsule_refs = dict.fromkeys(ref for ref in parents if ref and ref not in refs)
+            sessions = self._capsules([*capsule_refs][:EACH])
         commits = self._commits_of(files)
-        found = refs | {one.ref for one in checkpoints} | {one.ref for one in commits}
-        memories = self._drawn_from(found, files)
-        yield [self._item("memories", one) for one in memories[:EACH]]
-        yield [self._item("checkpoints", one) for one in checkpoints]
+        origins = refs | {one.ref for one in checkpoints} | {one.ref for one in commits}
+        memories = self._drawn_from(origins, files)
+        yield [self._item("memories", memory) for memory in memories[:EACH]]
+        yield [self._item("checkpoints", checkpoint) for checkpoint in checkpoints]
         yield sessions
-        yield [self._item("hits", one) for one in alone[:EACH]]
-        yield [self._item("commits", one) for one in commits]
+        yield [self._item("hits", observation) for observation in alone[:EACH]]
+        yield [self._item("commits", commit) for commit in commits]
         tracked = [path for path in files if self._has(path)]
         yield self._companions(tracked) if tracked else []
 
     def _has(self, path: str) -> bool:
-        """Whether there is a repository, and a commit in it knows the path."""
+        """Whether there is a repository and it tracks the path or sees it as new."""
         return bool(self._core.git_folders[0] and self._git.tracked_or_new(path))
 
     def _recent(self, query: Query) -> list[Record]:
@@ -190,58 +205,60 @@ class Context:
         return list({hit.record.ref: hit.record for hit in hits}.values())[: query.limit]
 
     def _commits_of(self, files: Sequence[str]) -> list[Record]:
-        """The latest commits that touched these files, merges left out."""
-        found: dict[str, str] = {}
+        """The latest commits that changed the files, without merges."""
+        dates: dict[str, str] = {}
         for path in files:
             if self._has(path):
-                found.update((one.ref, one.at) for one in self._git.history(path)[-EACH:])
-        newest = sorted(found, key=lambda ref: (found[ref], ref), reverse=True)[:EACH]
+                dates.update((commit.ref, commit.at) for commit in self._git.history(path)[-EACH:])
+        newest = sorted(dates, key=lambda ref: (dates[ref], ref), reverse=True)[:EACH]
         return [record for ref in newest if (record := self._core.reader.record(ref))]
 
     def _drawn_from(self, refs: set[str], files: Sequence[str]) -> list[Record]:
-        """Memories that were drawn from any of these, or name one of the files; newest first."""
+        """Memories derived from any of the refs, or that name one of the files; newest first."""
         names = {path for file in files for path in (file, file.rpartition("/")[2])}
-        found = []
+        memories = []
         for record in self._core.reader.records(("memory",)):
             about = record.metadata or {}
             if about.get("superseded_by"):
                 continue
             text = self._records.whole_text(record.ref) if names else ""
             if refs & set(about.get("derived_from", ())) or any(name in text for name in names):
-                found.append(record)
-        return sorted(found, key=lambda one: (one.at, one.ref), reverse=True)
+                memories.append(record)
+        return sorted(memories, key=lambda memory: (memory.at, memory.ref), reverse=True)
 
     def _neighbours(self, refs: set[str], files: Sequence[str]) -> list[Item]:
-        """What is one link away from what was found."""
-        found: dict[str, None] = {}
+        """Records one link away from the refs."""
+        linked: dict[str, None] = {}
         for ref in sorted(refs):
             for edge in self._records.links(ref):
-                found.update(dict.fromkeys((edge.source, edge.target)))
-        known = refs | {f"file:{path}" for path in files} | {""}
-        records = (self._core.reader.record(ref) for ref in found if ref not in known)
-        told = (self._record_item(one) for one in records if one and one.kind != "file")
-        return [one for one in told if one][: 2 * EACH]
+                linked.update(dict.fromkeys((edge.source, edge.target)))
+        excluded = refs | {f"file:{path}" for path in files} | {""}
+        records = (self._core.reader.record(ref) for ref in linked if ref not in excluded)
+        items = (
+            self._record_item(record) for record in records if record and record.kind != "file"
+        )
+        return [item for item in items if item][: 2 * EACH]
 
     def _companions(self, files: Sequence[str]) -> list[Item]:
         from kinen.recall.tiers import item
 
         return [
-            item("files", f"file:{one.path}", f"{one.support} commits together")
-            for one in self._git.cochanged(files, limit=5)
+            item("files", f"file:{companion.path}", f"{companion.support} commits together")
+            for companion in self._git.cochanged(files, limit=5)
         ]
 
     def _capsules(self, refs: Iterable[str]) -> list[Item]:
         capsules = self._journal.entries("capsules")[0] if self._core.store.exists else []
-        known = {one.ref: one for one in capsules}
-        return [self._capsule_item(known[ref]) for ref in refs if ref in known]
+        by_ref = {capsule.ref: capsule for capsule in capsules}
+        return [self._capsule_item(by_ref[ref]) for ref in refs if ref in by_ref]
 
     def _capsule_item(self, capsule: Capsule) -> Item:
-        """A session by what it came to, or what it was for."""
+        """A session with its latest summary, or else its intent."""
         from kinen.journal import queries
         from kinen.recall.tiers import item
 
-        wanted = queries.EntryFilter(capsule=capsule.id, limit=1)
-        summaries = queries.entries(self._core.store.db, "summaries", wanted)[0]
+        latest = queries.EntryFilter(capsule=capsule.id, limit=1)
+        summaries = queries.entries(self._core.store.db, "summaries", latest)[0]
         text = summaries[0].content if summaries else capsule.intent
         at = iso((capsule.closed_at or capsule.opened_at) / 1000)
         return item("sessions", capsule.ref, cut(text, 2 * TOKENS), at=at)
