@@ -1,4 +1,4 @@
-"""What an agent is given: the plan, pins, the summary, and what was found or what it comes to."""
+"""Recall for an agent: the plan, pins, the summary, and the hits or a digest of them."""
 
 from __future__ import annotations
 
@@ -28,33 +28,39 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN", "Recaller", "compact", "cut", "whole_size"]
 
-TOLD, ASIDE = 160, 40
-"""Tokens of what was said and what stands around it, as a digest reads them."""
+CITED = 160
+"""Maximum tokens of a cited observation in a digest's input."""
+ASIDE = 40
+"""Maximum tokens of each observation around it."""
 SHARE = 0.15
-"""What the plan, all pins and the summary may each take of a budget: hits get the rest."""
-FULL, READ = 2000, 300
-"""Tokens of a hit in full, and as a digest reads it."""
-BEFORE, AFTER = 2, 4
-"""Observations of its segment around one that is cited."""
+"""Maximum share of the budget for each of the plan, all pins and the summary."""
+FULL = 2000
+"""Maximum tokens of a hit in full."""
+READ = 300
+"""Maximum tokens of a hit in a digest's input."""
+BEFORE = 2
+"""Observations of the segment before a cited one."""
+AFTER = 4
+"""Observations of the segment after a cited one."""
 STALE = 7
-"""Days without a checkpoint after which a plan is asked about and no longer shown."""
+"""Days without a checkpoint after which a plan is stale and only a note mentions it."""
 READS = 40
-"""Hits that a recall or a digest is made of."""
+"""Minimum number of hits that a recall or a digest searches for."""
 SUMMARIES = 4
-"""Summaries that are looked at where a question asks what sessions came to."""
+"""Extra summaries to search for when a question asks for an outcome."""
 LONGEST = 6_000
-"""Characters of a record that are looked through for what answers."""
+"""Maximum characters of a record that are searched for an excerpt."""
 LEAST = 40
-"""Tokens below which no digest is worth its heading."""
+"""Minimum tokens of a digest."""
 LATELY = ("summary", "checkpoint", "commit", "round", "memory")
-"""Kinds that tell what happened, when nothing was asked."""
+"""Kinds that a recall without a question shows."""
 EDITED = ("note", "artifact", "resource")
-"""Kinds of files that are shown then if they were edited since the last session."""
+"""Kinds of files that it also shows if they were edited since the last session."""
 MOST_EDITED = 3
 
 
 class Found(NamedTuple):
-    """What a recall is made of, before it is cut to a budget."""
+    """The content of a recall, before it is cut to a budget."""
 
     always: list[Item]
     hits: Hits
@@ -62,7 +68,7 @@ class Found(NamedTuple):
 
 
 class Recaller:
-    """Recall, and the digests that it may end in."""
+    """Recalls, and the digests of their hits."""
 
     def __init__(
         self,
@@ -77,37 +83,39 @@ class Recaller:
         self._records = records
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
-        """What answers a question, inside a token budget, below the plan and the pins.
+        """The plan, the pins and the hits for a question, inside a token budget.
 
-        Without a question, what happened last. With `full` whole records. With a distiller
-        (`configured`, `auto`, `extract`, `claude`, ...) it ends in a digest in place of the hits.
+        Without a question, the latest records. With `full`, whole records. With a distiller
+        (`configured`, `auto`, `extract`, `claude`, ...), a digest replaces the hits.
         """
         from kinen.recall import tiers
 
-        asked = storable_query(Query(query) if isinstance(query, str) else query)
-        budget = asked.budget or self._core.config.recall.budget
-        found = self.collect(asked, budget, READS if distiller else 0)
-        notes = (*found.notes, *found.hits.notes)
-        given = tiers.tiers(asked.text, budget, found.always, [], notes)
-        room = budget - given.tokens
+        request = storable_query(Query(query) if isinstance(query, str) else query)
+        budget = request.budget or self._core.config.recall.budget
+        material = self.collect(request, budget, READS if distiller else 0)
+        notes = (*material.notes, *material.hits.notes)
+        frame = tiers.tiers(request.text, budget, material.always, [], notes)
+        room = budget - frame.tokens
         if not distiller:
-            items, omitted = self.items(asked, found.hits, room, full=full)
-            if asked.text.strip() and not found.hits and UNKNOWN not in " ".join(notes):
+            items, omitted = self.items(request, material.hits, room, full=full)
+            if request.text.strip() and not material.hits and UNKNOWN not in " ".join(notes):
                 notes = (*notes, UNKNOWN)
-            return tiers.tiers(asked.text, budget, found.always, items, notes, omitted)
+            return tiers.tiers(request.text, budget, material.always, items, notes, omitted)
         room = min(self._core.config.distill.budget, room - LEAST // 4)
-        passages = self._passages(found.hits)
+        passages = self._passages(material.hits)
         if not passages:
-            return given
+            return frame
         if room < LEAST:
-            remark = f"{len(found.hits)} hits, and no room for a digest of them in {budget} tokens"
-            return given._replace(notes=(*given.notes, remark))
-        return tiers.with_digest(given, self.digest(asked.text, passages, room, distiller))
+            remark = (
+                f"{len(material.hits)} hits, and no room for a digest of them in {budget} tokens"
+            )
+            return frame._replace(notes=(*frame.notes, remark))
+        return tiers.with_digest(frame, self.digest(request.text, passages, room, distiller))
 
     def items(
-        self, asked: Query, hits: Hits, room: int, *, full: bool
+        self, query: Query, hits: Hits, room: int, *, full: bool
     ) -> tuple[list[Item], list[Item]]:
-        """The hits as a recall shows them, whole or the lines that answer; and those left out."""
+        """The hits as items, whole or as excerpts, and the items that did not fit."""
         from kinen.recall.excerpts import excerpts, left_out
         from kinen.recall.tiers import item
 
@@ -117,22 +125,22 @@ class Recaller:
                 hit.record.ref: cut(self._records.whole_text(hit.record.ref), size) for hit in hits
             }
             once = {hit.record.ref: hit for hit in reversed(list(hits))}
-            some = [hit for hit in hits if once[hit.record.ref] is hit][: asked.limit]
+            some = [hit for hit in hits if once[hit.record.ref] is hit][: query.limit]
             return [
                 item("hits", hit.record.ref, texts[hit.record.ref], like=hit) for hit in some
             ], []
-        candidates = self.candidates(asked, hits)
-        items = excerpts(asked.text, candidates, room, asked.limit)
-        return items, left_out(candidates[: asked.limit], items)
+        candidates = self.candidates(query, hits)
+        items = excerpts(query.text, candidates, room, query.limit)
+        return items, left_out(candidates[: query.limit], items)
 
-    def candidates(self, asked: Query, hits: Hits) -> list[Candidate]:
-        """The records of the hits with their text, what explains first, nothing twice."""
+    def candidates(self, query: Query, hits: Hits) -> list[Candidate]:
+        """The records of the hits with their text, explanations first, without duplicates."""
         from kinen.memory.candidates import candidates_of
 
-        return candidates_of(self._core.reader, asked, hits, self._readable)
+        return candidates_of(self._core.reader, query, hits, self._readable)
 
     def _readable(self, hit: Hit) -> str:
-        """What may be shown of a hit: the whole of an entry, of a file what stands around it."""
+        """The text to show of a hit: a whole entry, or of a file the chunks around the hit."""
         if hit.record.kind == "summary":
             return outcome_only(self._records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
@@ -147,46 +155,46 @@ class Recaller:
         head = title if title and not text.startswith(("#", title)) else ""
         return "\n".join(filter(None, (head, text)))[:LONGEST]
 
-    def collect(self, asked: Query, budget: int, least: int) -> Found:
-        """The plan, pins and hits for a question; with `least` so many hits as a digest reads."""
+    def collect(self, query: Query, budget: int, least: int) -> Found:
+        """The plan, pins and hits for a question; searches for at least `least` hits."""
         from kinen.recall.fuse import RECENCY_WEIGHT
 
         root = self._core.space.root
-        paths = (inside(one, root) if os.path.isabs(one) else one for one in asked.files)
-        wider = asked._replace(
+        paths = (inside(path, root) if os.path.isabs(path) else path for path in query.files)
+        wider = query._replace(
             files=tuple(paths),
-            recency=asked.recency or RECENCY_WEIGHT,
-            limit=max(asked.limit, least, READS),
-            context=max(asked.context, 1),
+            recency=query.recency or RECENCY_WEIGHT,
+            limit=max(query.limit, least, READS),
+            context=max(query.context, 1),
         )
         notes: list[str] = []
-        if asked.text.strip():
-            hits = self._found(wider)
+        if query.text.strip():
+            hits = self._search(wider)
         else:
             notes.extend(self._index.prepare())
-            hits = self._lately(wider._replace(limit=2 * asked.limit))
-        drawn = self._core.config.recall.memories or "memory" in asked.kinds or asked.events
-        wanted = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
-        hits = Hits(tuple(wanted), wider, hits.mode, hits.notes)
-        share = round(SHARE * budget) if asked.text.strip() else round(2 * SHARE * budget)
+            hits = self._lately(wider._replace(limit=2 * query.limit))
+        drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
+        visible = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
+        hits = Hits(tuple(visible), wider, hits.mode, hits.notes)
+        share = round(SHARE * budget) if query.text.strip() else round(2 * SHARE * budget)
         plan, nudge = self.current_plan(share)
         notes += [nudge] if nudge else []
-        return Found([*plan, *self._pins(asked, share)], hits, tuple(notes))
+        return Found([*plan, *self._pins(query, share)], hits, tuple(notes))
 
-    def _found(self, query: Query) -> Hits:
-        """What a search finds, with the summaries that it left out where an outcome is asked."""
+    def _search(self, query: Query) -> Hits:
+        """The hits of a search, and more summaries if the question asks for an outcome."""
         from kinen.recall.candidates import asks_outcome
 
         hits = self._above_floor(self._searcher.search(query))
         if query.kinds or not hits or not asks_outcome(query.text):
             return hits
-        known = {hit.record.ref for hit in hits}
+        refs = {hit.record.ref for hit in hits}
         summaries = self._searcher.search(query._replace(kinds=("summary",), limit=SUMMARIES))
-        more = tuple(hit for hit in summaries if hit.record.ref not in known)
+        more = tuple(hit for hit in summaries if hit.record.ref not in refs)
         return Hits((*hits, *more), query, hits.mode, hits.notes)
 
     def _above_floor(self, hits: Hits) -> Hits:
-        """The hits, or none and a remark where they have nothing to do with the question."""
+        """The hits, or none and a note if they are unrelated to the question."""
         if not hits or any(note.startswith("corrected") for note in hits.notes):
             return hits
         counts = self._core.reader.document_counts(terms(hits.query.text))
@@ -195,14 +203,14 @@ class Recaller:
         return Hits((), hits.query, hits.mode, (*hits.notes, unknown_note(counts)))
 
     def _is_shown(self, hit: Hit, *, drawn: bool) -> bool:
-        """Whether a hit may stand in a recall: pins have their own place."""
+        """Whether a recall shows a hit: not pins, which have their own tier."""
         kind = hit.record.kind
         return kind != "pin" and (drawn or kind != "memory")
 
     def _lately(self, query: Query) -> Hits:
-        """What happened last: sessions by what they came to, checkpoints and commits.
+        """The latest summaries, checkpoints, commits, rounds and memories.
 
-        With a filter, or where there is none of these, whatever is newest.
+        With a filter, or if there are none, the newest records of any kind.
         """
         narrowed = query._replace(limit=0, context=0, recency=0.0, budget=0)
         if narrowed == Query("", limit=0):
@@ -212,7 +220,7 @@ class Recaller:
         return self.latest(query)
 
     def _with_edited(self, hits: Hits, query: Query) -> Hits:
-        """What happened last, and the files that were edited since the last session ended."""
+        """The hits, and the files that were edited since the last session ended."""
         since = self._core.reader.last_session_end()
         if not since:
             return hits
@@ -221,7 +229,7 @@ class Recaller:
         return Hits(tuple(both[: query.limit]), query, hits.mode, hits.notes)
 
     def latest(self, query: Query) -> Hits:
-        """What happened last, as its files are now."""
+        """The latest records; stale files are indexed first."""
         from kinen.recall.search import recent
 
         hits = recent(self._core.reader, query)
@@ -241,10 +249,10 @@ class Recaller:
         without_model: Callable[[], Digest] | None = None,
         on_line: Callable[[str], None] | None = None,
     ) -> Digest:
-        """What passages come to, told by the first distiller that answers.
+        """A digest of passages by the first distiller that answers.
 
-        `without_model` is used in place of extract. `on_line` is given the lines of a model's
-        answer while they arrive.
+        `without_model` replaces extract. `on_line` receives the lines of a model's answer as they
+        arrive.
         """
         from kinen.distill.chain import distill
         from kinen.distill.extract import extract
@@ -263,15 +271,15 @@ class Recaller:
             on_line=on_line,
         )
 
-    def distillers(self, named: str) -> tuple[str, ...]:
-        """Who is asked for a digest, in order: `auto`, `configured`, or whoever is named."""
+    def distillers(self, choice: str) -> tuple[str, ...]:
+        """The distillers to try, in order: `auto`, `configured`, or the name of one."""
         from kinen.model.kinds import DISTILLERS
 
         configured = self._core.config.distill.order
-        return {"auto": DISTILLERS, "configured": configured}.get(named, (named,))
+        return {"auto": DISTILLERS, "configured": configured}.get(choice, (choice,))
 
     def current_plan(self, tokens: int) -> tuple[list[Item], str]:
-        """The plan that is being worked on, or a word on one that nobody has touched for long."""
+        """The current plan as an item, or a note if it is stale."""
         if not os.path.isdir(os.path.join(self._core.space.root, ".memories")):
             return [], ""
         from kinen.recall.tiers import item
@@ -288,7 +296,7 @@ class Recaller:
         return [item("plan", plan.ref, plan_text(plan, tokens), at=plan.updated)], ""
 
     def _pins(self, query: Query, tokens: int) -> list[Item]:
-        """The pins that hold, each cut to its share of the tokens."""
+        """The active pins, each cut to its share of the tokens."""
         if not self._core.store.exists:
             return []
         from kinen.journal import queries
@@ -298,12 +306,12 @@ class Recaller:
         scope = Scope(query.session, query.repo, query.agent, query.user)
         pins = queries.pins_in(self._core.store.db, scope, round(now() * 1000))
         texts = {pin.target: (pin.note, self._pinned(pin.target)) for pin in pins}
-        shown = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
-        each = max(LEAST // 2, tokens // max(1, len(shown)))
-        return [item("pins", ref, cut(text, each)) for ref, text in shown.items()]
+        bodies = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
+        each = max(LEAST // 2, tokens // max(1, len(bodies)))
+        return [item("pins", ref, cut(text, each)) for ref, text in bodies.items()]
 
     def with_summary(self, query: Query | str) -> Recall:
-        """A recall that also has the latest summary in scope, as Kindling gives it."""
+        """A recall with the latest summary in scope, as in Kindling."""
         from kinen.journal import queries
         from kinen.model.journal import Scope
         from kinen.recall.tiers import item
@@ -319,7 +327,7 @@ class Recaller:
         text = cut(for_the_next(latest.content), round(SHARE * budget))
         summary = item("summary", latest.ref, text, at=iso(latest.created_at / 1000))
         rest = self.recall(query._replace(budget=max(1, budget - summary.tokens)))
-        others = tuple(one for one in rest.items if one.ref != summary.ref)
+        others = tuple(entry for entry in rest.items if entry.ref != summary.ref)
         tokens = rest.tokens + summary.tokens
         return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
 
@@ -327,33 +335,33 @@ class Recaller:
         return "\n".join(chunk.text for chunk in self._core.reader.between(ref, 0, 8))
 
     def _passages(self, hits: Hits) -> list[Passage]:
-        """What a digest reads: each hit with what stands around it, a place once."""
+        """The input of a digest: each hit with its context, each chunk once."""
         from kinen.model.journal import Passage
 
-        found: dict[str, Passage] = {}
+        passages: dict[str, Passage] = {}
         seen: set[str] = set()
         for hit in hits:
             chunks = [*hit.before, hit.display, *hit.after]
-            texts = [one.text for one in chunks if one.id not in seen]
-            seen.update(one.id for one in chunks)
-            said = hit.record.kind == "observation"
-            text = _segment(hit) if said and texts else cut("\n".join(texts), READ)
+            texts = [chunk.text for chunk in chunks if chunk.id not in seen]
+            seen.update(chunk.id for chunk in chunks)
+            spoken = hit.record.kind == "observation"
+            text = _segment(hit) if spoken and texts else cut("\n".join(texts), READ)
             ref = hit.record.ref
-            if ref in found:
-                text = "\n".join(filter(None, (found[ref].text, text)))
+            if ref in passages:
+                text = "\n".join(filter(None, (passages[ref].text, text)))
             if text:
-                found[ref] = Passage(ref, text, hit.record.title, hit.record.at)
-        return list(found.values())
+                passages[ref] = Passage(ref, text, hit.record.title, hit.record.at)
+        return list(passages.values())
 
 
 def whole_size(room: int) -> int:
-    """The tokens of a record that is shown whole: as many as leave room to say where it is."""
+    """Maximum tokens of a whole record, with room left for its ref."""
     return max(2 * LEAST, min(FULL, room - 3 * LEAST))
 
 
 def _segment(hit: Hit) -> str:
-    """An observation with those of its segment around it."""
-    lines = [*(one.text for one in hit.before[-BEFORE:]), hit.chunk.text]
-    lines += [one.text for one in hit.after[:AFTER]]
-    told = [cut(line.strip(), TOLD if line == hit.chunk.text else ASIDE) for line in lines]
-    return "\n".join(told)
+    """An observation with its neighbours in the segment."""
+    lines = [*(chunk.text for chunk in hit.before[-BEFORE:]), hit.chunk.text]
+    lines += [chunk.text for chunk in hit.after[:AFTER]]
+    excerpts = [cut(line.strip(), CITED if line == hit.chunk.text else ASIDE) for line in lines]
+    return "\n".join(excerpts)
