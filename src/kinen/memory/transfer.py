@@ -1,6 +1,6 @@
 """Export of the journal; import of bundles, older formats and past sessions of agents.
 
-A past session is imported once, and later only what is new in it.
+A past session is imported once; a later import adds only its new entries.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 
 SURE = 0.8
-"""How sure a summary is that a client had made."""
+"""Confidence of a summary that a client wrote."""
 OTHERS = "of other folders"
 LIVE = "recorded as they happened"
 FORGOTTEN = "forgotten here"
-"""Why sessions are left alone."""
+"""Reasons why a session is not imported."""
 TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
 
@@ -117,7 +117,7 @@ class Transfer:
         """Import a bundle of kinen or Kindling, a Kindling database, or Goldfish's checkpoints.
 
         A bundle is stored as a whole or not at all. The next consolidation reads everything again,
-        because what was imported may be older than the last one.
+        because imported entries may be older than the last consolidation.
         """
         loaded = self._load(file, on_conflict, dry_run=dry_run, progress=progress)
         if not dry_run:
@@ -153,23 +153,24 @@ class Transfer:
                 )
 
     def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
-        """Write what is not there yet, each to a file of its own."""
+        """Write each checkpoint that is missing to its own file."""
         from kinen.transfer.bundle import Loaded
         from kinen.transfer.goldfish import older
 
         memories = self._worklog.folder
         new = 0
-        known = 0
+        present = 0
         warnings: list[str] = []
-        ids = {one.id for one in memories.checkpoints()}
-        for one in older(path, warnings):
-            there = one.id in ids or (not dry_run and memories.add(one) is None)
-            known, new = known + there, new + (not there)
-            ids.add(one.id)
+        ids = {checkpoint.id for checkpoint in memories.checkpoints()}
+        for checkpoint in older(path, warnings):
+            there = checkpoint.id in ids or (not dry_run and memories.add(checkpoint) is None)
+            present += there
+            new += not there
+            ids.add(checkpoint.id)
         if new and not dry_run:
             self._worklog.refresh()
         noun = "checkpoints"
-        return Loaded({noun: new}, {noun: known}, {}, 0, 0, {}, tuple(warnings))
+        return Loaded({noun: new}, {noun: present}, {}, 0, 0, {}, tuple(warnings))
 
     def import_transcripts(
         self,
@@ -178,21 +179,23 @@ class Transfer:
         dry_run: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Loaded:
-        """Take in the past sessions of this space, or all those in a file or folder.
+        """Import the past sessions of this space, or all sessions in a file or folder.
 
-        One that was recorded while it happened stays as it is. `progress` is told how many
-        observations were read.
+        A session that was recorded live is not changed. `progress` receives the number of
+        observations read.
         """
         from kinen.agents.find import Tally, places, sessions_in
 
-        given = os.path.expanduser(os.fspath(path))
-        if given and not os.path.exists(given):
-            raise NotFound(f"no file or folder {given}", "give one with transcripts, or none")
-        tally, count = Tally(), _Count(progress or (lambda _: None))
-        looked, here = [given] if given else places(os.environ), cache(self._is_here)
+        source = os.path.expanduser(os.fspath(path))
+        if source and not os.path.exists(source):
+            raise NotFound(f"no file or folder {source}", "give one with transcripts, or none")
+        tally = Tally()
+        count = _Count(progress or (lambda _: None))
+        looked = [source] if source else places(os.environ)
+        here = cache(self._is_here)
         for place in looked:
             for past in sessions_in(place, tally):
-                if given or here(past.cwd, past.project, past.origin):
+                if source or here(past.cwd, past.project, past.origin):
                     with contextlib.suppress(_Undone), self._core.store.writing() as db:
                         self._take(db, past, count)
                         if dry_run:
@@ -218,20 +221,20 @@ class Transfer:
         return bool(folder) and spaces.locate(folder, home=self._core.space.home) in roots
 
     def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
-        """Store what is new of a session, unless it is not for us to add to."""
+        """Store the new entries of a session, unless it was recorded live or forgotten."""
         from kinen.journal import queries
 
-        found = queries.entries(db, "capsules", queries.EntryFilter(past.id, audit=True))[0]
-        known = [one for one in found if one.scope.session == past.id]
-        if not all(past.made(one.id) for one in known):
+        capsules = queries.entries(db, "capsules", queries.EntryFilter(past.id, audit=True))[0]
+        earlier = [capsule for capsule in capsules if capsule.scope.session == past.id]
+        if not all(past.made(capsule.id) for capsule in earlier):
             count.leave(LIVE)
-        elif any(one.forgotten_at for one in known):
+        elif any(capsule.forgotten_at for capsule in earlier):
             count.leave(FORGOTTEN)
         else:
-            self._store(db, past, known[0] if known else None, count)
+            self._store(db, past, earlier[0] if earlier else None, count)
 
     def _store(
-        self, db: sqlite3.Connection, past: Past, known: Capsule | None, count: _Count
+        self, db: sqlite3.Connection, past: Past, capsule: Capsule | None, count: _Count
     ) -> None:
         from kinen.journal import queries
 
@@ -242,15 +245,15 @@ class Transfer:
         if first is None:
             return
         scope = self._journal.scope({"session": past.id, "agent": past.agent})
-        id_ = known.id if known else past.capsule
-        there = {one[0] for one in queries.outline(db, id_, (0, ""))}
+        id_ = capsule.id if capsule else past.capsule
+        there = {row[0] for row in queries.outline(db, id_, (0, ""))}
         items = self._observations(past.cwd, roots, chain([first], events), there, count)
         about = {"capsuleId": id_, "scopeIds": _ids(scope)}
-        new = count.take(past.path, db, "skip", observations=({**one, **about} for one in items))
-        ready = [one for one in past.summaries if one.content.strip()]
-        told = all(queries.entry(db, "summary", one.id) for one in ready)
-        if new or (there and not known) or (known and not told):
-            self._close(db, past, _capsule(past, id_, scope, known), count)
+        new = count.take(past.path, db, "skip", observations=({**item, **about} for item in items))
+        ready = [summary for summary in past.summaries if summary.content.strip()]
+        summarized = all(queries.entry(db, "summary", summary.id) for summary in ready)
+        if new or (there and not capsule) or (capsule and not summarized):
+            self._close(db, past, _capsule(past, id_, scope, capsule), count)
 
     def _observations(
         self,
@@ -260,7 +263,7 @@ class Transfer:
         there: set[str],
         count: _Count,
     ) -> Iterator[Item]:
-        """What is not there yet, as a bundle has it."""
+        """The observations that are missing, in the format of a bundle."""
         from kinen.agents.tool_use import is_private
         from kinen.privacy.masking import evidence
 
@@ -273,13 +276,13 @@ class Transfer:
                 count.hidden += 1
                 continue
             count.masked += sum(event.masked.values())
-            kept = ("id", "kind", "content", "provenance", "ts", "branch")
-            item: Item = {name: getattr(event, name) for name in kept}
+            fields = ("id", "kind", "content", "provenance", "ts", "branch")
+            item: Item = {name: getattr(event, name) for name in fields}
             files = list(event.files)
             yield {**item, "files": files, "redaction": evidence(dict(event.masked))}
 
     def _roots(self, cwd: str) -> tuple[str, ...]:
-        """The folders that the files of a session are named from, its own working tree first."""
+        """The folders that the paths of a session are relative to, its own working tree first."""
         git = git_above(cwd) if os.path.isdir(cwd) else None
         tree = self._core.space.root
         if git and git.main != git.top:
@@ -287,10 +290,10 @@ class Transfer:
         return tuple(filter(None, (tree, self._core.space.root, cwd)))
 
     def _close(self, db: sqlite3.Connection, past: Past, capsule: Capsule, count: _Count) -> None:
-        """Write the capsule, the summaries its client made, and one of all that happened.
+        """Write the capsule, the summaries of its client, and a summary of the whole session.
 
-        The client summed up what it was about to forget, in the middle of the work: what came
-        after it counts more.
+        A client summarizes in the middle of the work, before it compacts its context, so the
+        summary of the whole session is dated after them.
         """
         from kinen.agents.tool_use import Sieve
         from kinen.agents.tool_use import summary as shortened
@@ -299,20 +302,20 @@ class Transfer:
         from kinen.journal.summary import summarize
 
         sieve = Sieve(past.place)
-        told = [
-            _summary(one.id, capsule, shortened(one.content, sieve), one.ts, SURE)
-            for one in past.summaries
-            if one.content.strip()
+        summaries = [
+            _summary(summary.id, capsule, shortened(summary.content, sieve), summary.ts, SURE)
+            for summary in past.summaries
+            if summary.content.strip()
         ]
         text, evidence = summarize(capsule, queries.stream(db, capsule.id))
         id_ = timed_id(0, 0, "summary", capsule.id)
-        at = max([capsule.closed_at, *(one["createdAt"] + 1 for one in told)])
-        made = _summary(id_, capsule, text, at, 0.5)
-        told.append({**made, "evidenceRefs": list(evidence), "written": False})
+        at = max([capsule.closed_at, *(summary["createdAt"] + 1 for summary in summaries)])
+        overview = _summary(id_, capsule, text, at, 0.5)
+        summaries.append({**overview, "evidenceRefs": list(evidence), "written": False})
         count.masked += sum(sieve.masked.values())
         names = ("id", "type", "intent", "status", "openedAt", "closedAt", "reason")
         item = {**dict(zip(names, capsule, strict=False)), "scopeIds": _ids(capsule.scope)}
-        count.take(past.path, db, "overwrite", capsules=[item], summaries=told)
+        count.take(past.path, db, "overwrite", capsules=[item], summaries=summaries)
 
 
 class _Undone(Exception):
@@ -320,13 +323,17 @@ class _Undone(Exception):
 
 
 class _Count:
-    """What was done so far."""
+    """Counts of an import."""
 
     def __init__(self, progress: Callable[[int], None]) -> None:
         self._progress = progress
-        self._added, self._replaced, self.skipped = (dict.fromkeys(TABLES, 0) for _ in range(3))
+        self._added = dict.fromkeys(TABLES, 0)
+        self._replaced = dict.fromkeys(TABLES, 0)
+        self.skipped = dict.fromkeys(TABLES, 0)
         self._left: dict[str, int] = {}
-        self.forgotten = self.masked = self.hidden = 0
+        self.forgotten = 0
+        self.masked = 0
+        self.hidden = 0
 
     def leave(self, why: str) -> None:
         self._left[why] = self._left.get(why, 0) + 1
@@ -334,7 +341,7 @@ class _Count:
     def take(
         self, name: str, db: sqlite3.Connection, conflict: Conflict, **tables: Iterable[Item]
     ) -> int:
-        """Store entries; how many were new."""
+        """Store entries; the number of new entries."""
         from kinen.transfer.intake import Intake
 
         before = sum(self._added.values()) + sum(self.skipped.values())
@@ -367,19 +374,20 @@ class _Count:
         return Loaded(*sums, self.forgotten, self.masked, unknown, (*left, *notes))
 
 
-def _capsule(past: Past, id_: str, scope: Scope, known: Capsule | None) -> Capsule:
-    """The capsule of a session, as it is or was before it grew."""
+def _capsule(past: Past, id_: str, scope: Scope, earlier: Capsule | None) -> Capsule:
+    """The capsule of a session: new, or the earlier one with its period extended."""
     from kinen.model.journal import Capsule
 
-    if known:
-        first, last = min(known.opened_at, past.first), max(known.closed_at, past.last)
-        return known._replace(opened_at=first, closed_at=last)
+    if earlier:
+        first = min(earlier.opened_at, past.first)
+        last = max(earlier.closed_at, past.last)
+        return earlier._replace(opened_at=first, closed_at=last)
     return Capsule(id_, "session", past.intent, "closed", past.first, past.last, scope=scope)
 
 
 def _summary(id_: str, capsule: Capsule, text: str, at: int, sure: float) -> Item:
-    told = {"id": id_, "capsuleId": capsule.id, "content": text}
-    return {**told, "createdAt": at, "confidence": sure}
+    entry = {"id": id_, "capsuleId": capsule.id, "content": text}
+    return {**entry, "createdAt": at, "confidence": sure}
 
 
 def _ids(scope: Scope) -> dict[str, str]:
@@ -387,7 +395,7 @@ def _ids(scope: Scope) -> dict[str, str]:
 
 
 def _place(cwd: str, roots: tuple[str, ...], path: str) -> str:
-    """A path of a session as the space knows it; what is too long to be one stays as it is."""
+    """A path of a session relative to the space; text too long for a path is not changed."""
     from kinen.agents.tool_use import LONGEST_PATH
 
     if len(path) > LONGEST_PATH:
