@@ -1,4 +1,4 @@
-"""What a memory knows of the repository: files, histories, tags, what changes together."""
+"""The repository of a space: files, histories, tags and files that change together."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from kinen.sources.git.log import Log
 
 MESSAGE = 4 << 20
-"""Bytes of a commit message."""
+"""Maximum bytes of a commit message."""
 EVIDENCE = 3
-"""Commits shown as the reason why files belong together."""
+"""Maximum number of commits cited for files that change together."""
 
 
 class Git:
-    """Everything that is asked of git's history."""
+    """Queries of git's history, and tags by hand."""
 
     _contents: Contents | None = None
 
@@ -74,27 +74,26 @@ class Git:
         limit: int = 0,
         offset: int = 0,
     ) -> tuple[list[Record], int]:
-        """The files of the repository at HEAD, by path, and how many there are in all.
+        """A page of the files of the repository at HEAD, by path, and their total number.
 
-        With `deleted` also those that are gone, with `ignored` also those that are tracked though
-        ignore rules name them.
+        `deleted` includes deleted files, `ignored` includes tracked files that match ignore rules.
         """
         from kinen.index.git import queries as past
 
         if limit < 0 or offset < 0:
             raise QueryError("limit and offset cannot be negative")
         log, _ = self._up_to_date()
-        wanted = past.FileFilter(
+        criteria = past.FileFilter(
             tuple(storable(tag).lstrip("#").lower() for tag in tags),
             deleted,
             source_only,
             frozenset() if ignored else frozenset(log.ignored()),
         )
-        found = past.files(self._core.reader.db, wanted)
-        return found[offset : offset + limit if limit else None], len(found)
+        files = past.files(self._core.reader.db, criteria)
+        return files[offset : offset + limit if limit else None], len(files)
 
     def history(self, path: str | os.PathLike[str]) -> list[Revision]:
-        """What commits did to a file, oldest first, through renames, with its tags after each."""
+        """The revisions of a file, oldest first, across renames, with its tags after each."""
         from kinen.index.git import queries as past
 
         _, settings = self._up_to_date()
@@ -102,7 +101,7 @@ class Git:
         return past.revisions(self._core.reader.db, file, settings.derived)
 
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
-        """What was said of a file by hand: `+tag` and `-tag`."""
+        """The tag operations on a file by hand: `+tag` and `-tag`."""
         from kinen.index.git import queries as past
 
         self._up_to_date()
@@ -111,29 +110,29 @@ class Git:
     def cochanged(
         self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], limit: int = 10
     ) -> list[Companion]:
-        """Files that usually change together with these, the closest first, and why.
+        """Files that usually change together with the paths, the closest first, with evidence.
 
-        Of several paths those that no commit has touched yet are left out of the question.
+        Of several paths, those without a commit are ignored.
         """
         from kinen.index.git import queries as past
 
         self._up_to_date()
         several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         names = [os.fspath(path) for path in several]
-        asked = [file for file in map(self.tracked_or_new, names) if file]
-        if not asked:
+        targets = [file for file in map(self.tracked_or_new, names) if file]
+        if not targets:
             self._tracked(names[0] if names else "")
         db = self._core.reader.db
-        found = [
+        companions = [
             Companion(
                 past.path_of(db, pair.file),
                 *pair[1:5],
                 tuple(past.subjects(db, [id_ for _, id_ in pair.commits[:EVIDENCE]])),
             )
-            for pair in past.companions(db, asked, limit)
+            for pair in past.companions(db, targets, limit)
         ]
-        found.sort(key=lambda one: (-one.score, one.path))
-        return found[: limit or None]
+        companions.sort(key=lambda companion: (-companion.score, companion.path))
+        return companions[: limit or None]
 
     def tags(self) -> list[tuple[str, int]]:
         """Every tag of a file at HEAD, with how many files have it, the most frequent first."""
@@ -144,48 +143,48 @@ class Git:
 
     def staged(self, folder: str | os.PathLike[str] | None = None) -> list[str]:
         """The paths that the next commit would change, in the working tree around a folder."""
-        # No index is needed for it: a hook asks, and a commit waits.
+        # Without the index: a hook calls this while a commit waits.
         return self._log_and_settings()[0].staged(os.fspath(folder) if folder else os.getcwd())
 
     def tracks(self, path: str | os.PathLike[str]) -> bool:
-        """Whether a commit knows a path."""
+        """Whether the repository tracks a path."""
         self._up_to_date()
         return bool(self.tracked_or_new(os.fspath(path)))
 
     def tags_line(self, paths: Sequence[str]) -> str:
-        """The line of tags for a commit that changes these paths; empty if nothing is known."""
+        """The line of tags for a commit that changes the paths; empty without tags."""
         from kinen.sources.git.tagging import Tagger
 
         tags = Tagger(self._index.rules).component_tags(paths)
         return f"tags: {', '.join(tags)}" if tags else ""
 
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
-        """Put a line of tags into the file of a commit's message, if it has none."""
+        """Add a line of tags to the file of a commit message, if it has none."""
         from kinen.sources.git.messages import with_tags
         from kinen.storage import atomic
 
         past = self._index.repository_log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
-        told = with_tags(text, line, past[0].comment_character() if past else "#")
-        if told != text:
-            atomic.write(os.fspath(message), told.encode("utf-8", "surrogateescape"))
+        tagged = with_tags(text, line, past[0].comment_character() if past else "#")
+        if tagged != text:
+            atomic.write(os.fspath(message), tagged.encode("utf-8", "surrogateescape"))
 
     def tag(self, path: str | os.PathLike[str], ops: Sequence[str]) -> tuple[str, ...]:
-        """Tag a file by hand, `+a` or `-b`; all of its tags afterwards. It survives a rebuild."""
+        """Tag a file by hand, `+a` or `-b`; returns all its tags. A rebuild preserves them."""
         from kinen.index.git import queries as past
 
         log, _ = self._up_to_date()
-        said = [_operation(op) for op in ops]
-        if not said:
+        operations = [_operation(op) for op in ops]
+        if not operations:
             raise QueryError("nothing to tag with", "give +tag or -tag")
         name = past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
-        self._core.store.tag(name, said, log.head(), round(now() * 1000))
+        self._core.store.tag(name, operations, log.head(), round(now() * 1000))
         self._index.follow_history(wait=600)
         return self._records.get(f"file:{name}").tags
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
-        """The text that a file had at a commit, branch or tag; read from git, never stored."""
+        """The text of a file at a commit, branch or tag; read from git, never stored."""
         from kinen.sources.git.contents import Contents
 
         log, _ = self._log_and_settings()
@@ -195,28 +194,39 @@ class Git:
         return self._contents.read(self.relative(os.fspath(path)), at)
 
     def relative(self, path: str) -> str:
-        """A path as the repository knows it: from this folder or from the space's own."""
+        """A path relative to the repository, from the working folder or the root of the space."""
         from kinen.index.git import queries as past
 
-        root, told = self._core.space.root, spelled(path)
+        root = self._core.space.root
+        name = spelled(path)
         tops = [top for top in (root, self.worktree) if top]
-        tries = [paths.inside(one, *tops) for one in (told, os.path.join(root, told))]
-        able = [one for one in tries if not os.path.isabs(one)]
+        tries = [paths.inside(candidate, *tops) for candidate in (name, os.path.join(root, name))]
+        able = [candidate for candidate in tries if not os.path.isabs(candidate)]
         if not able:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
-        there = [one for one in able for top in tops if os.path.lexists(os.path.join(top, one))]
+        there = [
+            candidate
+            for candidate in able
+            for top in tops
+            if os.path.lexists(os.path.join(top, candidate))
+        ]
         return next(
-            iter(there or [one for one in able if past.file_at(self._core.reader.db, one)]),
+            iter(
+                there
+                or [
+                    candidate for candidate in able if past.file_at(self._core.reader.db, candidate)
+                ]
+            ),
             able[-1],
         )
 
     def inside(self, path: str) -> str:
-        """A path from the space's root in full; one that leads outside is refused."""
-        named = path.removeprefix("file:")
-        if not named or ".." in named.replace("\\", "/").split("/"):
+        """The absolute path of a path in the space; raises if it leads outside."""
+        relative = path.removeprefix("file:")
+        if not relative or ".." in relative.replace("\\", "/").split("/"):
             raise QueryError(f"no path of this space: {path!r}", "give it from the space's root")
-        full = os.path.join(self._core.space.root, named)
-        self.relative(full)  # refuses what is elsewhere
+        full = os.path.join(self._core.space.root, relative)
+        self.relative(full)  # raises for a path outside the space
         return full
 
     @property
@@ -233,7 +243,7 @@ class Git:
         )
 
     def current_name(self, path: str | os.PathLike[str]) -> str:
-        """The path that a file has now, by any of its names."""
+        """The current path of a file, from any of its earlier paths."""
         from kinen.index.git import queries as past
 
         self._up_to_date()
@@ -245,7 +255,7 @@ class Git:
         return past.file_at(self._core.reader.db, self.relative(path))
 
     def _tracked(self, path: str) -> int:
-        """The file that a path names; one that was renamed by its old name, too."""
+        """The id of the file at a path, also at a path before a rename."""
         file = self.tracked_or_new(path)
         if not file:
             hint = (
