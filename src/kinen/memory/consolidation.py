@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from kinen.worklog.sessions import Session
 
 EVENTS = 5000
-"""The latest observations that are looked through for what keeps happening."""
+"""Number of latest observations that are searched for repeated failures."""
 
 
 class Consolidated(NamedTuple):
-    """What consolidation came to."""
+    """The result of a consolidation."""
 
     learned: tuple[Learned, ...]
     """Memories that are new or changed."""
@@ -36,14 +36,14 @@ class Consolidated(NamedTuple):
     added: int = 0
     changed: int = 0
     below: int = 0
-    """Findings that were not sure enough."""
+    """Findings below the confidence threshold."""
     dry_run: bool = False
     notes: tuple[str, ...] = ()
-    """Models that were asked and gave nothing, and why."""
+    """Models that failed, and why."""
 
 
 class Consolidation:
-    """Consolidation, and the memories that come of it."""
+    """Consolidation, and its memories."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class Consolidation:
     ) -> Consolidated:
         """Draw memories from a session's folder, a capsule, or everything since a time.
 
-        Without any of them, from what came since the last time. What they are drawn from stays as
-        it is; to draw from it once more changes nothing. `distiller` says who draws from what was
-        said: `extract` (rules, here), `configured` (`consolidation.order`), `auto`, or a model.
+        Without any of them, from everything since the last consolidation. The sources are not
+        changed, and a repeated consolidation changes nothing. `distiller` reads the observations:
+        `extract` (local rules), `configured` (`consolidation.order`), `auto`, or a model.
         """
         if sum(map(bool, (session, capsule, since))) > 1:
             raise QueryError("a session, a capsule or a time", "give one of them")
@@ -78,32 +78,38 @@ class Consolidation:
 
         began = iso(now())
         drawer = self._drawer(distiller)
-        found: Iterable[Finding]
+        findings: Iterable[Finding]
         if session:
-            found = self._findings_of(folders.session(self._core.space.root, session))
+            findings = self._findings_of(folders.session(self._core.space.root, session))
         elif capsule:
-            found = drawer.draw(*self._journal.capsule(capsule)[1:])
+            findings = drawer.draw(*self._journal.capsule(capsule)[1:])
         else:
-            found = self._findings_since(since or self._consolidated_at(), drawer)
-        done = self._fold(found, dry_run=dry_run)._replace(notes=tuple(dict.fromkeys(drawer.notes)))
+            findings = self._findings_since(since or self._consolidated_at(), drawer)
+        done = self._fold(findings, dry_run=dry_run)._replace(
+            notes=tuple(dict.fromkeys(drawer.notes))
+        )
         if not (session or capsule or since or dry_run):
             self._keep_meta("consolidated", began)
         return done
 
-    def _fold(self, found: Iterable[Finding], *, dry_run: bool = False) -> Consolidated:
+    def _fold(self, candidates: Iterable[Finding], *, dry_run: bool = False) -> Consolidated:
         from kinen.consolidation.fold import fold
         from kinen.journal import memories as learn
 
         settings = self._core.config.consolidation
-        findings = [one for one in found if settings.extract_decisions or one.type != "decision"]
+        findings = [
+            finding
+            for finding in candidates
+            if settings.extract_decisions or finding.type != "decision"
+        ]
         if not findings:
             return Consolidated((), dry_run=dry_run)
         db = self._core.store.db
-        known = learn.memories(db, everything=True)
+        memories = learn.memories(db, everything=True)
         least = settings.confidence_threshold
-        folded = fold(findings, known, threshold=least, embed=self._embed if known else None)
-        before = {one.id for one in known}
-        added = sum(one.id not in before for one in folded.learned)
+        folded = fold(findings, memories, threshold=least, embed=self._embed if memories else None)
+        before = {memory.id for memory in memories}
+        added = sum(memory.id not in before for memory in folded.learned)
         counts = (len(findings), added, len(folded.learned) - added, folded.below)
         if not dry_run:
             with self._core.store.translated():
@@ -111,7 +117,7 @@ class Consolidation:
         return Consolidated(folded.learned, *counts, dry_run)
 
     def _embed(self, texts: Sequence[str]) -> Any:
-        """Vectors of texts; where there is no model, all differ."""
+        """Vectors of texts; without a model, zeros, so that no texts are similar."""
         import numpy as np
 
         with contextlib.suppress(EmbedError):
@@ -119,10 +125,10 @@ class Consolidation:
                 return self._core.embedder.embed(list(texts))
         return np.zeros((len(texts), 1), dtype="float32")
 
-    def _findings_of(self, its: Session) -> Iterator[Finding]:
+    def _findings_of(self, session: Session) -> Iterator[Finding]:
         from kinen.consolidation.rounds import from_round
 
-        paths = [*its.rounds, *its.artifacts, *filter(None, [its.summary])]
+        paths = [*session.rounds, *session.artifacts, *filter(None, [session.summary])]
         for path in paths:
             with contextlib.suppress(OSError, UnsafeFile):
                 yield from from_round(self._ref(path), self._text(path), self._at(path))
@@ -142,7 +148,7 @@ class Consolidation:
         return record.at if record else ""
 
     def _drawer(self, distiller: str) -> Drawer:
-        """Who draws memories from sessions; raises QueryError for a name that nobody has."""
+        """The drawer of memories from sessions; raises QueryError for an unknown distiller."""
         from kinen.consolidation.model import Drawer
         from kinen.distill.chain import NAMES
         from kinen.model.kinds import DISTILLERS
@@ -164,12 +170,12 @@ class Consolidation:
         for record in self._core.reader.records(("round", "artifact")):
             with contextlib.suppress(OSError, UnsafeFile):
                 full = os.path.join(self._core.space.root, record.path)
-                # A round is dated by its first day, and answered on later ones.
+                # A round has the date of its first day, but may be edited on later days.
                 if max(record.at, iso(os.stat(full).st_mtime)) >= since:
                     yield from from_round(record.ref, self._text(record.path), record.at)
         yield from self._findings_in_documents(since)
-        for one in Memories(self._core.space.root).checkpoints(since):
-            yield from from_checkpoint(one, one.ref)
+        for checkpoint in Memories(self._core.space.root).checkpoints(since):
+            yield from from_checkpoint(checkpoint, checkpoint.ref)
         yield from self._findings_in_commits(since)
         if self._core.store.exists:
             after = _milliseconds(since)
@@ -180,7 +186,7 @@ class Consolidation:
             yield from from_events(latest[::-1])
 
     def _findings_in_documents(self, since: str) -> Iterator[Finding]:
-        """The decisions of markdown files: decision records, and sections of that name."""
+        """The decisions of markdown files: decision records and decision sections."""
         from kinen.consolidation.decisions import from_document, may_decide
         from kinen.sources.files.layout import is_markdown
 
@@ -204,37 +210,39 @@ class Consolidation:
                 yield from from_commit(record.ref, self._records.whole_text(record.ref), record.at)
 
     def clock(self) -> Clock:
-        """How much was met that is not known yet, and how often memories were drawn for it."""
+        """The amount of new information so far, and how often it started a consolidation."""
         from kinen.journal import memories as learn
         from kinen.model.journal import Clock
 
         return learn.clock(self._core.store.db) if self._core.store.exists else Clock()
 
     def count_new(self, findings: Sequence[Finding]) -> None:
-        """Have the clock tick for what was just said, and draw memories when it is time."""
+        """Advance the clock by new findings, and consolidate when it is due."""
         if not findings:
             return
         from kinen.consolidation.fold import nearness, tick
         from kinen.journal import memories as learn
 
-        db, settings = self._core.store.db, self._core.config.consolidation
-        known = [one.content for one in learn.memories(db)]
-        clock, due = learn.clock(db), False
-        near = nearness([one.content for one in findings], known)
-        for one, similarity in zip(findings, near, strict=True):
+        db = self._core.store.db
+        settings = self._core.config.consolidation
+        contents = [memory.content for memory in learn.memories(db)]
+        clock = learn.clock(db)
+        due = False
+        near = nearness([finding.content for finding in findings], contents)
+        for finding, similarity in zip(findings, near, strict=True):
             least = settings.surprisal_threshold
-            clock, passed = tick(clock, similarity, one.confidence, least)
+            clock, passed = tick(clock, similarity, finding.confidence, least)
             due = due or passed
         learn.keep_clock(db, clock)
         if due:
             self.consolidate()
 
     def start_over(self) -> None:
-        """Have the next consolidation read everything: what was taken in is older than the last."""
+        """Make the next consolidation read everything, as after an import of old entries."""
         self._keep_meta("consolidated", "")
 
     def memories(self, type: str = "", *, hidden: bool = False) -> list[Learned]:  # noqa: A002
-        """What was drawn, newest first; with `hidden`, what is no longer shown instead."""
+        """The memories, newest first; with `hidden`, only the hidden memories."""
         from kinen.journal import memories as learn
         from kinen.journal import queries
 
@@ -245,10 +253,12 @@ class Consolidation:
         db = self._core.store.db
         if hidden:
             away = queries.suppressed(db)
-            found = [one for one in learn.memories(db, everything=True) if one.ref in away]
+            memories = [
+                memory for memory in learn.memories(db, everything=True) if memory.ref in away
+            ]
         else:
-            found = learn.memories(db)
-        return [one for one in found if type in ("", one.type)]
+            memories = learn.memories(db)
+        return [memory for memory in memories if type in ("", memory.type)]
 
     def origin(self, memory: Learned) -> Origin:
         """The session that a memory was drawn from, and the files and symbols it is about."""
@@ -257,7 +267,7 @@ class Consolidation:
         return origin(self._core.store.db, memory)
 
     def get(self, name: str) -> Learned:
-        """A memory by its ref, its id or the beginning of it."""
+        """A memory by its ref, its id or the start of its id."""
         from kinen.journal import queries
 
         hint = "`kinen memories list` shows them"
@@ -267,31 +277,35 @@ class Consolidation:
             id_ = queries.resolve(self._core.store.db, name, ["memory"])[1]
         except NotFound as error:
             raise NotFound(error.message, hint) from None
-        found: Learned = queries.entry(self._core.store.db, "memory", id_)
-        if found.forgotten_at:
-            raise NotFound(f"{found.ref} was forgotten for good", hint)
-        return found
+        memory: Learned = queries.entry(self._core.store.db, "memory", id_)
+        if memory.forgotten_at:
+            raise NotFound(f"{memory.ref} was forgotten for good", hint)
+        return memory
 
     def drawn_from(self, session: str) -> list[Learned]:
-        """The memories that a session's files, or its capsule, are a source of."""
+        """The memories derived from the files of a session."""
         inside = f":sessions/{session}/"
-        return [one for one in self.memories() if any(inside in ref for ref in one.derived_from)]
+        return [
+            memory
+            for memory in self.memories()
+            if any(inside in ref for ref in memory.derived_from)
+        ]
 
     def hide(self, name: str) -> Learned:
-        """Show a memory no more, wherever; it is not drawn again, and can be brought back."""
+        """Hide a memory everywhere; it is not drawn again, and can be restored."""
         from kinen.journal import erase
 
-        found = self.get(name)
-        erase.suppress(self._core.store, found.ref, round(now() * 1000))
-        return found
+        memory = self.get(name)
+        erase.suppress(self._core.store, memory.ref, round(now() * 1000))
+        return memory
 
     def restore(self, name: str) -> Learned:
-        """Show a memory again that was forgotten."""
+        """Show a hidden memory again."""
         from kinen.journal import erase
 
-        found = self.get(name)
-        erase.unsuppress(self._core.store, found.ref)
-        return found
+        memory = self.get(name)
+        erase.unsuppress(self._core.store, memory.ref)
+        return memory
 
     def _consolidated_at(self) -> str:
         if not self._core.store.exists:
