@@ -85,7 +85,7 @@ class Reports:
         return self._report(checkpoints, self._reported("", SESSIONS), "")
 
     def session_reports(self, since: str = "", limit: int = SESSIONS) -> list[SessionReport]:
-        """What the latest sessions came to, the newest first; one that goes on is read as it is."""
+        """Reports of the latest sessions, newest first, with the current state of open ones."""
         return [report for _, report in self._reported(since, limit)]
 
     def _reported(self, since: str, limit: int) -> list[tuple[Capsule, SessionReport]]:
@@ -95,7 +95,9 @@ class Reports:
             for capsule in (self._journal.entries("capsules")[0] if self._core.store.exists else [])
             if max(capsule.opened_at, capsule.closed_at) >= after
         ]
-        capsules.sort(key=lambda one: (one.closed_at or one.opened_at, one.id), reverse=True)
+        capsules.sort(
+            key=lambda capsule: (capsule.closed_at or capsule.opened_at, capsule.id), reverse=True
+        )
         reports = ((capsule, self._session_report(capsule)) for capsule in capsules)
         return list(islice((pair for pair in reports if pair[1].outcome), limit))
 
@@ -131,7 +133,11 @@ class Reports:
         plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         decided = [
-            *(Point(one.decision, one.ref, one.at) for one in checkpoints if one.decision),
+            *(
+                Point(checkpoint.decision, checkpoint.ref, checkpoint.at)
+                for checkpoint in checkpoints
+                if checkpoint.decision
+            ),
             *_points(sessions, "decided"),
             *self._memory_points(since, decisions=True),
         ]
@@ -150,14 +156,14 @@ class Reports:
             decisions=_each_once(decided),
             lessons=_each_once(learned),
             next=self._next(checkpoints, sessions),
-            unknowns=tuple(text for one in checkpoints for text in one.unknowns),
+            unknowns=tuple(text for checkpoint in checkpoints for text in checkpoint.unknowns),
             errors=self._errors([capsule for capsule, _ in reported], since),
         )
 
     def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:
-        """What is remembered, newest first: decisions and patterns, or everything else."""
+        """Memories, newest first: decisions and patterns, or all other types."""
         memories = [memory for memory in self._consolidation.memories() if not memory.superseded_by]
-        for memory in sorted(memories, key=lambda one: one.created_at, reverse=True):
+        for memory in sorted(memories, key=lambda item: item.created_at, reverse=True):
             at = iso(memory.created_at / 1000)
             if at >= since and (memory.type in DECISIONS) == decisions:
                 yield Point(memory.content, memory.ref, at)
@@ -165,21 +171,21 @@ class Reports:
     def _next(
         self, checkpoints: Sequence[Checkpoint], sessions: Sequence[SessionReport]
     ) -> tuple[str, ...]:
-        """What the latest checkpoints and session leave to do; else what the plan has."""
-        points = [one.next for one in checkpoints[:CHECKPOINTS] if one.next]
+        """The next steps of the latest checkpoints and session, or else of the plan."""
+        points = [checkpoint.next for checkpoint in checkpoints[:CHECKPOINTS] if checkpoint.next]
         points += [point for session in sessions[:1] for point in session.next]
         plan = None if points else self._worklog.plan()
         return tuple(points) or ((plan_text(plan, PLAN // 3),) if plan else ())
 
     def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
-        """Failures that nothing afterwards put right: of the latest session, or since a time."""
+        """Unresolved failures of the latest session, or since a time."""
         from kinen.journal import queries
         from kinen.journal.account import unresolved
         from kinen.journal.summary import trouble_text
 
         chosen = capsules if since else capsules[:1]
-        oldest_first = sorted(chosen, key=lambda one: (one.opened_at, one.id))
-        streams = (queries.stream(self._core.store.db, one.id) for one in oldest_first)
+        oldest_first = sorted(chosen, key=lambda capsule: (capsule.opened_at, capsule.id))
+        streams = (queries.stream(self._core.store.db, capsule.id) for capsule in oldest_first)
         troubles = unresolved(chain.from_iterable(streams))
         return tuple(
             Point(
@@ -207,22 +213,24 @@ class Reports:
 
 
 def _groups(subjects: Iterable[Subject], hidden: set[str]) -> tuple[Commits, ...]:
-    """Commits of the same subject as one, at the place of the newest."""
+    """Commits grouped by subject, each group at the position of its newest commit."""
     groups: dict[str, Commits] = {}
-    for one in subjects:
-        if f"commit:{one.sha}" in hidden:
+    for commit in subjects:
+        if f"commit:{commit.sha}" in hidden:
             continue
-        known = groups.get(one.text)
-        if known:
-            groups[one.text] = Commits(known.sha, known.subject, known.at, known.count + 1)
+        group = groups.get(commit.text)
+        if group:
+            groups[commit.text] = Commits(group.sha, group.subject, group.at, group.count + 1)
         else:
-            groups[one.text] = Commits(one.sha, one.text, one.at, 1)
+            groups[commit.text] = Commits(commit.sha, commit.text, commit.at, 1)
     return tuple(groups.values())
 
 
-def _headline(one: Checkpoint) -> Point:
-    text = one.summary or next((line for line in one.text.splitlines() if line.strip()), "")
-    return Point(text, one.ref, one.at)
+def _headline(checkpoint: Checkpoint) -> Point:
+    text = checkpoint.summary or next(
+        (line for line in checkpoint.text.splitlines() if line.strip()), ""
+    )
+    return Point(text, checkpoint.ref, checkpoint.at)
 
 
 def _points(sessions: Iterable[SessionReport], name: str) -> Iterator[Point]:
@@ -232,14 +240,14 @@ def _points(sessions: Iterable[SessionReport], name: str) -> Iterator[Point]:
 
 
 def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Points without those that say what one before them says."""
+    """Points without near duplicates of earlier points."""
     chosen: list[Point] = []
-    known: list[frozenset[str]] = []
+    earlier: list[frozenset[str]] = []
     for point in points:
         words = frozenset(terms(one_line(point.text)))
-        if not words or any(_alike(words, other) for other in known):
+        if not words or any(_alike(words, other) for other in earlier):
             continue
-        known.append(words)
+        earlier.append(words)
         chosen.append(point)
         if len(chosen) == POINTS:
             break
