@@ -1,4 +1,4 @@
-"""How a memory's index keeps up with the truth: files, journal and history."""
+"""Synchronization of the index with its sources: files, journal and history."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 FIRST_SEARCH_SECONDS = 10.0
-"""How long the first search of a space embeds before it answers with what there is."""
+"""Maximum seconds that the first search of a space embeds before it answers."""
 FOLLOWED = 500
-"""So many new entries of the journal are taken in by a question itself, in one transaction."""
+"""Maximum number of new journal entries that a search indexes itself, in one transaction."""
 FOLLOW_MS = 1000
-"""How long a question waits for another process that writes to the index."""
+"""Maximum milliseconds that a search waits for another process that writes the index."""
 LATER = "the journal is still being indexed: more will be found later"
 
 SMALL = 20_000
-"""Chunks of an index up to which a search embeds what is new by itself."""
+"""Maximum chunks of an index for which a search embeds new chunks itself."""
 EMBED_SECONDS = 2.0
-"""How long it does so."""
+"""Maximum seconds for it."""
 
 
 class Index:
-    """Everything that brings the index up to date."""
+    """Keeps the index up to date."""
 
     _steps: Steps | None = None
     _followed = False
@@ -104,12 +104,13 @@ class Index:
             self._core.close()
 
     def _snapshot_if_due(self) -> None:
-        """A copy of the index every so many commits, for whoever cannot wait for a rebuild."""
+        """Copy the index every N commits, to restore it faster than a rebuild."""
         from kinen.index import snapshots
 
-        index, folder = self._core.file("index.db"), self._core.file("snapshots")
+        index = self._core.file("index.db")
+        folder = self._core.file("snapshots")
         if snapshots.due(index, folder, self.rules.snapshot_frequency):
-            with contextlib.suppress(StoreError):  # a disk without room for it has none
+            with contextlib.suppress(StoreError):  # a full disk: go on without a snapshot
                 snapshots.create(index, folder, now(), automatic=True)
                 snapshots.prune(folder, snapshots.KEEP, automatic=True)
 
@@ -162,22 +163,23 @@ class Index:
         from kinen.sources.journal.documents import Entries
 
         settings = self._core.config.index
-        size, overlap = settings.chunk_size, settings.chunk_overlap
-        return Entries(self._core.store.ready(), size=size, overlap=overlap)
+        return Entries(
+            self._core.store.ready(), size=settings.chunk_size, overlap=settings.chunk_overlap
+        )
 
-    def history_source(self, known: str = "") -> tuple[Past, Settings] | None:
-        """The history as it is indexed."""
-        found = self.repository_log(known)
-        if found is None or not self._core.config.privacy.mask_index:
-            return found
+    def history_source(self, indexed: str = "") -> tuple[Past, Settings] | None:
+        """The history to index, masked if the index is masked."""
+        history = self.repository_log(indexed)
+        if history is None or not self._core.config.privacy.mask_index:
+            return history
         from kinen.sources.masked import MaskedPast
 
-        return MaskedPast(found[0]), found[1]
+        return MaskedPast(history[0]), history[1]
 
-    def repository_log(self, known: str = "") -> tuple[Log, Settings] | None:
-        """The history of the repository around the space, and what its files are tagged by.
+    def repository_log(self, indexed: str = "") -> tuple[Log, Settings] | None:
+        """The history of the repository around the space, and the rules that tag its files.
 
-        With the commit that is known, git begins at once to look for what came after it.
+        With the last indexed commit, git starts at once to list the commits after it.
         """
         from kinen.index.git.commits import Hand, Settings
         from kinen.sources.git.log import Log, find
@@ -190,12 +192,12 @@ class Index:
         log = Log(
             git, self._core.space.root, size=settings.chunk_size, overlap=settings.chunk_overlap
         )
-        if known:
-            # A memory that stays open has a git that stays: starting one takes the longest.
+        if indexed:
+            # An open memory reuses its git process: the start takes the longest.
             if self._steps is not None or self._followed:
                 self._steps = log.steps(self._steps)
             self._followed = True
-            log.begin(known, self._steps)
+            log.begin(indexed, self._steps)
         hands: list[Hand] = []
         if self._core.store.exists:
             from kinen.journal.queries import tag_ops
@@ -210,7 +212,7 @@ class Index:
 
     @property
     def rules(self) -> Rules:
-        """What the configuration and the repository's own files say of its history."""
+        """The rules for the history, from the configuration and files of the repository."""
         from kinen.sources.git.tagging import read_rules
 
         return read_rules(self._core.space.root, self._core.config.git, self._core.config.sources)
@@ -223,20 +225,21 @@ class Index:
         return suppressed(self._core.store.db)
 
     def _follow(self) -> list[str]:
-        """Take in what is new in the journal: what was written is searchable at once."""
+        """Index new commits and journal entries, so that they are searchable at once."""
         from kinen.journal import write
 
         notes = self._follow_history()
-        path, last = self._core.file("journal.db"), self._core.reader.stamp("journal", "")
+        path = self._core.file("journal.db")
+        last = self._core.reader.stamp("journal", "")
         if not self._core.waiting() and write.glance(path) in ("", last):
             return notes
         end = write.mark(self._core.store.db)
         from kinen.index.writer import Writer
 
-        known = last.split("|") if last else ["", "0", "0"]
-        behind = end[1] - int(known[1]) + end[2] - int(known[2])
+        mark = last.split("|") if last else ["", "0", "0"]
+        behind = end[1] - int(mark[1]) + end[2] - int(mark[2])
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
-            if end[0] == known[0] and behind <= FOLLOWED:
+            if end[0] == mark[0] and behind <= FOLLOWED:
                 writer.db.execute(f"PRAGMA busy_timeout={FOLLOW_MS}")
                 try:
                     writer.follow(self.journal_source)
@@ -255,7 +258,7 @@ class Index:
         return notes
 
     def _follow_history(self) -> list[str]:
-        """Take in what was committed since the index last looked."""
+        """Index the commits since the last indexed commit."""
         from kinen.space.head import read_head
 
         head = read_head(*self._core.git_folders)[1]
@@ -264,16 +267,16 @@ class Index:
         return self.follow_history()
 
     def follow_history(self, wait: float = 0.2) -> list[str]:
-        """Bring the history up to date; what could not be read of it."""
+        """Bring the history up to date; returns notes on unreadable parts."""
         from kinen.index.sync import Job, sync_past
         from kinen.index.writer import Writer, sync_lock
 
-        known = self._core.reader.stamp("git", "")
-        past = self.history_source(known)
+        indexed = self._core.reader.stamp("git", "")
+        past = self.history_source(indexed)
         if past is None:
             return []
         # A few commits are written by the connection that reads: it is open and prepared.
-        shared = self._core.reader.db if known else None
+        shared = self._core.reader.db if indexed else None
         try:
             with (
                 sync_lock(self._core.file("sync.lock"), wait),
@@ -285,7 +288,7 @@ class Index:
         return list(report.notes)
 
     def embed_small(self, embedder: Embedder) -> None:
-        """Vectors for what is new, in a space where that takes no time worth mentioning."""
+        """Embed new chunks, if the space is small enough to do it within a search."""
         done = f"{embedder.fingerprint}:{self._core.reader.meta('generation')}"
         if self._core.reader.meta("embedded") == done or self._core.reader.chunk_count() > SMALL:
             return
@@ -294,7 +297,7 @@ class Index:
             self._embed_until(embedder, lambda: time.monotonic() > until)
 
     def embed_new(self, enough: Callable[[], bool]) -> tuple[int, int]:
-        """Vectors for what has none, until it is enough: how many were made and are missing."""
+        """Embed chunks without vectors until `enough`; the numbers embedded and missing."""
         embedder = self._core.embedder
         return self._embed_until(embedder, enough) if embedder else (0, 0)
 
@@ -309,15 +312,15 @@ class Index:
             return sync_vectors(Job(writer, self._core.cache, _silent, enough), embedder)
 
     def vectors(self, texts: Sequence[str], model: str) -> bytes:
-        """Vectors of questions as little-endian float32 rows, for whoever uses the same model."""
+        """Vectors of questions as little-endian float32 rows, for clients with the same model."""
         embedder = self._core.embedder
         if embedder is None or embedder.fingerprint != model:
             raise QueryError(f"this space has another model than {model}", "embed it yourself")
-        found: bytes = embedder.embed(texts, query=True).astype("<f4").tobytes()
-        return found
+        rows: bytes = embedder.embed(texts, query=True).astype("<f4").tobytes()
+        return rows
 
     def watched(self) -> WatchList:
-        """What has to be watched to notice that the index is behind."""
+        """The paths to watch to notice that the index is behind."""
         from kinen.sources.files.watch import watch_list
 
         core = self._core
@@ -411,11 +414,11 @@ class Index:
         return self._core.reader.skipped()
 
     def partly_read(self) -> set[str]:
-        """Those of the skipped files of which the beginning was indexed."""
+        """Skipped files whose beginning was indexed."""
         return self._core.reader.partly_read()
 
     def check(self) -> str:
-        """What is wrong with the databases, or nothing."""
+        """Problems of the databases, if any."""
         for name in FILES:
             self._core.file(name)
         return self._core.reader.check() or self._core.cache.check()
