@@ -167,7 +167,7 @@ def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -
         "    main(['search', '--fulltext', 'kettle'])"
     )
     loaded(ask)
-    assert not loaded(ask) & {*HEAVY, "dataclasses", "inspect", "subprocess", "pathspec"}
+    assert not loaded(ask) & {*HEAVY, "dataclasses", "inspect", "subprocess", "markdown_it"}
 
 
 def test_keeping_an_observation_loads_only_what_sqlite_needs(tmp_path: Path) -> None:

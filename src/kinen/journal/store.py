@@ -13,7 +13,6 @@ from kinen.errors import Busy, DiskFull, NotFound, StoreError
 from kinen.journal import queries, spool, write
 from kinen.journal.capsules import IDLE, STALE_MS
 from kinen.journal.schema import COLUMNS, insert
-from kinen.journal.summary import summarize
 from kinen.model.journal import Capsule, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
@@ -247,6 +246,8 @@ class Journal:
         ).fetchone()[0]
         if last is None or summaries:
             return None
+        from kinen.journal.summary import summarize  # loads the markdown parser
+
         text, evidence = summarize(closed, queries.stream(db, capsule.id))
         return self._summary(db, closed, text, evidence, ended, 0.5, written=False)
 

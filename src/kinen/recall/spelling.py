@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -78,6 +77,8 @@ def is_english(word: str) -> bool:
 @cache
 def dictionary() -> frozenset[str]:
     """The whole words that the shipped model's tokenizer knows, some twenty thousand."""
+    from importlib import resources
+
     file = resources.files("kinen").joinpath("embed", "model", "tokenizer.json")
     vocabulary = json.loads(file.read_text("utf-8"))["model"]["vocab"]
     return frozenset(word for word in vocabulary if word.isalpha())
