@@ -85,7 +85,7 @@ def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Itera
                 count(unknown, kind)
         elif at and not (line.get("isMeta") or line.get("isSidechain")):
             key = text(line.get("uuid")) or f"{past.id}:{number}"
-            for id_, event in _told(past, line, calls, key, at):
+            for id_, event in _events_of(past, line, calls, key, at):
                 queued.pop(event.content, None)
                 yield event._replace(id=id_, ts=at, branch=text(line.get("gitBranch")))
 
@@ -97,43 +97,44 @@ def _queued(past: Past, line: Line, queued: dict[str, str], at: int) -> Iterator
         queued[typed] = f"{past.id}:queued:{line.get('timestamp')}"
     elif line.get("operation") == "remove" and queued and at:
         typed = next(iter(queued))
-        id_, event = past.named(at, queued.pop(typed)), past.message("user", typed)
+        id_ = past.event_id(at, queued.pop(typed))
+        event = past.message("user", typed)
         if event:
             yield event._replace(id=id_, ts=at)
 
 
-def _told(
+def _events_of(
     past: Past, line: Line, calls: dict[str, Line], key: str, at: int
 ) -> Iterator[tuple[str, Event]]:
     """What a line tells, each thing with its id."""
-    said = fields(line.get("message"))
-    content = said.get("content")
+    message = fields(line.get("message"))
+    content = message.get("content")
     if line.get("isCompactSummary"):
-        past.summaries.append(Ready(past.named(at, key), at, _summary(joined(content))))
+        past.summaries.append(Ready(past.event_id(at, key), at, _summary(joined(content))))
         return
-    if line.get("isApiErrorMessage") or said.get("model") == "<synthetic>":
+    if line.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
         return
     blocks = elements(content) or [content]
     results = [block for block in blocks if fields(block).get("type") == "tool_result"]
     # The client's own object of a result: it is that of the line's only one.
     response = line.get("toolUseResult") if len(results) == 1 else None
     for number, block in enumerate(blocks):
-        id_ = past.named(at, f"{key}:{number}")
+        id_ = past.event_id(at, f"{key}:{number}")
         role = text(line["type"])
         event = _block(past, role, fields(block) or {"text": block}, calls, response)
         if event:
             yield id_, event
 
 
-def _summary(told: str) -> str:
+def _summary(compacted: str) -> str:
     """What a compaction left, without what it says to the agent."""
     for end in _ENDS:
-        told = told.partition(end)[0]
-    if "<summary>" in told:
-        return told.partition("<summary>")[2].partition("</summary>")[0].strip()
-    if told.startswith("This session is being continued"):
-        told = told.partition("\n")[2]
-    return (told.partition("\nSummary:\n")[2] or told).strip()
+        compacted = compacted.partition(end)[0]
+    if "<summary>" in compacted:
+        return compacted.partition("<summary>")[2].partition("</summary>")[0].strip()
+    if compacted.startswith("This session is being continued"):
+        compacted = compacted.partition("\n")[2]
+    return (compacted.partition("\nSummary:\n")[2] or compacted).strip()
 
 
 def _block(

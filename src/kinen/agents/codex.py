@@ -35,7 +35,8 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 _ROLES = {"user_message": "user", "agent_message": "assistant"}
 _HEAD = 10
 _EXITED = re.compile(r"(?:Exit code:|Process exited with code) (-?\d{1,6})\b")
-_PATCH, _END = "*** Begin Patch", "*** End Patch"
+_PATCH = "*** Begin Patch"
+_END = "*** End Patch"
 
 
 def is_codex(line: Line) -> bool:
@@ -66,16 +67,17 @@ def _events(
     at = 0
     for line in lines:
         at = milliseconds(line.get("timestamp")) or at
-        payload, kind = fields(line.get("payload")), text(line.get("type"))
+        payload = fields(line.get("payload"))
+        kind = text(line.get("type"))
         if kind not in _TYPES:
             count(unknown, kind)
         elif kind == "compacted" and at:
-            told = joined(payload.get("message"))
-            id_ = past.named(at, f"{past.id}:{digest(told)}")
-            past.summaries.append(Ready(id_, at, told))
+            summary = joined(payload.get("message"))
+            id_ = past.event_id(at, f"{past.id}:{digest(summary)}")
+            past.summaries.append(Ready(id_, at, summary))
         elif kind not in _SKIPPED and at:
-            key, event = _told(past, payload, kind, calls, heard)
-            id_ = past.named(at, f"{past.id}:{key}") if key else ""
+            key, event = _event_of(past, payload, kind, calls, heard)
+            id_ = past.event_id(at, f"{past.id}:{key}") if key else ""
             if event:
                 yield event._replace(id=id_, ts=at, branch=branch)
 
@@ -89,40 +91,42 @@ class _Heard:
     def news(self, key: str, teller: str) -> int:
         """How often it was said so far if that is news, else 0."""
         times = self._counts[key, teller] = self._counts.get((key, teller), 0) + 1
-        known = self._counts.get((key, ""), 0)
-        self._counts[key, ""] = max(times, known)
-        return times if times > known else 0
+        counted = self._counts.get((key, ""), 0)
+        self._counts[key, ""] = max(times, counted)
+        return times if times > counted else 0
 
 
-def _told(
+def _event_of(
     past: Past, payload: Line, teller: str, calls: dict[str, ToolUse], heard: _Heard
 ) -> tuple[str, Event | None]:
     """What a line tells, with a key that is its own in the session."""
-    kind, call = payload.get("type"), text(payload.get("call_id"))
+    kind = payload.get("type")
+    call = text(payload.get("call_id"))
     if kind in _CALLS:
         calls[call] = _call(payload)
     elif kind in _RESULTS and call in calls:
         use = _done(calls.pop(call), payload.get("output"))
         return f"call:{call}", past.tool_use(use)
     elif kind == "patch_apply_end":
-        diff, given = _changes(fields(payload.get("changes")))
+        diff, inputs = _changes(fields(payload.get("changes")))
         if call not in calls:
             failed = payload.get("success") is False
             result = joined(payload.get("stderr")) or joined(payload.get("stdout"))
-            use = ToolUse("apply_patch", given, result, failed=failed, diff=diff)
+            use = ToolUse("apply_patch", inputs, result, failed=failed, diff=diff)
             return f"call:{call}", past.tool_use(use)
         calls[call].diff = diff
     else:
-        return _said(past, payload, teller, heard)
+        return _message_of(past, payload, teller, heard)
     return "", None
 
 
-def _said(past: Past, payload: Line, teller: str, heard: _Heard) -> tuple[str, Event | None]:
+def _message_of(past: Past, payload: Line, teller: str, heard: _Heard) -> tuple[str, Event | None]:
     role = _ROLES.get(text(payload.get("type")), "")
-    told = joined(payload.get("message"))
+    content = joined(payload.get("message"))
     if payload.get("type") == "message" and payload.get("role") in _ROLES.values():
-        role, told = payload["role"], joined(payload.get("content"))
-    event = past.message(role, told) if role else None
+        role = payload["role"]
+        content = joined(payload.get("content"))
+    event = past.message(role, content) if role else None
     if event is None:
         return "", None
     key = f"{role}:{digest(event.content)}"
@@ -131,33 +135,36 @@ def _said(past: Past, payload: Line, teller: str, heard: _Heard) -> tuple[str, E
 
 
 def _call(payload: Line) -> ToolUse:
-    tool, space = text(payload.get("name")) or "local_shell", text(payload.get("namespace"))
-    told = _parsed(payload.get("arguments") or payload.get("action") or payload.get("input"))
-    given = fields(told) or {"input": text(told)}
-    command = given.get("command") or given.get("cmd")
+    tool = text(payload.get("name")) or "local_shell"
+    space = text(payload.get("namespace"))
+    arguments = _parsed(payload.get("arguments") or payload.get("action") or payload.get("input"))
+    inputs = fields(arguments) or {"input": text(arguments)}
+    command = inputs.get("command") or inputs.get("cmd")
     words = [text(word) for word in elements(command)]
     if words:
         command = words[-1] if words[1:2] in (["-lc"], ["-c"]) else " ".join(words)
     if tool in SHELLS and text(command):
-        given = {"command": command}
+        inputs = {"command": command}
         if _PATCH in text(command):
             patch = text(command)[text(command).index(_PATCH) :].partition(_END)
-            tool, given = "apply_patch", {"input": "".join(patch[:2])}
-    return ToolUse(f"{space}__{tool}" if space else tool, given)
+            tool = "apply_patch"
+            inputs = {"input": "".join(patch[:2])}
+    return ToolUse(f"{space}__{tool}" if space else tool, inputs)
 
 
 def _done(use: ToolUse, output: object) -> ToolUse:
     """A call with its result, of which there were several forms."""
     parsed = _parsed(output)
-    told, result = fields(parsed), joined(parsed)
+    values = fields(parsed)
+    result = joined(parsed)
     code: object = None
-    if told:
-        result = joined(told.get("output") or told.get("content"))
-        code = fields(told.get("metadata")).get("exit_code", int(told.get("success") is False))
+    if values:
+        result = joined(values.get("output") or values.get("content"))
+        code = fields(values.get("metadata")).get("exit_code", int(values.get("success") is False))
     elif use.tool in SHELLS | EDITS:
-        found = _EXITED.search(result[:300])
-        code = int(found[1]) if found else None
-        result = result.partition("\nOutput:\n")[2] if found else result
+        exited = _EXITED.search(result[:300])
+        code = int(exited[1]) if exited else None
+        result = result.partition("\nOutput:\n")[2] if exited else result
     use.exit_code = code if isinstance(code, int) else 0
     use.failed = bool(use.exit_code)
     use.result = result
@@ -167,8 +174,8 @@ def _done(use: ToolUse, output: object) -> ToolUse:
 def _changes(changes: Line) -> tuple[str, Line]:
     """What a patch did, as a diff, and as a patch that names its files."""
     names = [f"*** Update File: {text(name)}" for name in changes]
-    told = map(fields, changes.values())
-    diffs = (text(one.get("unified_diff") or one.get("content")) for one in told)
+    edits = map(fields, changes.values())
+    diffs = (text(edit.get("unified_diff") or edit.get("content")) for edit in edits)
     return "\n".join(diffs), {"input": "\n".join(names)}
 
 

@@ -52,10 +52,10 @@ class Tally:
 
     def notes(self) -> list[str]:
         """All that in words, a few files at most by name."""
-        told = [f"{path}: {what}" for path, what in self.strange.items()]
-        told += [f"{path}: broken lines left out: {n:,}" for path, n in self.broken.items()]
-        more = len(told) - _SHOWN
-        return [*told[:_SHOWN], *([f"and {more:,} more such files"] if more > 0 else [])]
+        remarks = [f"{path}: {what}" for path, what in self.strange.items()]
+        remarks += [f"{path}: broken lines left out: {n:,}" for path, n in self.broken.items()]
+        more = len(remarks) - _SHOWN
+        return [*remarks[:_SHOWN], *([f"and {more:,} more such files"] if more > 0 else [])]
 
 
 def places(env: Mapping[str, str]) -> list[str]:
@@ -63,14 +63,14 @@ def places(env: Mapping[str, str]) -> list[str]:
     home = user_folder(env)
     codex_home = env.get("CODEX_HOME") or os.path.join(home, ".codex")
     data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-    found = (
+    existing = (
         os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "projects"),
         os.path.join(codex_home, "sessions"),
         os.path.join(codex_home, "archived_sessions"),
         os.path.join(home, ".gemini", "tmp"),
         os.path.join(data, "opencode", "storage", "session"),
     )
-    return [folder for folder in found if os.path.isdir(folder)]
+    return [folder for folder in existing if os.path.isdir(folder)]
 
 
 def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
@@ -78,7 +78,7 @@ def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
     tally = tally or Tally()
     for file in _files(path):
         try:
-            yield from _sessions(file, tally, named=file == path)
+            yield from _sessions(file, tally, explicit=file == path)
         except UnsafeFile as error:
             tally.strange[file] = error.message
         except OSError as error:
@@ -92,21 +92,21 @@ def _files(path: str) -> Iterator[str]:
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(set(folders) - _APART)
         for name in sorted(names):
-            named = name.startswith(("session-", "ses_")) and name.endswith(".json")
-            if (named or name.endswith(".jsonl")) and os.path.isfile(os.path.join(folder, name)):
+            explicit = name.startswith(("session-", "ses_")) and name.endswith(".json")
+            if (explicit or name.endswith(".jsonl")) and os.path.isfile(os.path.join(folder, name)):
                 yield os.path.join(folder, name)
 
 
-def _opened(path: str, *, named: bool) -> BufferedReader:
+def _opened(path: str, *, explicit: bool) -> BufferedReader:
     """A transcript; one that the user named may be a pipe, as in `<(zcat old.jsonl.gz)`."""
-    return open(path, "rb") if named else os.fdopen(regular.open_file(path), "rb")
+    return open(path, "rb") if explicit else os.fdopen(regular.open_file(path), "rb")
 
 
-def _sessions(path: str, tally: Tally, *, named: bool) -> Iterator[Past]:
+def _sessions(path: str, tally: Tally, *, explicit: bool) -> Iterator[Past]:
     if opencode.is_session(path):
         yield from opencode.sessions(path, tally.unknown, tally.broken)
         return
-    with _opened(path, named=named) as file:
+    with _opened(path, explicit=explicit) as file:
         lines = (_document if _is_document(file, path) else _lines)(file, path, tally)
         head = list(islice(lines, _HEAD))
         for line in head:

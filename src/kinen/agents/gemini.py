@@ -45,30 +45,31 @@ def _folder(path: str) -> str:
 
 def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Iterator[Event]:
     for line in lines:
-        told = elements(fields(line["$set"]).get("messages")) if "$set" in line else [line]
-        for one in map(fields, told):
-            kind = text(one.get("type"))
+        entries = elements(fields(line["$set"]).get("messages")) if "$set" in line else [line]
+        for entry in map(fields, entries):
+            kind = text(entry.get("type"))
             if kind in ("user", "gemini"):
-                yield from _told(past, one, kind)
-            elif kind not in _SKIPPED and not text(one.get("sessionId")):
+                yield from _events_of(past, entry, kind)
+            elif kind not in _SKIPPED and not text(entry.get("sessionId")):
                 count(unknown, kind)
 
 
-def _told(past: Past, line: Line, kind: str) -> Iterator[Event]:
+def _events_of(past: Past, line: Line, kind: str) -> Iterator[Event]:
     """What a message tells. It is written again with its calls once they are done."""
-    at, key = milliseconds(line.get("timestamp")), f"{past.id}:{line.get('id')}"
+    at = milliseconds(line.get("timestamp"))
+    key = f"{past.id}:{line.get('id')}"
     if not at:
         return
-    shown = line.get("displayContent")  # what was typed, where a command made a prompt of it
-    said = joined(shown if elements(shown) and kind == "user" else line.get("content"))
-    id_ = past.named(at, key)
-    event = past.message("user" if kind == "user" else "assistant", said)
+    display = line.get("displayContent")  # what was typed, where a command made a prompt of it
+    content = joined(display if elements(display) and kind == "user" else line.get("content"))
+    id_ = past.event_id(at, key)
+    event = past.message("user" if kind == "user" else "assistant", content)
     if event:
         yield event._replace(id=id_, ts=at)
     for call in map(fields, elements(line.get("toolCalls"))):
         if text(call.get("status")) in _DONE:
             when = milliseconds(call.get("timestamp")) or at
-            id_ = past.named(when, f"{key}:{call.get('id')}")
+            id_ = past.event_id(when, f"{key}:{call.get('id')}")
             event = past.tool_use(_use(call))
             if event:
                 yield event._replace(id=id_, ts=when)
@@ -90,5 +91,5 @@ def _use(call: Line) -> ToolUse:
 def _result(parts: list[Any]) -> str:
     """What a tool answered the model."""
     answers = (fields(fields(part).get("functionResponse")).get("response") for part in parts)
-    told = (joined(fields(one).get(name)) for one in answers for name in ("output", "error"))
-    return "\n".join(filter(None, told))
+    entries = (joined(fields(entry).get(name)) for entry in answers for name in ("output", "error"))
+    return "\n".join(filter(None, entries))

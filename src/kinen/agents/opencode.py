@@ -93,7 +93,7 @@ def _message_events(
     for name, part in parts if at else ():
         ended = _time(fields(part.get("state")), "end") or _time(part, "start")
         when = milliseconds(ended) or at
-        id_ = past.named(when, text(part.get("id")) or name)
+        id_ = past.event_id(when, text(part.get("id")) or name)
         event = _event(past, about, part, Ready(id_, when, joined(part.get("text"))))
         if event:
             yield event._replace(id=id_, ts=when)

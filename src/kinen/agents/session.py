@@ -61,14 +61,18 @@ class Past:
         project: str = "",
         origin: str = "",
     ) -> None:
-        self.agent, self.path, self.cwd = agent, path, cwd
+        self.agent = agent
+        self.path = path
+        self.cwd = cwd
         fits = 0 < len(id_) <= 200 and id_.isprintable()
         self.id = name(id_) if fits else timed_id(0, 0, id_)
         self.project = project
         """The digest of its folder, where the client tells no more."""
         self.origin = origin
         """The remote of its repository, where the client tells it."""
-        self.intent, self.first, self.last = "", 0, 0
+        self.intent = ""
+        self.first = 0
+        self.last = 0
         self.summaries: list[Ready] = []
         self.place: Callable[[str], str] = self._below_cwd
         """Gives a path as the space knows it; whoever knows the space sets it before reading."""
@@ -76,11 +80,13 @@ class Past:
         """The types of subagents by id, where the client tells both."""
         self.taken = False
         self._read = read
-        self._moment, self._keys = -1, dict[str, int]()
+        self._moment = -1
+        self._keys = dict[str, int]()
 
     def events(self) -> Iterator[Event]:
         """What happened, as it is read; to be called once."""
-        self.taken, asked = True, False
+        self.taken = True
+        asked = False
         for event in self._read(self):
             self.first = min(self.first or event.ts, event.ts)
             self.last = max(self.last, event.ts)
@@ -112,10 +118,11 @@ class Past:
         inside = top and path.startswith((f"{top}/", f"{top}\\"))
         return path[len(top) + 1 :] if inside else path
 
-    def named(self, ms: int, key: str) -> str:
+    def event_id(self, ms: int, key: str) -> str:
         """The id of what a key names: the same at every import, in the order of a millisecond."""
         if ms != self._moment:
-            self._moment, self._keys = ms, {}
+            self._moment = ms
+            self._keys = {}
         order = self._keys.setdefault(key, len(self._keys))
         return timed_id(ms, order, self.agent, key)
 

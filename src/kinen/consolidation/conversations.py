@@ -120,12 +120,17 @@ def from_session(
 ) -> list[Finding]:
     """What can be drawn from a session: its observations in order, and summaries written of it."""
     events_ = [
-        one for one in observations if not (one.redacted or one.forgotten_at or is_ours(one))
+        entry
+        for entry in observations
+        if not (entry.redacted or entry.forgotten_at or is_ours(entry))
     ]
     roles = _ROLES[strategy]
     messages = read_messages(events_, roles)
     findings = [finding for message in messages for finding in _stated(message, events_)]
-    findings += _fixed(events_, {one.place: one for one in messages if one.role == "assistant"})
+    findings += _fixed(
+        events_,
+        {message.place: message for message in messages if message.role == "assistant"},
+    )
     for summary in summaries:
         if summary.written and not (summary.redacted or summary.forgotten_at):
             findings += _summarized(summary, roles)
@@ -137,7 +142,7 @@ def _summarized(summary: Summary, roles: Sequence[str]) -> Iterator[Finding]:
     if "assistant" in roles and sections(summary.content):
         stated = from_compaction(summary.content)
     else:
-        stated = (one for role in roles for one in statements_of(summary.content, role))
+        stated = (statement for role in roles for statement in statements_of(summary.content, role))
     at = iso(summary.created_at / 1000)
     for verdict, text in stated:
         yield Finding(verdict.kind, text, verdict.confidence, (summary.ref,), at)
@@ -149,32 +154,34 @@ def distinct(findings: Iterable[Finding]) -> list[Finding]:
     Of two the surer is kept, else the later; it names the sources of both.
     """
     chosen: list[tuple[Finding, Claim]] = []
-    for one in findings:
-        own = claim(one.content)
+    for finding in findings:
+        own = claim(finding.content)
         twin = next((n for n, (_, other) in enumerate(chosen) if _is_same(own, other)), None)
         if twin is None:
-            chosen.append((one, own))
+            chosen.append((finding, own))
             continue
-        known, other = chosen[twin]
-        better, worse = (known, one) if known.confidence > one.confidence else (one, known)
+        earlier, other = chosen[twin]
+        better, worse = (
+            (earlier, finding) if earlier.confidence > finding.confidence else (finding, earlier)
+        )
         sources = tuple(dict.fromkeys((*better.sources, *worse.sources)))
-        chosen[twin] = (better._replace(sources=sources), own if better is one else other)
-    return [one for one, _ in chosen]
+        chosen[twin] = (better._replace(sources=sources), own if better is finding else other)
+    return [finding for finding, _ in chosen]
 
 
-def _is_same(one: Claim, other: Claim) -> bool:
-    numbers = [{term for term in each.terms if term.isdigit()} for each in (one, other)]
+def _is_same(first: Claim, other: Claim) -> bool:
+    numbers = [{term for term in each.terms if term.isdigit()} for each in (first, other)]
     return (
-        one.negative == other.negative
+        first.negative == other.negative
         and numbers[0] == numbers[1]
-        and not (one.rejected & other.terms or other.rejected & one.terms)
-        and overlap(one, other) >= NEARLY
+        and not (first.rejected & other.terms or other.rejected & first.terms)
+        and overlap(first, other) >= NEARLY
     )
 
 
 def read_messages(observations: Sequence[Observation], roles: Sequence[str]) -> list[Message]:
     """The messages in their authors' own words; pasted ones and unaccepted plans are left out."""
-    spoken = [(place, role) for place, one in enumerate(observations) if (role := speaker(one))]
+    spoken = [(place, role) for place, entry in enumerate(observations) if (role := speaker(entry))]
     messages = []
     for number, (place, role) in enumerate(spoken):
         event = observations[place]

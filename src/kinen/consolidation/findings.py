@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from kinen.model.journal import Checkpoint
     from kinen.sources.git.messages import Message
 
-EXPLICIT, TOLD = 0.85, 0.7
+EXPLICIT = 0.85
+TOLD = 0.7
 """How sure a checkpoint is that says nothing of it: one that states what it learned or decided,
 and one that only tells what happened."""
-BREAKING, REVERTED, REASONED, HINTED = 0.9, 0.85, 0.75, 0.65
+BREAKING = 0.9
+REVERTED = 0.85
+REASONED = 0.75
+HINTED = 0.65
 """How sure a commit is: its note on what breaks, a revert with its reason, a sentence with
 `because` or `instead of`, and one that merely says what for."""
 
@@ -70,18 +74,20 @@ _WORTHY = ("feat", "refactor", "perf", "build")
 
 def from_checkpoint(checkpoint: Checkpoint, ref: str) -> list[Finding]:
     """What a checkpoint decided or learned; one that merely tells of work done has neither."""
-    said = [labelled(one) for one in paragraphs(checkpoint.text)]
-    why = next((plain(text) for label, text in said if label in REASONS), "")
+    parts = [labelled(paragraph) for paragraph in paragraphs(checkpoint.text)]
+    why = next((plain(text) for label, text in parts if label in REASONS), "")
     first = checkpoint.text.strip().partition("\n")[0].lstrip("# ")
     title = plain(checkpoint.summary or first)
     if checkpoint.decision or checkpoint.type == "decision":
-        type_, sure = "decision", EXPLICIT if checkpoint.decision else TOLD
+        type_ = "decision"
+        sure = EXPLICIT if checkpoint.decision else TOLD
         choice = plain(checkpoint.decision)
         # Few words say little to somebody who was not there.
         content = statement(title if choice and weight(choice) < FEW else "", choice or title, why)
     elif checkpoint.type in ("learning", "incident"):
-        lessons = [plain(text) for label, text in said if label in _LESSONS]
-        type_, sure = "lesson", EXPLICIT if lessons else TOLD
+        lessons = [plain(text) for label, text in parts if label in _LESSONS]
+        type_ = "lesson"
+        sure = EXPLICIT if lessons else TOLD
         content = statement(
             title, joined(lessons) or plain(checkpoint.impact), "" if lessons else why
         )
@@ -100,13 +106,13 @@ def from_commit(ref: str, text: str, at: str = "") -> list[Finding]:
     message = message._replace(body=_without_trailers(message))
     subject = _NUMBERED.sub("", message.subject)
     headline = plain(_PREFIX.sub("", subject) if message.type else subject)
-    said = [
-        one
+    statements = [
+        sentence
         for paragraph in paragraphs(_FORMAL.sub("", message.body))
-        for one in sentences(paragraph, wrapped=True)
-        if not _CHORE.search(one)
+        for sentence in sentences(paragraph, wrapped=True)
+        if not _CHORE.search(sentence)
     ]
-    for type_, content, confidence in _stated(message, headline, said):
+    for type_, content, confidence in _claims_of(message, headline, statements):
         if message.breaking or weight(content) > 3:
             return [Finding(type_, excerpt(content, LONGEST), confidence, (ref,), at)]
     return []
@@ -124,32 +130,44 @@ def _same_subject(headline: str, sentence: str, *, first: bool) -> bool:
 
     It shares a word with it, or it is the first sentence and begins with a pronoun for it.
     """
-    named = claim(headline).terms
-    shared = named & claim(sentence).terms
+    subject = claim(headline).terms
+    shared = subject & claim(sentence).terms
     pronoun = first and sentence.startswith(("It ", "They ", "This "))
-    return pronoun or len(shared) * 4 >= max(1, len(named)) > 0 < len(shared)
+    return pronoun or len(shared) * 4 >= max(1, len(subject)) > 0 < len(shared)
 
 
 def _is_whole(sentence: str) -> bool:
     return is_sure(sentence) and stands_alone(sentence, 4) and not sentence.endswith(":")
 
 
-def _stated(message: Message, headline: str, said: list[str]) -> Iterator[tuple[str, str, float]]:
+def _claims_of(
+    message: Message, headline: str, statements: list[str]
+) -> Iterator[tuple[str, str, float]]:
     """What a message may be worth, the surest first."""
-    type_, broken = message.type, _BREAKS.search(message.body)
+    type_ = message.type
+    broken = _BREAKS.search(message.body)
     if broken:
         yield "decision", statement(headline, plain(broken[1])), BREAKING
     undone = re.match(r'Revert (".+)', headline)
-    if (type_ == "revert" or undone) and said:
+    if (type_ == "revert" or undone) and statements:
         what = (undone[1] if undone else headline).strip('"')
-        yield "decision", f"Reverted {what}, because {joined(said[:2])}", REVERTED
-    about = [one for n, one in enumerate(said) if _same_subject(headline, one, first=n == 0)]
+        yield "decision", f"Reverted {what}, because {joined(statements[:2])}", REVERTED
+    about = [
+        sentence
+        for n, sentence in enumerate(statements)
+        if _same_subject(headline, sentence, first=n == 0)
+    ]
     if type_ == "fix":
-        cause = next((one for one in about if _CAUSES.search(one) and _is_whole(one)), "")
+        cause = next(
+            (sentence for sentence in about if _CAUSES.search(sentence) and _is_whole(sentence)), ""
+        )
         yield from [("lesson", statement(headline, cause), REASONED)] if cause else ()
     for rule, confidence in ((_DECIDES, REASONED), (_AIMS, HINTED)):
         if type_ in _WORTHY:
-            reason = next((one for one in about if rule.search(one) and _is_whole(one)), "")
+            reason = next(
+                (sentence for sentence in about if rule.search(sentence) and _is_whole(sentence)),
+                "",
+            )
             yield from [("decision", statement(headline, reason), confidence)] if reason else ()
         if rule.search(headline) and (type_ in _WORTHY or not type_):
             yield "decision", headline, HINTED

@@ -115,15 +115,19 @@ def statements_of_session(
     observations: Iterable[Observation], summaries: Sequence[Summary], strategy: str
 ) -> list[Statement]:
     """What a model may draw from: sentences that look like one of the four types, in order."""
-    known = [one for one in observations if not (one.redacted or one.forgotten_at)]
+    readable = [
+        observation
+        for observation in observations
+        if not (observation.redacted or observation.forgotten_at)
+    ]
     statements: list[Statement] = []
-    for message in read_messages(known, speaking_roles(strategy)):
+    for message in read_messages(readable, speaking_roles(strategy)):
         event = message.event
         statements += _statements(event.ref, message.role, event.ts, message.text)
     for summary in summaries:
         if summary.written and not (summary.redacted or summary.forgotten_at):
             statements += _statements(summary.ref, "assistant", summary.created_at, summary.content)
-    unique = {(one.ref, one.text): one for one in statements}
+    unique = {(statement.ref, statement.text): statement for statement in statements}
     return list(unique.values())[-MOST_STATEMENTS:]
 
 
@@ -142,9 +146,9 @@ def draw(
     env: Mapping[str, str],
 ) -> list[Finding]:
     """The memories that a model draws and the statements support; raises Failed without any."""
-    given = list(_fitting(statements))
-    answer = ask(name, prompt(given), settings, env, ANSWER)
-    drawn = list(_verified(answer.text, given))[:MOST_DRAWN]
+    fitting = list(_fitting(statements))
+    answer = ask(name, prompt(fitting), settings, env, ANSWER)
+    drawn = list(_verified(answer.text, fitting))[:MOST_DRAWN]
     if not drawn:
         raise Failed("nothing in its answer is supported by the session")
     return drawn
@@ -153,9 +157,9 @@ def draw(
 def prompt(statements: Sequence[Statement]) -> str:
     """What a model is asked: secrets are masked, and what is data is marked as such."""
     blocks = []
-    for number, one in enumerate(statements, 1):
-        context = f"({entrance.name(one.context)}) " if one.context else ""
-        blocks.append(f"[{number}] {one.role}: {context}{entrance.name(one.text)}")
+    for number, statement in enumerate(statements, 1):
+        context = f"({entrance.name(statement.context)}) " if statement.context else ""
+        blocks.append(f"[{number}] {statement.role}: {context}{entrance.name(statement.text)}")
     text = "\n".join(" ".join(block.split()) for block in blocks)
     # No text can hold its own digest, so none can end the data before its end.
     return _PROMPT.format(mark=f"=== {digest(text)[:16]} ===", statements=text)
@@ -165,11 +169,11 @@ def _fitting(statements: Sequence[Statement]) -> Iterator[Statement]:
     """The latest statements that fit, in their order."""
     room = MOST_READ
     chosen: list[Statement] = []
-    for one in reversed(statements):
-        room -= estimate(one.context) + estimate(one.text) + 8
+    for statement in reversed(statements):
+        room -= estimate(statement.context) + estimate(statement.text) + 8
         if room < 0:
             break
-        chosen.append(one)
+        chosen.append(statement)
     return reversed(chosen)
 
 
@@ -182,8 +186,8 @@ def _verified(answer: str, statements: Sequence[Statement]) -> Iterator[Finding]
         kind, text, numbers = entry
         cited = [statements[n - 1] for n in numbers if 0 < n <= len(statements)]
         if cited and len(cited) == len(numbers) and is_sound(text) and is_supported(text, cited):
-            refs = tuple(dict.fromkeys(one.ref for one in cited))
-            at = iso(max(one.ts for one in cited) / 1000)
+            refs = tuple(dict.fromkeys(statement.ref for statement in cited))
+            at = iso(max(statement.ts for statement in cited) / 1000)
             yield Finding(kind, capitalized(text), CONFIDENCE, refs, at)
 
 
@@ -200,7 +204,9 @@ def _entry(line: str) -> tuple[str, str, list[int]] | None:
     refs = value.get("refs")
     if kind not in MEMORY_TYPES or not isinstance(text, str) or not isinstance(refs, list):
         return None
-    if not refs or not all(isinstance(one, int) and not isinstance(one, bool) for one in refs):
+    if not refs or not all(
+        isinstance(number, int) and not isinstance(number, bool) for number in refs
+    ):
         return None
     clean = " ".join(entrance.name(_CONTROL.sub(" ", text)).split())
     return kind, clean, list(dict.fromkeys(refs))
@@ -212,15 +218,15 @@ def is_supported(memory: str, statements: Sequence[Statement]) -> bool:
     Its words stand in them, nearly all; every name in backticks and every number does; and the
     statement that is nearest to it denies or affirms as it does.
     """
-    source = " ".join(f"{one.context} {one.text}" for one in statements)
-    wanted = _stems(memory)
-    if not wanted or len(wanted & _stems(source)) < SUPPORT * len(wanted):
+    source = " ".join(f"{statement.context} {statement.text}" for statement in statements)
+    stems = _stems(memory)
+    if not stems or len(stems & _stems(source)) < SUPPORT * len(stems):
         return False
     names = [*_SPAN.findall(memory), *_NUMBER.findall(_SPAN.sub(" ", memory))]
     if not all(name in source for name in names):
         return False
     own = claim(memory).terms
-    nearest = max(statements, key=lambda one: len(own & claim(one.text).terms))
+    nearest = max(statements, key=lambda statement: len(own & claim(statement.text).terms))
     return bool(_DENIAL.search(memory)) == bool(_DENIAL.search(nearest.text))
 
 

@@ -120,7 +120,8 @@ def _gathered(text: str) -> Iterator[tuple[str, str]]:
             continue
         quote = _QUOTED.match(line)
         line = line[quote.end() :] if quote else line
-        bare, mark = line.strip(), _FENCE.match(line)
+        bare = line.strip()
+        mark = _FENCE.match(line)
         begun = _kind(bare)
         if open_ and (mark or not bare or not _continues(last, line, begun, item)):
             yield "prose", " ".join(open_)
@@ -166,14 +167,16 @@ def _block(kind: str, text: str) -> Block:
     spans = sentences(text)
     if len(spans) == 2 and weight(text) <= LARGEST:
         spans = [(0, len(text))]
-    label, cut = _LABEL.match(text), tuple(_windows(text, spans))
+    label = _LABEL.match(text)
+    cut = tuple(_windows(text, spans))
     return Block(text, kind, cut, label.end() if label and label.end() < cut[0][1] else 0)
 
 
 def _windows(text: str, spans: list[Span]) -> Iterator[Span]:
     """The spans, those that weigh too much cut into windows."""
     for start, end in spans:
-        at, heavy = start, weight(text[start:end])
+        at = start
+        heavy = weight(text[start:end])
         step = max(8, (end - start) * LARGEST // heavy) if heavy > LARGEST else end - start
         while end - at > step:
             cut = text.rfind(" ", at + step // 2, at + step)

@@ -206,7 +206,8 @@ def _furnish(folder: str, env: Mapping[str, str]) -> dict[str, str]:
     keeping the session: all of that is of its home folder, and goes with it.
     """
     users = env.get("GEMINI_CLI_HOME") or env.get("HOME") or env.get("USERPROFILE") or ""
-    theirs, ours = os.path.join(users, ".gemini"), os.path.join(folder, ".gemini")
+    theirs = os.path.join(users, ".gemini")
+    ours = os.path.join(folder, ".gemini")
     os.mkdir(ours)
     security: dict[str, Any] = {"folderTrust": {"enabled": False}}
     try:

@@ -18,7 +18,8 @@ class Loading:
     """
 
     def __init__(self, writer: Writer, *, bulk: bool) -> None:
-        self._writer, self._bulk = writer, bulk
+        self._writer = writer
+        self._bulk = bulk
         self._thread: Thread | None = None
         self._failure: BaseException | None = None
         self._done = 0
@@ -54,7 +55,8 @@ class Loading:
             self._thread.join()
             self._thread = None
         if self._failure is not None:
-            failure, self._failure = self._failure, None
+            failure = self._failure
+            self._failure = None
             raise failure
 
     def _indexed(self) -> None:

@@ -119,7 +119,9 @@ def _read(path: str, stamp: dict[str, str]) -> Scan | None:
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError):
         return None
-    n, dims, coded = head.get("n", 0), head.get("dims", 0), head.get("coded", False)
+    n = head.get("n", 0)
+    dims = head.get("dims", 0)
+    coded = head.get("coded", False)
     if {key: head.get(key) for key in stamp} != stamp or size != _size(n, dims, coded):
         return None
     if not n:
@@ -152,7 +154,8 @@ def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str
             blobs.append(blob)
     dims = len(blobs[0]) // 2 if blobs else 0
     rows = [(chunk, place[digest]) for chunk, digest in chunks if digest in place]
-    n, coded = len(rows), len(rows) > EXACT and dims % 64 == 0
+    n = len(rows)
+    coded = len(rows) > EXACT and dims % 64 == 0
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb", opener=private.opener) as file:

@@ -116,7 +116,8 @@ class Writer:
         self.set("linked", "")
 
     def _change(self, source: str, change: Change, segments: set[str]) -> str:
-        key, state = change.key, change.state
+        key = change.key
+        state = change.state
         if change.removed:
             self._remove(source, key, segments)
             self.db.execute("DELETE FROM states WHERE source = ? AND key = ?", (source, key))

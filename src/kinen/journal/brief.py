@@ -24,7 +24,10 @@ HEAD = (
 )
 ASK = '`kinen_recall`, or `kinen recall "QUESTION"`, has more.'
 KEEP = "Keep in the summary, word for word, what is pinned and what the plan still has to do:"
-PLAN, PINS, SUMMARY, MEMORY = 0.2, 0.35, 0.85, 60
+PLAN = 0.2
+PINS = 0.35
+SUMMARY = 0.85
+MEMORY = 60
 """Shares of the budget that the plan, all pins and the summary may take; tokens of a memory."""
 LABELS = (
     *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
@@ -130,8 +133,8 @@ def known_line(sessions: int, memories: int, checkpoints: int, notes: int) -> st
         (checkpoints, "checkpoint"),
         (notes, "note"),
     )
-    named = [f"{count:,} {_plural(noun, count)}" for count, noun in counts if count]
-    return f"Known here: {', '.join(named)}. {ASK}" if named else ""
+    counted = [f"{count:,} {_plural(noun, count)}" for count, noun in counts if count]
+    return f"Known here: {', '.join(counted)}. {ASK}" if counted else ""
 
 
 def _plural(noun: str, count: int) -> str:
@@ -208,7 +211,8 @@ def outcome_only(summary: str) -> str:
 
 def related(hits: Iterable[tuple[str, str]], budget: int) -> str:
     """What was found for a prompt: refs and texts."""
-    lines, room = ["## Possibly relevant"], budget - 2 * MEMORY
+    lines = ["## Possibly relevant"]
+    room = budget - 2 * MEMORY
     for ref, text in hits:
         line = item(ref, text, 2 * MEMORY)
         room -= estimate(line)
@@ -225,7 +229,9 @@ def marked(parts: list[str], ask: str = ASK) -> str:
 
 def item(ref: str, text: str, tokens: float, more: str = "") -> str:
     """One thing as an item of a list, with what it cites."""
-    text, ref = visible(text), visible_line(ref)  # before it is measured: it gets longer
+    # Before it is measured: it gets longer.
+    text = visible(text)
+    ref = visible_line(ref)
     lines = cut(text, tokens - estimate(ref) - 6).splitlines() or [""]
     if len(lines) == 1:
         return f"- {lines[0].strip()} [{ref}]{more}"
@@ -248,17 +254,17 @@ def cut(text: str, tokens: float) -> str:
 
 def ranked(memories: Iterable[Learned], touched: str) -> list[Learned]:
     """Those that name files touched lately first, then by how certain and how new they are."""
-    found = list(memories)
-    newest = max((one[2] for one in found), default=0)
+    candidates = list(memories)
+    newest = max((memory[2] for memory in candidates), default=0)
     paths = {path for path in touched.replace('"', "\n").splitlines() if path.strip("[], ")}
     names = (paths | {path.rpartition("/")[2] for path in paths}) - {""}
 
-    def rank(one: Learned) -> tuple[bool, float, str]:
-        words = (word for word in one[1].split() if "." in word or "/" in word)
+    def rank(memory: Learned) -> tuple[bool, float, str]:
+        words = (word for word in memory[1].split() if "." in word or "/" in word)
         near = any(word.strip("`'\"()[]{},.:;") in names for word in words)
-        return not near, -one[3] * 0.5 ** ((newest - one[2]) / HALF_LIFE), one[0]
+        return not near, -memory[3] * 0.5 ** ((newest - memory[2]) / HALF_LIFE), memory[0]
 
-    return sorted(found, key=rank)
+    return sorted(candidates, key=rank)
 
 
 # Checkpoints, by the lines of their files that are plain
@@ -381,7 +387,9 @@ def _days_since(at: str, now: float) -> int:
 
 def _day(at: str) -> int:
     """The number of a day in the calendar, counted without `datetime`, which is slow to import."""
-    year, month, day = int(at[:4]), int(at[5:7]), int(at[8:10])
+    year = int(at[:4])
+    month = int(at[5:7])
+    day = int(at[8:10])
     if not (1 <= month <= 12 and 1 <= day <= 31):
         raise ValueError(at)
     year -= month < 3

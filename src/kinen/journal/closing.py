@@ -82,11 +82,11 @@ def condensed(text: str, tokens: int) -> str:
     if sum(estimate(line.text) for line in lines) <= tokens:
         chosen = [line.text for line in lines]
         return "\n".join(_without_bare_lead_ins(chosen))
-    kept: dict[int, str] = {}
+    selected: dict[int, str] = {}
     for rank in range(4):
         places = [n for n, line in enumerate(lines) if line.rank == rank]
-        tokens -= _take(lines, places, tokens, kept)
-    return "\n".join(_without_bare_lead_ins([kept[n] for n in sorted(kept)]))
+        tokens -= _take(lines, places, tokens, selected)
+    return "\n".join(_without_bare_lead_ins([selected[n] for n in sorted(selected)]))
 
 
 def first_lines(lines: Iterable[str], tokens: int) -> str:
@@ -126,8 +126,8 @@ def next_points(text: str) -> list[str]:
     points = listed_points(text)
     for sentence in spoken(text):
         is_open = _OPEN.search(sentence) and not _COMPLETE.search(sentence)
-        known = any(sentence in point for point in points)
-        if is_open and not known and not sentence.endswith(":"):
+        repeated = any(sentence in point for point in points)
+        if is_open and not repeated and not sentence.endswith(":"):
             points.append(sentence)
     return _told_once(points)
 
@@ -143,7 +143,7 @@ def listed_points(text: str) -> list[str]:
         if item:
             items.append(plain(item[1]))
         elif bare.startswith("#") or bare.rstrip("*").endswith(":") or (bare and items):
-            points += _named(lead_in, items, whole=whole)
+            points += _points_of(lead_in, items, whole=whole)
             items = []
             lead_in, whole = _opens(bare)
     return _told_once(points)
@@ -159,7 +159,7 @@ def _opens(line: str) -> tuple[str, bool]:
     return (head, False) if _OPEN.search(head) and not _COMPLETE.search(head) else ("", False)
 
 
-def _named(lead_in: str, items: Sequence[str], *, whole: bool) -> list[str]:
+def _points_of(lead_in: str, items: Sequence[str], *, whole: bool) -> list[str]:
     """The items of a list that is open: each a point, or all of them behind their lead-in."""
     if not lead_in or not items:
         return []
@@ -188,12 +188,12 @@ def _ranked(text: str) -> Iterator[Line]:
             below = 0
         if fenced or bare.startswith((*_FENCE, "#", "|")) or not bare.strip("-=* "):
             continue
-        kept = _without_steps(line)
-        if not kept.strip():
+        selected = _without_steps(line)
+        if not selected.strip():
             continue
         is_item = bool(_ITEM.match(bare)) and not line[:2].isspace()
         below = below + 1 if is_item else 0
-        yield Line(kept, 0 if first else _rank(kept, below))
+        yield Line(selected, 0 if first else _rank(selected, below))
         first = False
 
 
@@ -212,10 +212,12 @@ def _without_steps(line: str) -> str:
     bare = line.lstrip()
     if bare.startswith(("-", "*", "+", "|", ">", "•")) or bare[:1].isdigit():
         return line.rstrip()
-    return " ".join(one for one in sentences(line) if not is_step(one))
+    return " ".join(part for part in sentences(line) if not is_step(part))
 
 
-def _take(lines: Sequence[Line], places: Sequence[int], tokens: int, kept: dict[int, str]) -> int:
+def _take(
+    lines: Sequence[Line], places: Sequence[int], tokens: int, selected: dict[int, str]
+) -> int:
     """Keep as many of some lines as fit, cut to one length; the tokens that they take."""
     spent = 0
     share = _width([lines[n].text for n in places], tokens)
@@ -224,7 +226,7 @@ def _take(lines: Sequence[Line], places: Sequence[int], tokens: int, kept: dict[
         cost = estimate(text)
         if spent + cost > tokens:
             break
-        kept[n] = text
+        selected[n] = text
         spent += cost
     return spent
 
@@ -245,9 +247,9 @@ def _shortened(line: str, characters: int) -> str:
 
 def _without_bare_lead_ins(lines: Sequence[str]) -> list[str]:
     """The lines without those that announce a list of which nothing follows."""
-    kept: list[str] = []
+    selected: list[str] = []
     for line in reversed(lines):
-        follows = bool(kept) and bool(_ITEM.match(kept[-1].strip()))
+        follows = bool(selected) and bool(_ITEM.match(selected[-1].strip()))
         if follows or not _LEAD_IN.fullmatch(line.strip()):
-            kept.append(line)
-    return kept[::-1]
+            selected.append(line)
+    return selected[::-1]

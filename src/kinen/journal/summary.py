@@ -34,7 +34,12 @@ SEVERAL = 2
 """Lines with results by which a message within a request tells more than its last one."""
 KNOWN = 0.6
 """The share of words from which on a result was told already."""
-NEXT, CLAIMS, ERRORS, FILES, COMMANDS, COMMITS = 4, 5, 4, 12, 10, 3
+NEXT = 4
+CLAIMS = 5
+ERRORS = 4
+FILES = 12
+COMMANDS = 10
+COMMITS = 3
 SPAN = re.compile(r"\d[\d,]* observations?(?:, \d{4}-|$)")
 LABEL = re.compile(
     r"\*\*(Intent|Outcome|Next|State|Earlier|Decided|Learned|Unresolved|Files|Commands)\*\*:? ?"
@@ -111,11 +116,11 @@ def _sections(account: Account) -> list[Section]:
         Section("**Next**", [_quoted(point) for point in account.next[:NEXT]], 200),
         Section("**State**:", _state(account), 130, listed=False),
         results,
-        Section("**Decided**", [_claimed(one) for one in decided[:CLAIMS]], 110),
-        Section("**Learned**", [_claimed(one) for one in learned[:CLAIMS]], 110),
+        Section("**Decided**", [_claimed(entry) for entry in decided[:CLAIMS]], 110),
+        Section("**Learned**", [_claimed(entry) for entry in learned[:CLAIMS]], 110),
         Section(
             "**Unresolved**",
-            [_troubled(one) for one in unresolved[:ERRORS]],
+            [_troubled(entry) for entry in unresolved[:ERRORS]],
             110,
             max(0, len(unresolved) - ERRORS) + account.forgotten_troubles,
             "earlier",
@@ -129,14 +134,14 @@ def _outcome(account: Account, size: int) -> list[Line]:
     """What came of the last request, in so many tokens."""
     lines: list[Line] = []
     room = size
-    told = {word for point in account.next for word in terms(point.text)}
+    mentioned = {word for point in account.next for word in terms(point.text)}
     for quote in account.answered[0].closings if account.answered else ():
         text = condensed(quote.text, room)
-        if lines and (ends_in_step(quote.text) or not _is_new(text, told)):
+        if lines and (ends_in_step(quote.text) or not _is_new(text, mentioned)):
             continue
         if text:
             lines.append(Line(text, (quote.source,)))
-            told |= set(terms(text))
+            mentioned |= set(terms(text))
             room -= estimate(text)
         if room <= size - SHORT_OUTCOME:
             break
@@ -148,15 +153,15 @@ def _outcome(account: Account, size: int) -> list[Line]:
 
 def _results(account: Account) -> Section:
     """What came of the requests before the last, as far as it is new; those with changes first."""
-    told = {word for turn in account.answered[:1] for word in terms(turn.closings[0].text)}
+    mentioned = {word for turn in account.answered[:1] for word in terms(turn.closings[0].text)}
     lines: list[Line] = []
     quotes = _reports(account)
     each = RESULTS // max(1, min(len(quotes), EARLIER))
     for quote in quotes:
         result = _on_one_line(condensed(without_open(quote.text), each))
-        if _is_new(result, told):
+        if _is_new(result, mentioned):
             lines.append(Line(result, (quote.source,)))
-            told |= set(terms(result))
+            mentioned |= set(terms(result))
     return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
 
 
@@ -186,10 +191,10 @@ def _on_one_line(text: str) -> str:
     return joined.rstrip(":")
 
 
-def _is_new(text: str, told: set[str]) -> bool:
+def _is_new(text: str, mentioned: set[str]) -> bool:
     """Does most of a text go beyond what was told already?"""
     words = set(terms(text))
-    return len(words - told) > (1 - KNOWN) * len(words)
+    return len(words - mentioned) > (1 - KNOWN) * len(words)
 
 
 def _state(account: Account) -> list[Line]:
@@ -204,9 +209,9 @@ def _state(account: Account) -> list[Line]:
         )
     if account.commits:
         last = [quote for quote in account.commits if quote.text][-COMMITS:]
-        named = "; ".join(_short(quote.text, 90, 18) for quote in reversed(last))
+        subjects = "; ".join(_short(quote.text, 90, 18) for quote in reversed(last))
         count = len(account.commits)
-        text = f"{count} commit{'s' if count > 1 else ''}" + (f" ({named})" if named else "")
+        text = f"{count} commit{'s' if count > 1 else ''}" + (f" ({subjects})" if subjects else "")
         sources = tuple(quote.source for quote in last)
         lines.append(Line(f"{text}, {_pushed(account)}", sources))
     elif account.pushed:
@@ -308,14 +313,14 @@ def _fitted(section: Section, room: int) -> Line:
 
 def _short(text: str, characters: int, tokens: int) -> str:
     """The text on one line, within both limits: some scripts have three tokens a character."""
-    shown = excerpt(text, characters)
-    while estimate(shown) > tokens:
-        shown = excerpt(shown, len(shown) * tokens // estimate(shown))
-    return shown
+    short = excerpt(text, characters)
+    while estimate(short) > tokens:
+        short = excerpt(short, len(short) * tokens // estimate(short))
+    return short
 
 
 def _code(text: str, characters: int, tokens: int) -> str:
-    shown = _short(text, characters, tokens)
-    if "`" in shown:
-        return f"`` {shown} ``"
-    return f"`{shown}`" if shown else ""
+    short = _short(text, characters, tokens)
+    if "`" in short:
+        return f"`` {short} ``"
+    return f"`{short}`" if short else ""

@@ -210,10 +210,10 @@ def _only_reads(program: str) -> bool:
     return name == "git" and verb in READS
 
 
-def fold(found: Iterable[Step]) -> list[Step]:
+def fold(timeline: Iterable[Step]) -> list[Step]:
     """Equal steps in a row as one with a count."""
     folded: list[Step] = []
-    for step in found:
+    for step in timeline:
         last = folded[-1] if folded else None
         same = last and (last.kind, last.text, last.ok) == (step.kind, step.text, step.ok)
         if last and same and step.kind not in ("prompt", "message"):
@@ -237,13 +237,13 @@ def select(
     return chosen
 
 
-def overview(found: Sequence[Step], lines: int = LINES) -> list[Step | Gap]:
+def overview(timeline: Sequence[Step], lines: int = LINES) -> list[Step | Gap]:
     """The timeline on a page: each prompt, what was done for it, and the message that ends it.
 
     Steps that only look around are gathered. Of a long session each turn gets its share of the
     lines; failures and edits are shown before commands that went well.
     """
-    turns = [_gathered(_with_last_message(turn)) for turn in _turns(found)]
+    turns = [_gathered(_with_last_message(turn)) for turn in _turns(timeline)]
     if turns and turns[-1][-1].kind == "message" and len(turns[-1]) > 1:
         turns[-1].pop()  # the outcome tells it
     hidden: list[list[Step]] = []
@@ -275,10 +275,10 @@ def _lines(page: Iterable[Step | Gap]) -> int:
     return count
 
 
-def _turns(found: Iterable[Step]) -> list[list[Step]]:
+def _turns(timeline: Iterable[Step]) -> list[list[Step]]:
     """The steps by the prompt that they follow."""
     turns: list[list[Step]] = []
-    for step in found:
+    for step in timeline:
         if step.kind == "prompt" or not turns:
             turns.append([])
         turns[-1].append(step)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kinen.memory.recall import Recaller
     from kinen.model.journal import Digest
     from kinen.model.records import Record
-    from kinen.recall.answer import Answer
+    from kinen.recall.answer import Answer, Citation, Numbering
     from kinen.recall.candidates import Candidate
 
 ENTRIES = 8
@@ -58,7 +58,6 @@ class Answers:
             NO_SOURCE,
             TOO_FAR,
             Answer,
-            Citation,
             Numbering,
             Omission,
             supports,
@@ -73,12 +72,16 @@ class Answers:
         recalled = self._recaller.collect(query, room, HITS)
         notes = (*recalled.notes, *recalled.hits.notes)
         candidates = self._recaller.candidates(query, recalled.hits)
-        near = [one for one in candidates if supports(one.hit, one.text, query.text)]
-        far = [one.hit.record.ref for one in candidates if one not in near]
+        near = [
+            candidate
+            for candidate in candidates
+            if supports(candidate.hit, candidate.text, query.text)
+        ]
+        far = [candidate.hit.record.ref for candidate in candidates if candidate not in near]
         dropped = [Omission(ref, TOO_FAR) for ref in far]
         if not near:
             return Answer(query.text, dropped=tuple(dropped), notes=notes)
-        numbering = Numbering(one.hit.record.ref for one in near)
+        numbering = Numbering(candidate.hit.record.ref for candidate in near)
         tell = (lambda line: on_line(numbering(line))) if on_line else None
         digest = self._answer_digest(query.text, near, room, distiller, tell)
         text = numbering(digest.text)
@@ -86,14 +89,10 @@ class Answers:
         notes = (*notes, *digest.notes)
         if not numbering.numbers:
             return Answer(query.text, distiller=digest.by, dropped=tuple(dropped), notes=notes)
-        records = {one.hit.record.ref: one.hit.record for one in near}
         return Answer(
             question=query.text,
             text=text,
-            citations=tuple(
-                Citation(number, ref, _title(records[ref]), records[ref].at)
-                for ref, number in numbering.numbers.items()
-            ),
+            citations=_citations(numbering, near),
             distiller=digest.by,
             tokens_in=digest.tokens_in,
             tokens_out=digest.tokens_out,
@@ -114,12 +113,12 @@ class Answers:
 
         passages = [
             Passage(
-                one.hit.record.ref,
-                compact(one.text, question, PASSAGE),
-                one.hit.record.title,
-                one.hit.record.at,
+                candidate.hit.record.ref,
+                compact(candidate.text, question, PASSAGE),
+                candidate.hit.record.title,
+                candidate.hit.record.at,
             )
-            for one in candidates[:READ]
+            for candidate in candidates[:READ]
         ]
         return self._recaller.digest(
             question,
@@ -129,6 +128,17 @@ class Answers:
             without_model=lambda: _quotation(question, candidates, room),
             on_line=on_line,
         )
+
+
+def _citations(numbering: Numbering, candidates: list[Candidate]) -> tuple[Citation, ...]:
+    """The sources that an answer cites, by their numbers."""
+    from kinen.recall.answer import Citation
+
+    records = {candidate.hit.record.ref: candidate.hit.record for candidate in candidates}
+    return tuple(
+        Citation(number, ref, _title(records[ref]), records[ref].at)
+        for ref, number in numbering.numbers.items()
+    )
 
 
 def _title(record: Record) -> str:
@@ -150,11 +160,11 @@ def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:
     items = excerpts(question, candidates, room, ENTRIES)
     refs = {item.ref: _ref_of(item.ref, candidates) for item in items}
     text = quoted(items, refs)
-    read = sum(estimate(one.text) for one in candidates)
+    read = sum(estimate(candidate.text) for candidate in candidates)
     return Digest(text, "extract", tuple(refs.values()), read, estimate(text))
 
 
 def _ref_of(place: str, candidates: list[Candidate]) -> str:
     """The ref of the record that an excerpt is of: of a file it has a line behind it."""
-    refs = {one.hit.record.ref for one in candidates}
+    refs = {candidate.hit.record.ref for candidate in candidates}
     return place if place in refs else place.rpartition(":")[0]

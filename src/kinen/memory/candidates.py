@@ -21,7 +21,7 @@ SESSIONS = 6
 
 
 def candidates_of(
-    reader: Reader, asked: Query, hits: Hits, readable: Callable[[Hit], str]
+    reader: Reader, query: Query, hits: Hits, readable: Callable[[Hit], str]
 ) -> list[Candidate]:
     """The records of the hits with their text, what explains first, nothing twice.
 
@@ -29,9 +29,9 @@ def candidates_of(
     """
     outdated = reader.outdated_summaries()
     latest = reader.last_messages({hit.record.session for hit in hits})
-    asks_state = candidates.names_passing(asked.text)
+    asks_state = candidates.names_passing(query.text)
     texts: dict[str, Candidate] = {}
-    for hit in candidates.in_order(hits, asked.text):
+    for hit in candidates.in_order(hits, query.text):
         record = hit.record
         if record.ref in outdated or record.ref in texts:
             continue
@@ -41,20 +41,20 @@ def candidates_of(
             text = candidates.without_passing(text)
         if text.strip():
             texts[record.ref] = candidates.Candidate(hit, text)
-    if not asked.text.strip():
-        return candidates.folded(texts.values(), asked.text)
-    return candidates.folded(_with_states(reader, list(texts.values())), asked.text)
+    if not query.text.strip():
+        return candidates.folded(texts.values(), query.text)
+    return candidates.folded(_with_states(reader, list(texts.values())), query.text)
 
 
-def _with_states(reader: Reader, found: list[Candidate]) -> Iterator[Candidate]:
+def _with_states(reader: Reader, collected: list[Candidate]) -> Iterator[Candidate]:
     """Candidates in which statements that no longer hold are marked, and those left empty gone."""
-    sources = {one.hit.record.ref: _source(one) for one in found if _is_told(one.hit)}
-    states = States([*sources.values(), *_endings(reader, found, sources.keys())])
-    for one in found:
-        said = one.hit.record.kind in ("observation", "summary")
-        text = states.marked(_source(one)) if said else one.text
+    sources = {item.hit.record.ref: _source(item) for item in collected if _is_told(item.hit)}
+    states = States([*sources.values(), *_endings(reader, collected, sources.keys())])
+    for item in collected:
+        is_entry = item.hit.record.kind in ("observation", "summary")
+        text = states.marked(_source(item)) if is_entry else item.text
         if text.strip():
-            yield one._replace(text=text)
+            yield item._replace(text=text)
 
 
 def _source(candidate: Candidate) -> Source:
@@ -69,13 +69,15 @@ def _is_told(hit: Hit) -> bool:
     return (hit.record.metadata or {}).get("role") == "assistant"
 
 
-def _endings(reader: Reader, found: Iterable[Candidate], known: Iterable[str]) -> Iterator[Source]:
+def _endings(
+    reader: Reader, collected: Iterable[Candidate], refs: Iterable[str]
+) -> Iterator[Source]:
     """The last messages of the sessions that candidates are from."""
-    parents = (str((one.hit.record.metadata or {}).get("parent", "")) for one in found)
+    parents = (str((item.hit.record.metadata or {}).get("parent", "")) for item in collected)
     sessions = list(dict.fromkeys(filter(None, parents)))[:SESSIONS]
-    shown = set(known)
+    seen = set(refs)
     for parent in sessions:
         for record in reader.last_said(parent, CLOSING):
-            if record.ref not in shown:
+            if record.ref not in seen:
                 text = "\n".join(chunk.text for chunk in reader.between(record.ref, 0, 1 << 31))
                 yield Source(text, record.at, record.session)

@@ -240,8 +240,10 @@ class Journal:
         from kinen.journal import capsules
         from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 
-        at, size = _milliseconds(), budget or self._core.config.hooks.budget
-        plan, db = plan_of(self._core.space.root, at / 1000), None
+        at = _milliseconds()
+        size = budget or self._core.config.hooks.budget
+        plan = plan_of(self._core.space.root, at / 1000)
+        db = None
         if self._core.store.exists:
             db = self._core.store.db
         pins = capsules.pins(db, session, agent, at) if db else []

@@ -20,7 +20,8 @@ EARLIER = 450
 """Characters of what came of an earlier request."""
 INTENT = 160
 """Characters of an intent."""
-OUTCOME, OLDER_OUTCOME = 600, 110
+OUTCOME = 600
+OLDER_OUTCOME = 110
 """Tokens of what the latest session, and each before it, came to."""
 FEW = 3
 """Sessions up to which a standup tells more of each."""
@@ -150,7 +151,8 @@ def handoff_text(report: Report) -> str:
     where = f"on {report.branch} at {report.commit}" if report.branch and report.commit else ""
     where = where or report.branch
     state = [f"{report.space}{f', {where}' if where else ''}", *_changed(report)]
-    latest, older = report.sessions[:1], report.sessions[1:]
+    latest = report.sessions[:1]
+    older = report.sessions[1:]
     parts = [
         _section("State", state),
         _section("Not pushed", _not_pushed(report.not_pushed)),

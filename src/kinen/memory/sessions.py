@@ -63,17 +63,17 @@ class Sessions:
         """
         if limit < 0:
             raise QueryError(f"a limit of {limit} makes no sense", "use 0 for all, or more")
-        found: list[tuple[str, Capsule | Session]] = []
+        dated: list[tuple[str, Capsule | Session]] = []
         for capsule in self._session_capsules():
             at = iso(max(capsule.opened_at, capsule.closed_at) / 1000)
             if at >= since and capsule.scope.agent.startswith(agent):
-                found.append((iso(capsule.opened_at / 1000), capsule))
+                dated.append((iso(capsule.opened_at / 1000), capsule))
         if not agent:
             folders = ((folder.started, folder) for folder in self._worklog.sessions())
-            found += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
-        found.sort(key=_newest_last, reverse=True)
+            dated += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
+        dated.sort(key=_newest_last, reverse=True)
         overviews: list[SessionOverview] = []
-        for _, entry in found:
+        for _, entry in dated:
             if limit and len(overviews) == limit:
                 break
             overview = self._overview(entry)
@@ -107,8 +107,8 @@ class Sessions:
         return [capsule for capsule in capsules if capsule.type == "session"]
 
     def _session_named(self, name: str) -> Capsule | Session:
-        wanted = name.strip().removeprefix("capsule:").removeprefix("session:")
-        if wanted in ("", LAST):
+        prefix = name.strip().removeprefix("capsule:").removeprefix("session:")
+        if prefix in ("", LAST):
             return self._last_session()
         capsules: list[Capsule] = (
             self._journal.entries("capsules")[0] if self._core.store.exists else []
@@ -116,10 +116,10 @@ class Sessions:
         near = [
             capsule
             for capsule in capsules
-            if capsule.id.startswith((wanted, wanted.upper()))
-            or capsule.scope.session.startswith(wanted)
+            if capsule.id.startswith((prefix, prefix.upper()))
+            or capsule.scope.session.startswith(prefix)
         ]
-        exact = [capsule for capsule in near if wanted in (capsule.id, capsule.scope.session)]
+        exact = [capsule for capsule in near if prefix in (capsule.id, capsule.scope.session)]
         chosen = exact or near
         different = {capsule.scope.session or capsule.id for capsule in chosen}
         if len(different) > 1:
@@ -129,7 +129,7 @@ class Sessions:
             return chosen[0]
         from kinen.worklog import sessions as folders
 
-        return folders.session(self._core.space.root, wanted)
+        return folders.session(self._core.space.root, prefix)
 
     def _last_session(self) -> Capsule | Session:
         candidates: list[tuple[str, Capsule | Session]] = [
@@ -196,12 +196,12 @@ class Sessions:
         db = self._core.store.db
         text = ""
         if capsule.status != "open":
-            wanted = queries.EntryFilter(capsule=capsule.id, limit=1)
-            summaries = queries.entries(db, "summaries", wanted)[0]
+            newest = queries.EntryFilter(capsule=capsule.id, limit=1)
+            summaries = queries.entries(db, "summaries", newest)[0]
             text = summaries[0].content if summaries else ""
         if not text:
-            found = observations if observations is not None else queries.stream(db, capsule.id)
-            text, sources = summarize(capsule, found)
+            events = observations if observations is not None else queries.stream(db, capsule.id)
+            text, sources = summarize(capsule, events)
             if not sources:
                 return {}
         return parse_summary(text)
@@ -255,8 +255,8 @@ class Sessions:
         except (OSError, UnsafeFile):
             return ""
         body = lines[read_frontmatter(lines).end :]
-        kept = [line for line in body if title or not line.startswith("# ")]
-        return "\n".join(kept).strip()
+        content = [line for line in body if title or not line.startswith("# ")]
+        return "\n".join(content).strip()
 
 
 def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:

@@ -80,7 +80,7 @@ def _lines(hit: Hit) -> range:
 
 
 def with_passage(
-    reader: Reader, hit: Hit, asked: Sequence[str], context: int = 0, taken: Lines = ()
+    reader: Reader, hit: Hit, query_terms: Sequence[str], context: int = 0, covered: Lines = ()
 ) -> Hit:
     """A hit with its passage, the line that says most of what was asked, and `context` chunks.
 
@@ -89,7 +89,7 @@ def with_passage(
     own = hit.chunk
     reach = REACH + context
     around = reader.between(own.ref, own.n - reach, own.n + reach)
-    chunk, line = passage_of(own, around, asked, taken=taken)
+    chunk, line = passage_of(own, around, query_terms, covered=covered)
     before = [
         neighbour for neighbour in around if neighbour.n < own.n and not _within(neighbour, chunk)
     ]
@@ -113,9 +113,9 @@ def _within(chunk: Chunk, passage_: Chunk) -> bool:
 def passage_of(
     own: Chunk,
     around: Sequence[Chunk],
-    asked: Sequence[str],
+    query_terms: Sequence[str],
     limit: int = LIMIT,
-    taken: Lines = (),
+    covered: Lines = (),
 ) -> tuple[Chunk, int]:
     """The passage around a chunk, as a wider chunk, and the number of its best line (0: none).
 
@@ -123,9 +123,9 @@ def passage_of(
     """
     if own.start_line and not is_numbered(own):
         return _frontmatter_passage(own, around, limit), own.start_line
-    page = page_of(own, around, taken)
+    page = page_of(own, around, covered)
     offset = own.start_line - page.number if page.number else 0
-    best = offset + best_line(own.text, asked)
+    best = offset + best_line(own.text, query_terms)
     last = offset + own.text.count("\n")
     ranges = passage(page.lines, page.sections, offset, last, limit, best)
     texts = ["\n".join(page.lines[stretch.start : stretch.stop]) for stretch in ranges]
@@ -139,15 +139,17 @@ def passage_of(
 
 def _frontmatter_passage(own: Chunk, around: Sequence[Chunk], limit: int) -> Chunk:
     """What the frontmatter says of a file, and how the file begins if that leaves room."""
-    following = next((one for one in around if one.n > own.n and is_numbered(one)), None)
+    following = next(
+        (neighbour for neighbour in around if neighbour.n > own.n and is_numbered(neighbour)), None
+    )
     room = limit // SHORT - estimate(own.text)
     if following is None or room < limit // (3 * SHORT):
         return own
     beginning, _ = passage_of(following, around, (), room)
     if estimate(beginning.text) > room:
         return own
-    known = {line.strip("# ") for line in beginning.text.split("\n")}
-    lines = [line for line in own.text.split("\n") if line.strip("# ") not in known]
+    repeated = {line.strip("# ") for line in beginning.text.split("\n")}
+    lines = [line for line in own.text.split("\n") if line.strip("# ") not in repeated]
     text = "\n".join([*lines, beginning.text])
     return own._replace(text=text, end_line=beginning.end_line)
 
@@ -157,7 +159,7 @@ def is_numbered(chunk: Chunk) -> bool:
     return bool(chunk.start_line) and chunk.text.count("\n") == chunk.end_line - chunk.start_line
 
 
-def page_of(own: Chunk, around: Sequence[Chunk], taken: Lines = ()) -> Page:
+def page_of(own: Chunk, around: Sequence[Chunk], covered: Lines = ()) -> Page:
     """The lines around a chunk, as far as they are known, with the section of each.
 
     Lines that are `taken` and not the chunk's own are a section apart.
@@ -182,7 +184,7 @@ def page_of(own: Chunk, around: Sequence[Chunk], taken: Lines = ()) -> Page:
             texts.setdefault(number, text)
             section_of.setdefault(number, section)
     for number in section_of:
-        if any(number in lines for lines in taken):
+        if any(number in lines for lines in covered):
             section_of[number] = TAKEN
     for number in range(own.start_line, own.end_line + 1):
         section_of[number] = own_section
@@ -202,15 +204,15 @@ def _filled(texts: dict[int, str], section_of: dict[int, int]) -> Page:
     return Page(number, lines, sections)
 
 
-def best_line(text: str, asked: Sequence[str]) -> int:
+def best_line(text: str, query_terms: Sequence[str]) -> int:
     """The offset of the line that says most of what was asked, the first of equals."""
-    wanted = {word[:5] for word in asked}
+    stems = {word[:5] for word in query_terms}
     best = 0
     most = -1
     for at, line in enumerate(text.split("\n")):
         if not line.strip():
             continue
-        score = len({word.lower()[:5] for word in words(line)} & wanted)
+        score = len({word.lower()[:5] for word in words(line)} & stems)
         if score > most:
             best = at
             most = score

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kinen.model.records import Query
     from kinen.recall.fuse import Ranked
 
-WORDS, NEAREST = 200, 100
+WORDS = 200
+NEAREST = 100
 """How many candidates each retriever gives at least."""
 RUNS = 50
 """Chunks that are compared with the question word by word."""
@@ -73,8 +74,8 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
     if query.kinds == ("file",):
         from kinen.recall.files import search_files
 
-        def rank(asked: Query) -> tuple[list[Ranked], tuple[str, ...]]:
-            ranked, _, notes = _ranked(reader, asked, meaning)
+        def rank(part: Query) -> tuple[list[Ranked], tuple[str, ...]]:
+            ranked, _, notes = _ranked(reader, part, meaning)
             return ranked, notes
 
         return search_files(reader, query, rank)
@@ -87,12 +88,12 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
 def _both(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
     """Files, which are found by what commits say, beside what has a text of its own."""
     others = tuple(kind for kind in query.kinds if kind != "file")
-    found = [search(reader, query._replace(kinds=kinds), meaning) for kinds in (("file",), others)]
+    parts = [search(reader, query._replace(kinds=kinds), meaning) for kinds in (("file",), others)]
     hits = sorted(
-        (hit for part in found for hit in part),
+        (hit for part in parts for hit in part),
         key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n),
     )
-    notes = tuple(dict.fromkeys(note for part in found for note in part.notes))
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     return Hits(tuple(hits[: query.limit]), query, query.mode, notes)
 
 
@@ -115,8 +116,11 @@ def _ranked(
 
         ranked = with_files(reader, ranked, query.near)
     if query.recency:
-        ages = reader.ages([units.cited.get(one.id, one.id) for one in ranked])
-        at = {one.id: ages.get(units.cited.get(one.id, one.id), "") for one in ranked}
+        ages = reader.ages([units.cited.get(candidate.id, candidate.id) for candidate in ranked])
+        at = {
+            candidate.id: ages.get(units.cited.get(candidate.id, candidate.id), "")
+            for candidate in ranked
+        }
         fresh = fuse.freshness(at, reader.latest())
         ranked = fuse.with_recency(ranked, fresh, query.recency)
     return ranked, units.cited, tuple(notes)
@@ -156,7 +160,8 @@ def by_unit(reader: Reader, words: dict[int, float]) -> Units:
     for id_, score in words.items():
         unit = anchors.get(id_, id_)
         if unit not in units.best:
-            units.best[unit], units.cited[unit] = score, id_
+            units.best[unit] = score
+            units.cited[unit] = id_
         else:
             units.second.setdefault(unit, score)
     return units
@@ -164,19 +169,21 @@ def by_unit(reader: Reader, words: dict[int, float]) -> Units:
 
 def by_word(reader: Reader, text: str, query: Query, k: int, notes: list[str]) -> dict[int, float]:
     """Full-text candidates; words that are nowhere are corrected when nothing else is found."""
-    asked = terms(text)
-    found = reader.match(asked, query, k)
-    if not found and asked:
-        spelling = check(reader, asked)
+    query_terms = terms(text)
+    matches = reader.match(query_terms, query, k)
+    if not matches and query_terms:
+        spelling = check(reader, query_terms)
         corrected = spelling.corrected
         if corrected:
-            found = reader.match(tuple(corrected.get(word, word) for word in asked), query, k)
-        if found:
+            matches = reader.match(
+                tuple(corrected.get(word, word) for word in query_terms), query, k
+            )
+        if matches:
             pairs = (f"{word} → {better}" for word, better in corrected.items())
             notes.append("corrected: " + ", ".join(pairs))
         elif spelling.suggested:
             notes.append("did you mean " + ", ".join(spelling.suggested.values()) + "?")
-    return dict(found)
+    return dict(matches)
 
 
 def _rank(
@@ -186,7 +193,8 @@ def _rank(
     meaning: Callable[[], tuple[Meaning | None, str]],
     notes: list[str],
 ) -> list[Ranked]:
-    mode, words = query.mode, units.best
+    mode = query.mode
+    words = units.best
     if mode == "fulltext" or (mode == "keyword-first" and len(words) >= query.limit):
         return fuse.by_words(_lexical(reader, units, words))
     half, reason = meaning()
@@ -240,16 +248,20 @@ def _load(
 
     More than the limit are looked at, since several may be shown by one passage.
     """
-    ranked = [one for one in ranked if one.score >= query.min_score]
+    ranked = [candidate for candidate in ranked if candidate.score >= query.min_score]
     most = FOLDED * query.limit
     edge = ranked[most - 1].score if len(ranked) > most else float("-inf")
     keyword_first = query.mode == "keyword-first"
-    chosen = ranked[:most] if keyword_first else [one for one in ranked if one.score >= edge]
-    places = [cited.get(one.id, one.id) for one in chosen]
+    chosen = (
+        ranked[:most]
+        if keyword_first
+        else [candidate for candidate in ranked if candidate.score >= edge]
+    )
+    places = [cited.get(candidate.id, candidate.id) for candidate in chosen]
     loaded = reader.load(places)
     hits = [
-        Hit(*loaded[id_], one.score, one.votes)
-        for id_, one in zip(places, chosen, strict=True)
+        Hit(*loaded[id_], candidate.score, candidate.votes)
+        for id_, candidate in zip(places, chosen, strict=True)
         if id_ in loaded
     ]
     if not keyword_first:
@@ -260,12 +272,15 @@ def _load(
 def _near(ranked: list[Ranked], least: float, notes: list[str]) -> list[Ranked]:
     """Only what is near enough in meaning; where nothing has a vector, all of it."""
     near = {
-        one.id: vote.score for one in ranked for vote in one.votes if vote.retriever == "semantic"
+        candidate.id: vote.score
+        for candidate in ranked
+        for vote in candidate.votes
+        if vote.retriever == "semantic"
     }
     if ranked and not near:
         notes.append("no vectors were asked: the least similarity has no effect")
         return ranked
-    return [one for one in ranked if near.get(one.id, -1.0) >= least]
+    return [candidate for candidate in ranked if near.get(candidate.id, -1.0) >= least]
 
 
 def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
@@ -275,22 +290,23 @@ def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
     return distinct_passages(
         hits,
         query.limit,
-        lambda hit, taken: _with_surroundings(reader, hit, query, taken),
+        lambda hit, covered: _with_surroundings(reader, hit, query, covered),
     )
 
 
-def _with_surroundings(reader: Reader, hit: Hit, query: Query, taken: Sequence[range]) -> Hit:
+def _with_surroundings(reader: Reader, hit: Hit, query: Query, covered: Sequence[range]) -> Hit:
     """A hit in its passage, or between its neighbours; an observation comes with its segment."""
     from kinen.recall.passages import with_passage
 
-    n, ref = hit.chunk.n, hit.chunk.ref
+    n = hit.chunk.n
+    ref = hit.chunk.ref
     if hit.record.kind == "observation":
         segment = reader.segment(ref)
         at = next((i for i, chunk in enumerate(segment) if chunk.ref == ref), -1)
         if at >= 0:
             return hit._replace(before=tuple(segment[:at]), after=tuple(segment[at + 1 :]))
     if hit.record.path and hit.record.kind not in GIT_KINDS:
-        return with_passage(reader, hit, terms(query.text), query.context, taken)
+        return with_passage(reader, hit, terms(query.text), query.context, covered)
     context = query.context
     if context < 1:
         return hit

@@ -26,7 +26,8 @@ NEAR = 45
 """Characters on each side of a number in which the words tell what is counted."""
 COMMON = 0.6
 """The share of an announcement that the report of its outcome repeats."""
-ENOUGH, SHARE = 2, 0.3
+ENOUGH = 2
+SHARE = 0.3
 """Words around two numbers that are the same, or their share, from which on they count the same."""
 BARE = 4
 """Words up to which a sentence says nothing beside a number."""
