@@ -183,7 +183,7 @@ def test_a_newer_daemon_is_left_alone_by_the_older_kinen(
     (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
     assert older.run("daemon", "start").returncode == 0
     started = newer.run("daemon", "start")  # the older one gives way
-    assert (started.returncode, started.stdout[:8]) == (0, "started:"), started.stderr
+    assert (started.returncode, started.stdout[:8]) == (0, "started "), started.stderr
     pid = diary.read(str(home_folder))["pid"]
     assert daemon_version(home_folder) == NEWER
     for _ in range(ROUNDS):
