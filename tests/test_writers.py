@@ -35,7 +35,7 @@ root, name, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.ar
 with Memory.open(root) as memory:
     for n in range(first, last):
         if n % 500 == 0:
-            memory.open_capsule(f"part {n}", scope={"session": name})
+            memory.journal.open_capsule(f"part {n}", scope={"session": name})
         scope = {"session": name}
         kept = memory.observe(f"writer {name} saw event {n}", kind="command", scope=scope)
         sys.stdout.write(kept.id + "\\n")
@@ -154,13 +154,13 @@ with Memory.open(root, home=home) as memory:
             complaint = str(error)
             break
     reserve = os.path.exists(os.path.join(home, "spool", ".reserve"))
-    intact = memory._journal.check()
+    intact = memory.core.store.check()
 os.unlink(os.path.join(home, "ballast"))
 with Memory.open(root, home=home) as memory:
     kept.append(memory.observe("room again").id)
-    there = [one.id for one in memory.entries("observations", limit=0)[0]]
-    left = len(memory._waiting())
-    sound = memory._journal.db.execute("PRAGMA integrity_check").fetchone()[0]
+    there = [one.id for one in memory.journal.entries("observations", limit=0)[0]]
+    left = len(memory.core.waiting())
+    sound = memory.core.store.db.execute("PRAGMA integrity_check").fetchone()[0]
 print(json.dumps([kept, complaint, intact, reserve, there, left, sound]))
 """
 

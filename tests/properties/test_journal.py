@@ -82,7 +82,7 @@ class Happenings(RuleBasedStateMachine):
         if what == "pin":
             self.memory.journal.pin(ref, "a note")
         else:
-            getattr(self.memory, what)(ref)
+            getattr(self.memory.journal, what)(ref)
 
     @precondition(lambda self: self.memory.journal.entries("pins")[1] > 0)
     @rule()
