@@ -77,7 +77,10 @@ def test_whatever_is_asked_is_answered_as_declared(label: str, project: Project)
         def asked(case: schemathesis.Case) -> None:
             case.headers = {**(case.headers or {}), "X-Kinen-Space": str(project.root)}
             answer = case.call()
-            wrong = [negative_data_rejection] if answer.status_code != 413 else []
+            # NULs are dropped before lengths are checked, so a text may fit after all.
+            shortened = "\\x00" in repr((case.query, case.body))
+            lenient = shortened or answer.status_code == 413
+            wrong = [] if lenient else [negative_data_rejection]
             case.validate_response(answer, checks=[*CHECKS, *wrong])
 
         asked()
