@@ -189,7 +189,8 @@ def test_a_newer_daemon_is_left_alone_by_the_older_kinen(
     for _ in range(ROUNDS):
         status = older.run("daemon", "status")
         assert status.returncode == 1
-        assert f"does not serve this version of kinen: this daemon is of kinen {NEWER}" in status.stdout
+        reason = f"does not serve this version of kinen: this daemon is of kinen {NEWER}"
+        assert reason in status.stdout
         refused = older.run("daemon", "start")
         assert refused.returncode == 2 and f"this daemon is of kinen {NEWER}" in refused.stderr
         assert "`kinen daemon restart` replaces it" in refused.stderr
