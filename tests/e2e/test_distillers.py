@@ -33,7 +33,7 @@ EVENTS = {
 # Leaves word of being started, and by whom kinen would think it was.
 TRAP = """#!{python}
 import os, sys
-from kinen.recall.clis import inside
+from kinen.distill.clis import inside
 with open({sprung!r}, "a") as file:
     print(sys.argv[1], inside(os.environ), file=file)
 """
