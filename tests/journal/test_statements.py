@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen.journal.statements import LENGTH, LONGEST, has_substance, is_step, statements
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "kind"),
+    [
+        ("user", "Please never commit directly to the release branch.", "pattern"),
+        ("user", "We decided to store sessions in PostgreSQL.", "decision"),
+        ("user", "Remember that the staging database is shared with QA.", "lesson"),
+        ("user", "I prefer small commits over large pull requests.", "pattern"),
+        (
+            "assistant",
+            "The root cause was a byte order mark in the label template file.",
+            "lesson",
+        ),
+        (
+            "assistant",
+            "SQLite does not support modifying a column with ALTER TABLE statements.",
+            "lesson",
+        ),
+        (
+            "assistant",
+            "I replaced the Redis client with PostgreSQL because failovers lost writes.",
+            "decision",
+        ),
+    ],
+)
+def test_what_a_message_states_has_its_kind(role: str, text: str, kind: str) -> None:
+    assert [item.kind for item in statements(role, text)] == [kind]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me check the root cause of the failing migration test.",
+        "Maybe the root cause was a byte order mark in the template.",
+        "Was the root cause a byte order mark in the template?",
+        "> The root cause was a byte order mark in the template file.",
+        "```\nthe root cause was a byte order mark in the template file\n```",
+        "Done.",
+    ],
+)
+def test_steps_guesses_questions_and_quotations_state_nothing(text: str) -> None:
+    assert list(statements("assistant", text)) == []
+
+
+def test_the_code_in_a_claim_does_not_make_it_a_guess() -> None:
+    text = "The root cause was `maybe_retry()` swallowing the connection error."
+    assert [item.kind for item in statements("assistant", text)] == ["lesson"]
+
+
+def test_a_pasted_text_states_nothing() -> None:
+    text = "We decided to store sessions in PostgreSQL. " * (LONGEST["user"] // 40)
+    assert list(statements("user", text)) == []
+
+
+@pytest.mark.parametrize("text", ["Let me run it.", "Now add the test:", "Done!", "Okay, I'll fix"])
+def test_steps_have_no_substance(text: str) -> None:
+    assert is_step(text)
+    assert not has_substance(text)
+
+
+def test_a_result_has_substance() -> None:
+    assert has_substance("Let me check. The migration fails on an empty table.")
+
+
+@given(st.sampled_from(["user", "assistant"]), st.text(max_size=400))
+def test_any_message_gives_bounded_statements(role: str, text: str) -> None:
+    for item in statements(role, text):  # type: ignore[arg-type]
+        assert 0 < len(item.text) <= LENGTH
+        assert 0 < item.confidence <= 1

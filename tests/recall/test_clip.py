@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen.model.journal import Plan
+from kinen.recall.clip import compact, cut, plan_text, said_once
+from kinen.text import estimate
+
+lines = st.lists(st.text("abc déf 日本 ", max_size=60), max_size=12)
+texts = lines.map("\n".join)
+
+
+@given(texts, st.integers(2, 200))
+def test_a_cut_fits_and_is_marked(text: str, tokens: int) -> None:
+    short = cut(text, tokens)
+    if estimate(text) <= tokens:
+        assert short == text
+    else:
+        assert estimate(short) <= tokens
+        assert short.endswith("…")
+
+
+@given(texts, st.integers(2, 200))
+def test_whole_lines_are_kept_from_the_beginning(text: str, tokens: int) -> None:
+    short = cut(text, tokens)
+    *whole, last = short.split("\n")
+    if last == "…":
+        assert text.splitlines()[: len(whole)] == whole
+
+
+def test_the_line_that_matches_the_question_is_shown() -> None:
+    text = "\n".join([*(f"line {number} about nothing" for number in range(50)), "redis was lost"])
+    short = compact(text, "when was redis lost", 20)
+    assert "redis was lost" in short
+    assert short.startswith("…")
+    assert estimate(short) <= 20
+
+
+def test_a_plan_shows_its_open_tasks_and_counts_the_done_ones() -> None:
+    plan = _plan("Move", "# Move\n\nIntro\n\n- [x] first\n- [ ] second\n- [ ] third\n")
+    assert plan_text(plan, 100) == "Move (1 of 3 done)\n- [ ] second\n- [ ] third"
+
+
+def test_a_plan_without_tasks_shows_its_beginning() -> None:
+    assert plan_text(_plan("Move", "# Move\n\nStep by step."), 100) == "Move\nStep by step."
+
+
+def _plan(title: str, text: str) -> Plan:
+    return Plan(id="move", title=title, text=text)
+
+
+@given(texts)
+def test_repeated_long_lines_are_shown_once(text: str) -> None:
+    once = said_once(text)
+    assert set(once.split("\n")) == set("\n".join(text.splitlines()).split("\n"))
+    long = [line for line in once.splitlines() if len(line) >= 25]
+    assert len(long) == len(set(long))
