@@ -177,7 +177,7 @@ def test_masking_twice_is_masking_once_and_never_fails(text: str) -> None:
 
 
 def test_text_without_a_secret_loads_nothing() -> None:
-    source = Path(__file__).parents[1] / "src"
+    source = Path(__file__).parents[2] / "src"
     program = (
         f"import sys; sys.path.insert(0, {str(source)!r})\n"
         "from kinen.privacy.masking import mask\n"
