@@ -5,19 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
+from kinen.memory.core import Part
+from kinen.model.journal import Digest, Passage
 from kinen.model.records import Query
 from kinen.query import storable_query
+from kinen.recall.answer import (
+    NO_SOURCE,
+    TOO_FAR,
+    Answer,
+    Citation,
+    Numbering,
+    Omission,
+    quoted,
+    supports,
+)
 from kinen.recall.clip import compact
-from kinen.text import excerpt
+from kinen.recall.excerpts import excerpts
+from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kinen.memory.core import Core
-    from kinen.memory.recall import Recaller
-    from kinen.model.journal import Digest
     from kinen.model.records import Record
-    from kinen.recall.answer import Answer, Citation, Numbering
     from kinen.recall.candidates import Candidate
 
 ENTRIES = 8
@@ -30,16 +39,8 @@ HITS = 40
 TITLE = 100
 
 
-class Answers:
+class Answers(Part):
     """Questions answered from memory."""
-
-    def __init__(
-        self,
-        core: Core,
-        recaller: Recaller,
-    ) -> None:
-        self._core = core
-        self._recaller = recaller
 
     def ask(
         self,
@@ -54,24 +55,15 @@ class Answers:
         The distiller is `configured`, `auto`, `extract`, `claude`, `gemini` or `ollama`. `on_line`
         is given the lines of the answer while they arrive, if the distiller can stream.
         """
-        from kinen.recall.answer import (
-            NO_SOURCE,
-            TOO_FAR,
-            Answer,
-            Numbering,
-            Omission,
-            supports,
-        )
-
         if not question.strip():
             raise QueryError("the question is empty", "say what you want to know")
         if budget < 0:
             raise QueryError(f"a budget of {budget} tokens holds nothing", "use 1 or more")
         query = storable_query(Query(question))
         room = budget or self._core.config.distill.budget
-        recalled = self._recaller.collect(query, room, HITS)
+        recalled = self._memory.recaller.collect(query, room, HITS)
         notes = (*recalled.notes, *recalled.hits.notes)
-        candidates = self._recaller.candidates(query, recalled.hits)
+        candidates = self._memory.recaller.candidates(query, recalled.hits)
         near = [
             candidate
             for candidate in candidates
@@ -109,8 +101,6 @@ class Answers:
         distiller: str,
         on_line: Callable[[str], None] | None,
     ) -> Digest:
-        from kinen.model.journal import Passage
-
         passages = [
             Passage(
                 candidate.hit.record.ref,
@@ -120,7 +110,7 @@ class Answers:
             )
             for candidate in candidates[:READ]
         ]
-        return self._recaller.digest(
+        return self._memory.recaller.digest(
             question,
             passages,
             room,
@@ -132,8 +122,6 @@ class Answers:
 
 def _citations(numbering: Numbering, candidates: list[Candidate]) -> tuple[Citation, ...]:
     """The sources that an answer cites, by their numbers."""
-    from kinen.recall.answer import Citation
-
     records = {candidate.hit.record.ref: candidate.hit.record for candidate in candidates}
     return tuple(
         Citation(number, ref, _title(records[ref]), records[ref].at)
@@ -152,11 +140,6 @@ def _title(record: Record) -> str:
 
 def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:
     """The lines of the candidates that answer, as a recall chooses them."""
-    from kinen.model.journal import Digest
-    from kinen.recall.answer import quoted
-    from kinen.recall.excerpts import excerpts
-    from kinen.text import estimate
-
     items = excerpts(question, candidates, room, ENTRIES)
     refs = {item.ref: _ref_of(item.ref, candidates) for item in items}
     text = quoted(items, refs)

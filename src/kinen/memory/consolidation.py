@@ -7,20 +7,23 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError, NotFound, QueryError, UnsafeFile
-from kinen.model.kinds import MEMORY_TYPES
+from kinen.journal import erase, queries
+from kinen.journal import memories as learn
+from kinen.journal.origin import origin
+from kinen.memory.core import Part
+from kinen.model.journal import Clock
+from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.storage import inside
 from kinen.text import iso, now
+from kinen.worklog import sessions as folders
+from kinen.worklog.folder import Memories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kinen.consolidation.model import Drawer
     from kinen.journal.origin import Origin
-    from kinen.memory.core import Core
-    from kinen.memory.index import Index
-    from kinen.memory.journal import Journal
-    from kinen.memory.records import Records
-    from kinen.model.journal import Clock, Finding, Learned
+    from kinen.model.journal import Finding, Learned
     from kinen.worklog.sessions import Session
 
 EVENTS = 5000
@@ -42,20 +45,8 @@ class Consolidated(NamedTuple):
     """Models that failed, and why."""
 
 
-class Consolidation:
+class Consolidation(Part):
     """Consolidation, and its memories."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        records: Records,
-        journal: Journal,
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._records = records
-        self._journal = journal
 
     def consolidate(
         self,
@@ -74,15 +65,13 @@ class Consolidation:
         """
         if sum(map(bool, (session, capsule, since))) > 1:
             raise QueryError("a session, a capsule or a time", "give one of them")
-        from kinen.worklog import sessions as folders
-
         began = iso(now())
         drawer = self._drawer(distiller)
         findings: Iterable[Finding]
         if session:
             findings = self._findings_of(folders.session(self._core.space.root, session))
         elif capsule:
-            findings = drawer.draw(*self._journal.capsule(capsule)[1:])
+            findings = drawer.draw(*self._memory.journal.capsule(capsule)[1:])
         else:
             findings = self._findings_since(since or self._consolidated_at(), drawer)
         done = self._fold(findings, dry_run=dry_run)._replace(
@@ -94,7 +83,6 @@ class Consolidation:
 
     def _fold(self, candidates: Iterable[Finding], *, dry_run: bool = False) -> Consolidated:
         from kinen.consolidation.fold import fold
-        from kinen.journal import memories as learn
 
         settings = self._core.config.consolidation
         findings = [
@@ -151,7 +139,6 @@ class Consolidation:
         """The drawer of memories from sessions; raises QueryError for an unknown distiller."""
         from kinen.consolidation.model import Drawer
         from kinen.distill.chain import NAMES
-        from kinen.model.kinds import DISTILLERS
 
         settings = self._core.config.consolidation
         chosen = {"auto": DISTILLERS, "configured": settings.order}.get(distiller, (distiller,))
@@ -164,9 +151,8 @@ class Consolidation:
         from kinen.consolidation.failures import from_events
         from kinen.consolidation.findings import from_checkpoint
         from kinen.consolidation.rounds import from_round
-        from kinen.worklog.folder import Memories
 
-        self._index.prepare()
+        self._memory.index.prepare()
         for record in self._core.reader.records(("round", "artifact")):
             with contextlib.suppress(OSError, UnsafeFile):
                 full = os.path.join(self._core.space.root, record.path)
@@ -179,10 +165,10 @@ class Consolidation:
         yield from self._findings_in_commits(since)
         if self._core.store.exists:
             after = _milliseconds(since)
-            for capsule in self._journal.entries("capsules")[0]:
+            for capsule in self._memory.journal.entries("capsules")[0]:
                 if capsule.status == "open" or max(capsule.opened_at, capsule.closed_at) >= after:
-                    yield from drawer.draw(*self._journal.capsule(capsule.id)[1:])
-            latest = self._journal.entries("observations", limit=EVENTS)[0]
+                    yield from drawer.draw(*self._memory.journal.capsule(capsule.id)[1:])
+            latest = self._memory.journal.entries("observations", limit=EVENTS)[0]
             yield from from_events(latest[::-1])
 
     def _findings_in_documents(self, since: str) -> Iterator[Finding]:
@@ -207,13 +193,12 @@ class Consolidation:
         for record in self._core.reader.records(("commit",)):
             about = record.metadata or {}
             if record.at >= since and (about.get("type") or about.get("breaking")):
-                yield from from_commit(record.ref, self._records.whole_text(record.ref), record.at)
+                yield from from_commit(
+                    record.ref, self._memory.records.whole_text(record.ref), record.at
+                )
 
     def clock(self) -> Clock:
         """The amount of new information so far, and how often it started a consolidation."""
-        from kinen.journal import memories as learn
-        from kinen.model.journal import Clock
-
         return learn.clock(self._core.store.db) if self._core.store.exists else Clock()
 
     def count_new(self, findings: Sequence[Finding]) -> None:
@@ -221,7 +206,6 @@ class Consolidation:
         if not findings:
             return
         from kinen.consolidation.fold import nearness, tick
-        from kinen.journal import memories as learn
 
         db = self._core.store.db
         settings = self._core.config.consolidation
@@ -243,9 +227,6 @@ class Consolidation:
 
     def memories(self, type: str = "", *, hidden: bool = False) -> list[Learned]:  # noqa: A002
         """The memories, newest first; with `hidden`, only the hidden memories."""
-        from kinen.journal import memories as learn
-        from kinen.journal import queries
-
         if type and type not in MEMORY_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))
         if not self._core.store.exists:
@@ -262,14 +243,10 @@ class Consolidation:
 
     def origin(self, memory: Learned) -> Origin:
         """The session that a memory was drawn from, and the files and symbols it is about."""
-        from kinen.journal.origin import origin
-
         return origin(self._core.store.db, memory)
 
     def get(self, name: str) -> Learned:
         """A memory by its ref, its id or the start of its id."""
-        from kinen.journal import queries
-
         hint = "`kinen memories list` shows them"
         if not self._core.store.exists:
             raise NotFound(f"no memory {name!r}", hint)
@@ -293,16 +270,12 @@ class Consolidation:
 
     def hide(self, name: str) -> Learned:
         """Hide a memory everywhere; it is not drawn again, and can be restored."""
-        from kinen.journal import erase
-
         memory = self.get(name)
         erase.suppress(self._core.store, memory.ref, round(now() * 1000))
         return memory
 
     def restore(self, name: str) -> Learned:
         """Show a hidden memory again."""
-        from kinen.journal import erase
-
         memory = self.get(name)
         erase.unsuppress(self._core.store, memory.ref)
         return memory

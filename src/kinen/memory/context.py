@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
+from kinen.journal import queries
+from kinen.memory.core import Part
+from kinen.memory.prompts import related
 from kinen.model.records import Query
 from kinen.paths import inside
+from kinen.recall import tiers
 from kinen.recall.clip import compact, cut
+from kinen.recall.tiers import item
 from kinen.text import iso, spelled
+from kinen.worklog.folder import git_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.memory.core import Core
-    from kinen.memory.git import Git
-    from kinen.memory.index import Index
-    from kinen.memory.journal import Journal
-    from kinen.memory.recall import Recaller
-    from kinen.memory.records import Records
-    from kinen.memory.search import Searcher
-    from kinen.memory.worklog import Worklog
     from kinen.model.journal import Capsule, Item, Recall
     from kinen.model.records import Record
     from kinen.recall.prompts import Related
@@ -38,37 +36,17 @@ CHANGED = 10
 """Maximum number of changed files that describe the current work."""
 
 
-class Context:
+class Context(Part):
     """Finds the context of a file, a session, a prompt or the current work."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        searcher: Searcher,
-        records: Records,
-        journal: Journal,
-        git: Git,
-        worklog: Worklog,
-        recaller: Recaller,
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._searcher = searcher
-        self._records = records
-        self._journal = journal
-        self._git = git
-        self._worklog = worklog
-        self._recaller = recaller
 
     def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
         """Full-text hits for a prompt in other sessions and in files, rendered for an agent.
 
         Refs in `known` are already in the agent's context and are omitted.
         """
-        from kinen.memory.prompts import related
-
-        return related(self._searcher.search, self._core.reader, prompt, session, budget, known)
+        return related(
+            self._memory.searcher.search, self._core.reader, prompt, session, budget, known
+        )
 
     def around(
         self, *, session: str = "", file: str = "", depth: int = 1, budget: int = 0
@@ -76,15 +54,13 @@ class Context:
         """Sessions, memories, checkpoints, commits and the plan around a file, a session or the
         current work, inside a token budget. Each further depth follows the links of the results.
         """
-        from kinen.recall import tiers
-
         session = storable(session)
         file = spelled(file)
         if session and file:
             raise QueryError("a session or a file", "give one of them")
         if depth < 1:
             raise QueryError(f"a depth of {depth} sees nothing", "use 1 or more")
-        self._index.prepare()
+        self._memory.index.prepare()
         if session:
             title, files, refs, own = self._session_surroundings(session)
         elif file:
@@ -102,7 +78,7 @@ class Context:
                 break
             near = self._neighbours(refs, files)
             groups += [*self._about((), refs), near]
-        plan, nudge = self._recaller.current_plan(PLAN)
+        plan, nudge = self._memory.recaller.current_plan(PLAN)
         ranked = [item for row in zip_longest(*groups) for item in row if item is not None]
         size = budget or self._core.config.recall.budget
         return tiers.tiers(title, size, plan, ranked, [nudge] if nudge else [])
@@ -110,9 +86,9 @@ class Context:
     def _resolve_file(self, file: str) -> str:
         """The current path of a file, from its path or an unambiguous end of it."""
         if self._has(file):
-            return self._git.current_name(file)
-        if self._core.reader.at_path(self._git.relative(file)):
-            return self._git.relative(file)
+            return self._memory.git.current_name(file)
+        if self._core.reader.at_path(self._memory.git.relative(file)):
+            return self._memory.git.relative(file)
         paths = [
             record.path
             for record in self._core.reader.records(("file",))
@@ -130,9 +106,9 @@ class Context:
     def _session_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The title, files, refs and own items of a session: of a capsule, or of a folder."""
         try:
-            capsule, observations, summaries = self._journal.capsule(self._capsule_id(name))
+            capsule, observations, summaries = self._memory.journal.capsule(self._capsule_id(name))
         except NotFound:
-            folder = self._worklog.session(name)
+            folder = self._memory.worklog.session(name)
             refs = {f"round:{path}" for path in folder.rounds}
             refs |= {f"artifact:{path}" for path in folder.artifacts}
             items = [self._record_item(self._core.reader.record(ref)) for ref in sorted(refs)]
@@ -145,23 +121,25 @@ class Context:
                 ):  # skip files outside the space
                     count[path] = count.get(path, 0) + 1
         files = sorted(count, key=lambda path: (-count[path], path))[:CHANGED]
-        refs = {capsule.ref, *(one.ref for one in observations), *(one.ref for one in summaries)}
+        refs = {
+            capsule.ref,
+            *(event.ref for event in observations),
+            *(entry.ref for entry in summaries),
+        }
         own = [self._capsule_item(capsule)]
         return capsule.intent or name, tuple(files), refs, own
 
     def _capsule_id(self, name: str) -> str:
         """The id of the newest capsule of a session, also by the start of its name; else `name`."""
-        capsules = self._journal.entries("capsules", session=name)[0]
+        capsules = self._memory.journal.entries("capsules", session=name)[0]
         exact = [capsule for capsule in capsules if capsule.scope.session == name]
         return next((capsule.id for capsule in (*exact, *capsules)), name)
 
     def _work_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The branch, the uncommitted files and the open sessions, or else the latest."""
-        from kinen.worklog.folder import git_state
-
-        branch, _, changed = git_state(self._git.worktree or self._core.space.root)
+        branch, _, changed = git_state(self._memory.git.worktree or self._core.space.root)
         own = []
-        capsules = self._journal.entries("capsules", limit=20)[0]
+        capsules = self._memory.journal.entries("capsules", limit=20)[0]
         going = [capsule for capsule in capsules if capsule.status == "open"]
         own += [self._capsule_item(capsule) for capsule in (going or capsules)[:2]]
         return branch or self._core.space.name, changed[:CHANGED], set(), own
@@ -186,7 +164,7 @@ class Context:
             capsule_refs = dict.fromkeys(ref for ref in parents if ref and ref not in refs)
             sessions = self._capsules([*capsule_refs][:EACH])
         commits = self._commits_of(files)
-        origins = refs | {one.ref for one in checkpoints} | {one.ref for one in commits}
+        origins = refs | {entry.ref for entry in checkpoints} | {entry.ref for entry in commits}
         memories = self._drawn_from(origins, files)
         yield [self._item("memories", memory) for memory in memories[:EACH]]
         yield [self._item("checkpoints", checkpoint) for checkpoint in checkpoints]
@@ -198,10 +176,10 @@ class Context:
 
     def _has(self, path: str) -> bool:
         """Whether there is a repository and it tracks the path or sees it as new."""
-        return bool(self._core.git_folders[0] and self._git.tracked_or_new(path))
+        return bool(self._core.git_folders[0] and self._memory.git.tracked_or_new(path))
 
     def _recent(self, query: Query) -> list[Record]:
-        hits = self._recaller.latest(query._replace(limit=4 * query.limit))
+        hits = self._memory.recaller.latest(query._replace(limit=4 * query.limit))
         return list({hit.record.ref: hit.record for hit in hits}.values())[: query.limit]
 
     def _commits_of(self, files: Sequence[str]) -> list[Record]:
@@ -209,7 +187,9 @@ class Context:
         dates: dict[str, str] = {}
         for path in files:
             if self._has(path):
-                dates.update((commit.ref, commit.at) for commit in self._git.history(path)[-EACH:])
+                dates.update(
+                    (commit.ref, commit.at) for commit in self._memory.git.history(path)[-EACH:]
+                )
         newest = sorted(dates, key=lambda ref: (dates[ref], ref), reverse=True)[:EACH]
         return [record for ref in newest if (record := self._core.reader.record(ref))]
 
@@ -221,7 +201,7 @@ class Context:
             about = record.metadata or {}
             if about.get("superseded_by"):
                 continue
-            text = self._records.whole_text(record.ref) if names else ""
+            text = self._memory.records.whole_text(record.ref) if names else ""
             if refs & set(about.get("derived_from", ())) or any(name in text for name in names):
                 memories.append(record)
         return sorted(memories, key=lambda memory: (memory.at, memory.ref), reverse=True)
@@ -230,7 +210,7 @@ class Context:
         """Records one link away from the refs."""
         linked: dict[str, None] = {}
         for ref in sorted(refs):
-            for edge in self._records.links(ref):
+            for edge in self._memory.records.links(ref):
                 linked.update(dict.fromkeys((edge.source, edge.target)))
         excluded = refs | {f"file:{path}" for path in files} | {""}
         records = (self._core.reader.record(ref) for ref in linked if ref not in excluded)
@@ -240,23 +220,18 @@ class Context:
         return [item for item in items if item][: 2 * EACH]
 
     def _companions(self, files: Sequence[str]) -> list[Item]:
-        from kinen.recall.tiers import item
-
         return [
             item("files", f"file:{companion.path}", f"{companion.support} commits together")
-            for companion in self._git.cochanged(files, limit=5)
+            for companion in self._memory.git.cochanged(files, limit=5)
         ]
 
     def _capsules(self, refs: Iterable[str]) -> list[Item]:
-        capsules = self._journal.entries("capsules")[0] if self._core.store.exists else []
+        capsules = self._memory.journal.entries("capsules")[0]
         by_ref = {capsule.ref: capsule for capsule in capsules}
         return [self._capsule_item(by_ref[ref]) for ref in refs if ref in by_ref]
 
     def _capsule_item(self, capsule: Capsule) -> Item:
         """A session with its latest summary, or else its intent."""
-        from kinen.journal import queries
-        from kinen.recall.tiers import item
-
         latest = queries.EntryFilter(capsule=capsule.id, limit=1)
         summaries = queries.entries(self._core.store.db, "summaries", latest)[0]
         text = summaries[0].content if summaries else capsule.intent
@@ -268,9 +243,9 @@ class Context:
         return self._item(tiers.get(record.kind, "hits"), record) if record else None
 
     def _item(self, tier: str, record: Record) -> Item:
-        from kinen.recall.tiers import item
-
-        text = record.title if record.kind == "commit" else self._records.whole_text(record.ref)
+        text = (
+            record.title if record.kind == "commit" else self._memory.records.whole_text(record.ref)
+        )
         if record.title and not text.startswith(("#", record.title)):
             text = f"{record.title}\n{text}"
         return item(tier, record.ref, compact(text, record.title, TOKENS), at=record.at)

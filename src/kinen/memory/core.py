@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
     from kinen.journal.store import Journal as Store
+    from kinen.memory.memory import Memory
     from kinen.ports import Embedder
     from kinen.space.registry import Space
 
@@ -196,6 +197,14 @@ class Core:
         if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return spelled(relative)
+
+
+class Part:
+    """A part of a memory: it uses the files of the space and the other parts."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._core = memory.core
 
 
 def refuse_other_than_file(path: str, hint: str) -> None:

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
+from kinen.journal import events, queries
+from kinen.journal.account import commit_subject
+from kinen.memory.core import Part
 from kinen.model.records import Query
+from kinen.recall import errors
+from kinen.recall.errors import normalised
+from kinen.recall.invocations import fold
 from kinen.text import iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kinen.memory.core import Core
-    from kinen.memory.git import Git
-    from kinen.memory.index import Index
     from kinen.model.journal import Observation
     from kinen.recall.errors import Fix, Outcome
     from kinen.recall.invocations import Invocation
@@ -33,53 +36,38 @@ LIMIT = 5
 LIMIT_INVOCATIONS = 20
 
 
-class Experience:
+class Experience(Part):
     """Errors and their fixes, commands and how they are called."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        git: Git,
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._git = git
 
     def fix(self, error: str, limit: int = LIMIT) -> list[Fix]:
         """The same error before: first what was fixed and did not come back, then the likest.
 
         Empty if no recorded failure is like it enough.
         """
-        from kinen.recall import errors
-
-        asked = errors.identifying_lines(storable(error))
-        if not asked:
+        lines = errors.identifying_lines(storable(error))
+        if not lines:
             raise QueryError("there is no error in this text", "give the lines that name the error")
         if not self._core.store.exists:
             return []
-        self._index.prepare()
+        self._memory.index.prepare()
         alike = [
             (score, event)
-            for event in self._failures(asked)
-            if (score := errors.likeness(asked, errors.error_lines(event))) >= errors.FLOOR
+            for event in self._failures(lines)
+            if (score := errors.likeness(lines, errors.error_lines(event))) >= errors.FLOOR
         ]
         alike.sort(key=lambda pair: (pair[1].ts, pair[1].id))
         fixes: dict[tuple[str, int, str], Fix] = {}
         for score, event in alike:
             fix = self._fix(score, event, alike)
-            kept = fixes.get((fix.session, fix.fixed_at, fix.command))
-            if kept is None or fix.likeness >= kept.likeness:
+            earlier = fixes.get((fix.session, fix.fixed_at, fix.command))
+            if earlier is None or fix.likeness >= earlier.likeness:
                 fixes[(fix.session, fix.fixed_at, fix.command)] = fix
         ranked = sorted(fixes.values(), key=_rank, reverse=True)
         return ranked[:limit] if limit else ranked
 
-    def _failures(self, asked: list[str]) -> Iterator[Observation]:
+    def _failures(self, lines: list[str]) -> Iterator[Observation]:
         """Recorded failures that share words with some lines of an error."""
-        from kinen.journal import events
-        from kinen.recall.errors import normalised
-
-        words = dict.fromkeys(word for line in asked for word in normalised(line).split())
+        words = dict.fromkeys(word for line in lines for word in normalised(line).split())
         terms = [word for word in words if len(word) > 2][:WORDS]
         query = Query(" ".join(terms), events=("error", "node_error", *events.ACTIONS))
         matches = self._core.reader.match(terms, query, CANDIDATES)
@@ -90,8 +78,6 @@ class Experience:
                 yield event
 
     def _recorded_events(self, refs: Iterable[str]) -> Iterator[Observation]:
-        from kinen.journal import queries
-
         for ref in refs:
             kind, _, id_ = ref.partition(":")
             entry = queries.entry(self._core.store.db, kind, id_) if kind == "observation" else None
@@ -99,9 +85,6 @@ class Experience:
                 yield entry
 
     def _fix(self, score: float, event: Observation, alike: list[tuple[float, Observation]]) -> Fix:
-        from kinen.journal import events
-        from kinen.recall import errors
-
         lines = errors.error_lines(event)
         outcome = self._outcome(event)
         success = outcome.success
@@ -131,14 +114,10 @@ class Experience:
         )
 
     def _outcome(self, event: Observation) -> Outcome:
-        from kinen.recall import errors
-
         return errors.outcome(event, self._after(event))
 
     def _after(self, event: Observation) -> Iterator[Observation]:
         """What happened in the same session after an observation."""
-        from kinen.journal import queries
-
         if not event.capsule:
             return
         stream = queries.stream(self._core.store.db, event.capsule, (event.ts, event.id))
@@ -148,9 +127,6 @@ class Experience:
 
     def _commit_after(self, success: Observation, outcome: Outcome) -> str:
         """The next commit of the session, else the next one that touched an edited file."""
-        from kinen.journal import events
-        from kinen.journal.account import commit_subject
-
         for event in self._after(success):
             line = events.command(event)
             if "git commit" in events.programs(line) and not events.failed(event):
@@ -160,34 +136,30 @@ class Experience:
             if step.kind != "edit" or not self._core.git_folders[0]:
                 continue
             with contextlib.suppress(KinenError):
-                for revision in self._git.history(step.text):
+                for revision in self._memory.git.history(step.text):
                     if revision.at >= moment:
                         return f"{revision.subject} ({revision.ref.partition(':')[2][:7]})"
         return ""
 
     def how(
-        self, wanted: str, limit: int = LIMIT_INVOCATIONS, *, failed: bool = False
+        self, name: str, limit: int = LIMIT_INVOCATIONS, *, failed: bool = False
     ) -> list[Invocation]:
         """The invocations of a command or an agent's tool that worked here, newest first.
 
         With `failed` those that never worked instead.
         """
-        from kinen.recall.invocations import fold
-
-        words = storable(wanted).split()
+        words = storable(name).split()
         if not words:
             raise QueryError("no command is named", "name one, such as pytest or docker compose")
         if not self._core.store.exists:
             return []
-        self._index.prepare()
+        self._memory.index.prepare()
         invocations = fold(self._recorded_events(self._uses(words)), words)
-        chosen = [one for one in invocations if bool(one.succeeded) != failed]
+        chosen = [invocation for invocation in invocations if bool(invocation.succeeded) != failed]
         return chosen[:limit] if limit else chosen
 
     def _uses(self, words: list[str]) -> list[str]:
         """Refs of the newest observations that name a command or a tool."""
-        from kinen.journal import events
-
         kinds = ("error", *events.ACTIONS)
         query = Query("", events=kinds, required=(" ".join(words),))
         if len(words) > 1:  # there may be spaces, options or quotes between them

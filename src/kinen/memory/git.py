@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING
 from kinen import paths
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
+from kinen.index.git import queries as past
+from kinen.memory.core import Part
 from kinen.model.records import Companion
-from kinen.storage import regular
+from kinen.sources.git.contents import Contents
+from kinen.sources.git.messages import with_tags
+from kinen.sources.git.tagging import Tagger
+from kinen.space.repository import git_above
+from kinen.storage import atomic, regular
 from kinen.text import now, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinen.index.git.commits import Settings
-    from kinen.memory.core import Core
-    from kinen.memory.index import Index
-    from kinen.memory.records import Records
+    from kinen.memory.memory import Memory
     from kinen.model.records import Record, Revision
-    from kinen.sources.git.contents import Contents
     from kinen.sources.git.log import Log
 
 MESSAGE = 4 << 20
@@ -29,21 +32,14 @@ EVIDENCE = 3
 """Maximum number of commits cited for files that change together."""
 
 
-class Git:
+class Git(Part):
     """Queries of git's history, and tags by hand."""
 
     _contents: Contents | None = None
 
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        records: Records,
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._records = records
-        core.closers.append(self.close)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self._core.closers.append(self.close)
 
     def close(self) -> None:
         if self._contents is not None:
@@ -51,7 +47,7 @@ class Git:
             self._contents = None
 
     def _log_and_settings(self) -> tuple[Log, Settings]:
-        past = self._index.repository_log()
+        past = self._memory.index.repository_log()
         if past is None:
             raise GitError(
                 f"no git repository around {self._core.space.root}", "`git init` makes one"
@@ -61,7 +57,7 @@ class Git:
     def _up_to_date(self) -> tuple[Log, Settings]:
         """The repository and its rules, with the index up to date."""
         past = self._log_and_settings()
-        self._index.prepare()
+        self._memory.index.prepare()
         return past
 
     def files(
@@ -78,8 +74,6 @@ class Git:
 
         `deleted` includes deleted files, `ignored` includes tracked files that match ignore rules.
         """
-        from kinen.index.git import queries as past
-
         if limit < 0 or offset < 0:
             raise QueryError("limit and offset cannot be negative")
         log, _ = self._up_to_date()
@@ -94,16 +88,12 @@ class Git:
 
     def history(self, path: str | os.PathLike[str]) -> list[Revision]:
         """The revisions of a file, oldest first, across renames, with its tags after each."""
-        from kinen.index.git import queries as past
-
         _, settings = self._up_to_date()
         file = self._tracked(os.fspath(path))
         return past.revisions(self._core.reader.db, file, settings.derived)
 
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
         """The tag operations on a file by hand: `+tag` and `-tag`."""
-        from kinen.index.git import queries as past
-
         self._up_to_date()
         return past.by_hand(self._core.reader.db, self._tracked(os.fspath(path)))
 
@@ -114,8 +104,6 @@ class Git:
 
         Of several paths, those without a commit are ignored.
         """
-        from kinen.index.git import queries as past
-
         self._up_to_date()
         several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         names = [os.fspath(path) for path in several]
@@ -136,8 +124,6 @@ class Git:
 
     def tags(self) -> list[tuple[str, int]]:
         """Every tag of a file at HEAD, with how many files have it, the most frequent first."""
-        from kinen.index.git import queries as past
-
         self._up_to_date()
         return past.tags(self._core.reader.db)
 
@@ -153,17 +139,12 @@ class Git:
 
     def tags_line(self, paths: Sequence[str]) -> str:
         """The line of tags for a commit that changes the paths; empty without tags."""
-        from kinen.sources.git.tagging import Tagger
-
-        tags = Tagger(self._index.rules).component_tags(paths)
+        tags = Tagger(self._memory.index.rules).component_tags(paths)
         return f"tags: {', '.join(tags)}" if tags else ""
 
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
         """Add a line of tags to the file of a commit message, if it has none."""
-        from kinen.sources.git.messages import with_tags
-        from kinen.storage import atomic
-
-        past = self._index.repository_log()
+        past = self._memory.index.repository_log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
         tagged = with_tags(text, line, past[0].comment_character() if past else "#")
@@ -172,21 +153,17 @@ class Git:
 
     def tag(self, path: str | os.PathLike[str], ops: Sequence[str]) -> tuple[str, ...]:
         """Tag a file by hand, `+a` or `-b`; returns all its tags. A rebuild preserves them."""
-        from kinen.index.git import queries as past
-
         log, _ = self._up_to_date()
         operations = [_operation(op) for op in ops]
         if not operations:
             raise QueryError("nothing to tag with", "give +tag or -tag")
         name = past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
         self._core.store.tag(name, operations, log.head(), round(now() * 1000))
-        self._index.follow_history(wait=600)
-        return self._records.get(f"file:{name}").tags
+        self._memory.index.follow_history(wait=600)
+        return self._memory.records.get(f"file:{name}").tags
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
         """The text of a file at a commit, branch or tag; read from git, never stored."""
-        from kinen.sources.git.contents import Contents
-
         log, _ = self._log_and_settings()
         if self._contents is None:
             git = log.repository(self.worktree or self._core.space.root)
@@ -195,8 +172,6 @@ class Git:
 
     def relative(self, path: str) -> str:
         """A path relative to the repository, from the working folder or the root of the space."""
-        from kinen.index.git import queries as past
-
         root = self._core.space.root
         name = spelled(path)
         tops = [top for top in (root, self.worktree) if top]
@@ -232,8 +207,6 @@ class Git:
     @property
     def worktree(self) -> str:
         """The top of another worktree of the same repository, if this folder is in one."""
-        from kinen.space.repository import git_above
-
         here = git_above(os.getcwd())
         same = here is not None and here.common and here.common == self._core.git_folders[1]
         return (
@@ -244,14 +217,10 @@ class Git:
 
     def current_name(self, path: str | os.PathLike[str]) -> str:
         """The current path of a file, from any of its earlier paths."""
-        from kinen.index.git import queries as past
-
         self._up_to_date()
         return past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
 
     def tracked_or_new(self, path: str) -> int:
-        from kinen.index.git import queries as past
-
         return past.file_at(self._core.reader.db, self.relative(path))
 
     def _tracked(self, path: str) -> int:

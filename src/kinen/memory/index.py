@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
-from kinen.memory.core import FILES
+from kinen.memory.core import FILES, Part
 from kinen.model.records import Status
 from kinen.text import now
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kinen.index.git.commits import Settings
     from kinen.index.snapshots import Snapshot
-    from kinen.memory.core import Core
+    from kinen.memory.memory import Memory
     from kinen.model.journal import Clock
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
@@ -44,15 +44,15 @@ EMBED_SECONDS = 2.0
 """Maximum seconds for it."""
 
 
-class Index:
+class Index(Part):
     """Keeps the index up to date."""
 
     _steps: Steps | None = None
     _followed = False
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        core.closers.append(self.close)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self._core.closers.append(self.close)
 
     def close(self) -> None:
         if self._steps is not None:

@@ -8,17 +8,27 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
+from kinen.index import snapshots
+from kinen.index.writer import Writer, sync_lock
+from kinen.journal import capsules, erase, queries
+from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
+from kinen.journal.memories import drawn_from_any
+from kinen.journal.observe import observation_row
+from kinen.journal.schema import LATEST
+from kinen.journal.spool import discard
+from kinen.memory.core import Part
+from kinen.memory.ledger import open_ledger
+from kinen.model.journal import JournalState, Scope
+from kinen.model.kinds import CAPSULE_TYPES
 from kinen.privacy import entrance
+from kinen.storage.database import scrub
 from kinen.text import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kinen.journal.erase import Erased
-    from kinen.memory.core import Core
-    from kinen.memory.index import Index
-    from kinen.memory.records import Records
-    from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
+    from kinen.model.journal import Capsule, Observation, Pin, Summary
 
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]
@@ -27,21 +37,8 @@ MEMORIES = 40
 """How many of them are tried for the room that there is in a brief."""
 
 
-class Journal:
+class Journal(Part):
     """Everything that writes to the journal."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        records: Records,
-        on_close: Callable[[str], object],
-    ) -> None:
-        """`on_close` is called with the id of a capsule when it was closed."""
-        self._core = core
-        self._index = index
-        self._records = records
-        self._on_close = on_close
 
     def observe(
         self,
@@ -59,9 +56,6 @@ class Journal:
 
         `at` is epoch milliseconds, now if not given. The same `id` is stored once.
         """
-        from kinen.journal import queries
-        from kinen.journal.observe import observation_row
-
         root = self._core.space.root
         places = [os.path.join(root, file.replace("\0", "")) for file in files]
         journal = self._core.store
@@ -87,14 +81,10 @@ class Journal:
 
     def scope(self, scope: Scope | Mapping[str, str] | None) -> Scope:
         """A scope as given, in this repository unless it says another."""
-        from kinen.model.journal import Scope
-
-        given = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
-        return (
-            given
-            if given.repo
-            else given._replace(repo=self._core.space.origin or self._core.space.name)
-        )
+        chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
+        if chosen.repo:
+            return chosen
+        return chosen._replace(repo=self._core.space.origin or self._core.space.name)
 
     def open_capsule(
         self,
@@ -108,8 +98,6 @@ class Journal:
         """Begin a capsule. One left open for the same session is closed as abandoned first, or,
         with `resume`, goes on. The same `id` is begun once.
         """
-        from kinen.model.kinds import CAPSULE_TYPES
-
         if type not in CAPSULE_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
         return self._core.store.open_capsule(
@@ -127,7 +115,7 @@ class Journal:
             raise QueryError(f"confidence {confidence} is not from 0 to 1")
         closed = self._core.store.close_capsule(capsule, summary, _milliseconds(), confidence)
         if self._core.config.consolidation.on_session_close:
-            self._on_close(closed[0].id)
+            self._memory.consolidation.consolidate(capsule=closed[0].id)
         return closed
 
     def close_idle(self) -> None:
@@ -137,12 +125,10 @@ class Journal:
 
     def capsule(self, name: str) -> tuple[Capsule, list[Observation], list[Summary]]:
         """A capsule with what happened in it."""
-        from kinen.journal import queries
-
         db = self._core.store.db
         id_ = queries.resolve(db, name, ["capsule"])[1]
-        found = queries.entries(db, "summaries", queries.EntryFilter(capsule=id_))[0]
-        return queries.entry(db, "capsule", id_), list(queries.stream(db, id_)), found[::-1]
+        summaries = queries.entries(db, "summaries", queries.EntryFilter(capsule=id_))[0]
+        return queries.entry(db, "capsule", id_), list(queries.stream(db, id_)), summaries[::-1]
 
     def entries(
         self,
@@ -162,14 +148,12 @@ class Journal:
         Times are epoch milliseconds. Memories that were hidden are left out, unless `audit` asks
         for everything.
         """
-        from kinen.journal import queries
-
         if plural not in queries.NOUNS:
             raise QueryError(f"no list of {plural!r}", "use one of " + ", ".join(queries.NOUNS))
         if not self._core.store.exists:
             return [], 0
         hides = plural == "memories" and not audit
-        wanted = queries.EntryFilter(
+        entry_filter = queries.EntryFilter(
             session=session,
             repo=repo,
             agent=agent,
@@ -180,10 +164,10 @@ class Journal:
             audit=audit,
             now=_milliseconds(),
         )
-        entries, count = queries.entries(self._core.store.db, plural, wanted)
+        entries, count = queries.entries(self._core.store.db, plural, entry_filter)
         if not hides:
             return entries, count
-        hidden = self._index.suppressed()
+        hidden = self._memory.index.suppressed()
         visible = [entry for entry in entries if entry.ref not in hidden]
         return visible[: limit or None], len(visible)
 
@@ -203,12 +187,9 @@ class Journal:
         past: tuple[int, str] | None = None,
     ) -> tuple[list[Any], tuple[int, str] | None]:
         """The newest entries, and where the next page begins (`past`) if there are more."""
-        from kinen.journal import queries
-        from kinen.model.journal import Scope
-
         if not self._core.store.exists:
             return [], None
-        wanted = queries.EntryFilter(
+        entry_filter = queries.EntryFilter(
             scope=scope or Scope(),
             kind=kind,
             kinds=kinds,
@@ -221,7 +202,7 @@ class Journal:
             limit=limit + 1,
             now=_milliseconds(),
         )
-        entries = queries.page(self._core.store.db, plural, wanted)
+        entries = queries.page(self._core.store.db, plural, entry_filter)
         if len(entries) <= limit:
             return entries, None
         last = entries[limit - 1]
@@ -229,17 +210,12 @@ class Journal:
 
     def observed(self, id: str) -> bool:  # noqa: A002
         """Whether there is, or was, an observation of that id."""
-        from kinen.journal import queries
-
         if not self._core.store.exists:
             return False
         return bool(queries.entry(self._core.store.db, "observation", entrance.identifier(id)))
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
-        from kinen.journal import capsules
-        from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
-
         at = _milliseconds()
         size = budget or self._core.config.hooks.budget
         plan = plan_of(self._core.space.root, at / 1000)
@@ -254,13 +230,11 @@ class Journal:
         last = capsules.summary(db, own)
         decided = decisions_of(self._core.space.root)
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
-        known = capsules.overview(db, own, self._core.space.root, self._core.space.data)
-        return brief(plan, pins, last, memories, size, known)
+        overview = capsules.overview(db, own, self._core.space.root, self._core.space.data)
+        return brief(plan, pins, last, memories, size, overview)
 
     def state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""
-        from kinen.model.journal import JournalState
-
         journal = self._core.store
         if not journal.exists:
             return JournalState(False, journal.path)
@@ -291,9 +265,6 @@ class Journal:
         scope: Scope | Mapping[str, str] | None = None,
     ) -> Pin:
         """Have every recall in a scope begin with something, for `ttl` seconds or for good."""
-        from kinen.journal.schema import LATEST
-        from kinen.model.journal import Scope
-
         if not 0 <= ttl < LATEST / 1000:
             raise QueryError(f"no such time: {ttl} seconds", "give a time to come, or 0 for good")
         chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
@@ -316,14 +287,10 @@ class Journal:
 
     def _erase(self, ref: str, *, forget: bool) -> Erased:
         """Take out an entry, the memories drawn from it, and what agents were shown of it."""
-        from kinen.journal import erase
-        from kinen.journal.memories import drawn_from_any
-        from kinen.memory.ledger import open_ledger
-
         target, recorded = self._resolve(ref)
         if not recorded:
             erase.suppress(self._core.store, target, _milliseconds())
-            self._index.sync(embed=False)
+            self._memory.index.sync(embed=False)
             return erase.Erased((target,), suppressed=True)
         text = self._text_of(ref)
         erased = self._erase_entry(target, forget=forget)
@@ -337,11 +304,6 @@ class Journal:
 
     def _erase_entry(self, target: str, *, forget: bool) -> Erased:
         """Take an entry out of the journal, the spool, the index and the caches."""
-        from kinen.index.writer import sync_lock
-        from kinen.journal import erase
-        from kinen.journal.spool import discard
-        from kinen.storage.database import scrub
-
         store = self._core.store
         erased = erase.erase(store, target, forget=forget, now=_milliseconds())
         discard(store.spools, [ref.partition(":")[2] for ref in erased.refs])
@@ -359,8 +321,6 @@ class Journal:
         import shutil
 
         from kinen.distill.chain import expire
-        from kinen.index import snapshots
-        from kinen.index.writer import Writer
 
         snapshots.prune(self._core.file("snapshots"), 0)  # they have it too, and can be made again
         shutil.rmtree(self._core.file("answers"), ignore_errors=True)  # of earlier versions
@@ -368,7 +328,7 @@ class Journal:
         if not os.path.exists(self._core.file("index.db")):
             return
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
-            writer.follow(self._index.journal_source)
+            writer.follow(self._memory.index.journal_source)
             self._core.cache.prune(set(self._core.reader.digests()))
             self._core.cache.forget(())
             self._core.loaded_vectors = ("", None)
@@ -378,25 +338,19 @@ class Journal:
 
     def restore(self, ref: str) -> str:
         """Show a file or commit again that was forgotten."""
-        from kinen.journal import erase
-
-        found = erase.unsuppress(self._core.store, ref)
-        self._index.sync(embed=False)
-        return found
+        restored = erase.unsuppress(self._core.store, ref)
+        self._memory.index.sync(embed=False)
+        return restored
 
     def _resolve(self, ref: str) -> tuple[str, bool]:
         """The full ref of what is named, and whether the journal has it."""
-        from kinen.journal import queries
-
         if self._core.store.exists:
             with contextlib.suppress(NotFound):
                 return ":".join(queries.resolve(self._core.store.db, ref)), True
-        return self._records.get(ref).ref, False
+        return self._memory.records.get(ref).ref, False
 
     def _text_of(self, ref: str) -> str:
         """The text of an entry of the journal, before it goes."""
-        from kinen.journal import queries
-
         with contextlib.suppress(NotFound):
             if self._core.store.exists:
                 kind, id_ = queries.resolve(self._core.store.db, ref)

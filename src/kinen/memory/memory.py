@@ -170,107 +170,96 @@ class Memory:
         """The index: bringing it up to date, its state, copies of it."""
         from kinen.memory.index import Index
 
-        return Index(self.core)
+        return Index(self)
 
     @cached_property
     def searcher(self) -> Searcher:
         from kinen.memory.search import Searcher
 
-        return Searcher(self.core, self.index)
+        return Searcher(self)
 
     @cached_property
     def recaller(self) -> Recaller:
         from kinen.memory.recall import Recaller
 
-        return Recaller(self.core, self.index, self.searcher, self.records)
+        return Recaller(self)
 
     @cached_property
     def records(self) -> Records:
         """Records by ref or path, their chunks and links."""
         from kinen.memory.records import Records
 
-        return Records(self.core, self.index)
+        return Records(self)
 
     @cached_property
     def journal(self) -> Journal:
         """Observations, capsules, summaries and pins."""
         from kinen.memory.journal import Journal
 
-        return Journal(self.core, self.index, self.records, self._draw_memories)
+        return Journal(self)
 
     @cached_property
     def git(self) -> Git:
         """Files of the repository, their history and tags, what changes together."""
         from kinen.memory.git import Git
 
-        return Git(self.core, self.index, self.records)
+        return Git(self)
 
     @cached_property
     def worklog(self) -> Worklog:
         """Checkpoints, plans, hand-kept sessions and resources: files of the space."""
         from kinen.memory.worklog import Worklog
 
-        return Worklog(self.core, self.index, self.records, self.git, self.consolidation)
+        return Worklog(self)
 
     @cached_property
     def consolidation(self) -> Consolidation:
         """Memories: decisions, lessons, patterns and insights, each with its sources."""
         from kinen.memory.consolidation import Consolidation
 
-        return Consolidation(self.core, self.index, self.records, self.journal)
+        return Consolidation(self)
 
     @cached_property
     def context(self) -> Context:
         """What belongs to a file, a session, a prompt or the current work."""
         from kinen.memory.context import Context
 
-        return Context(
-            self.core,
-            self.index,
-            self.searcher,
-            self.records,
-            self.journal,
-            self.git,
-            self.worklog,
-            self.recaller,
-        )
+        return Context(self)
 
     @cached_property
     def sessions(self) -> Sessions:
         """Sessions of agents and people, with their timelines."""
         from kinen.memory.sessions import Sessions
 
-        return Sessions(self.core, self.journal, self.worklog, self.consolidation)
+        return Sessions(self)
 
     @cached_property
     def reports(self) -> Reports:
         """Standup and handoff."""
         from kinen.memory.reports import Reports
 
-        return Reports(
-            self.core, self.journal, self.git, self.worklog, self.consolidation, self.sessions
-        )
+        return Reports(self)
 
     @cached_property
     def answers(self) -> Answers:
         """Questions answered with citations."""
         from kinen.memory.answers import Answers
 
-        return Answers(self.core, self.recaller)
+        return Answers(self)
 
     @cached_property
     def experience(self) -> Experience:
         """How errors were fixed, and how commands are called."""
         from kinen.memory.experience import Experience
 
-        return Experience(self.core, self.index, self.git)
+        return Experience(self)
 
     @cached_property
     def transfer(self) -> Transfer:
         """Export, and import of bundles, transcripts and older formats."""
         from kinen.memory.transfer import Transfer
 
-        return Transfer(self.core, self.journal, self.worklog, self.consolidation)
+        return Transfer(self)
 
     @property
     def ledger(self) -> Ledger:
@@ -278,6 +267,3 @@ class Memory:
         from kinen.memory.ledger import open_ledger
 
         return open_ledger(self.core)
-
-    def _draw_memories(self, capsule: str) -> None:
-        self.consolidation.consolidate(capsule=capsule)

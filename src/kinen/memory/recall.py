@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy
 from kinen.journal.brief import for_the_next, outcome_only
+from kinen.memory.core import Part
 from kinen.model.records import Hits, Query
 from kinen.paths import inside
 from kinen.query import storable_query
@@ -18,10 +19,6 @@ from kinen.text import iso, now, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kinen.memory.core import Core
-    from kinen.memory.index import Index
-    from kinen.memory.records import Records
-    from kinen.memory.search import Searcher
     from kinen.model.journal import Digest, Item, Passage, Recall
     from kinen.model.records import Hit
     from kinen.recall.candidates import Candidate
@@ -67,20 +64,8 @@ class Found(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Recaller:
+class Recaller(Part):
     """Recalls, and the digests of their hits."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        searcher: Searcher,
-        records: Records,
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._searcher = searcher
-        self._records = records
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
         """The plan, the pins and the hits for a question, inside a token budget.
@@ -122,7 +107,8 @@ class Recaller:
         if full:
             size = whole_size(room)
             texts = {
-                hit.record.ref: cut(self._records.whole_text(hit.record.ref), size) for hit in hits
+                hit.record.ref: cut(self._memory.records.whole_text(hit.record.ref), size)
+                for hit in hits
             }
             once = {hit.record.ref: hit for hit in reversed(list(hits))}
             some = [hit for hit in hits if once[hit.record.ref] is hit][: query.limit]
@@ -142,13 +128,13 @@ class Recaller:
     def _readable(self, hit: Hit) -> str:
         """The text to show of a hit: a whole entry, or of a file the chunks around the hit."""
         if hit.record.kind == "summary":
-            return outcome_only(self._records.whole_text(hit.record.ref)[:LONGEST])
+            return outcome_only(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
             from kinen.sources.git.messages import without_trailers
 
-            return without_trailers(self._records.whole_text(hit.record.ref)[:LONGEST])
+            return without_trailers(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
-            return self._records.whole_text(hit.record.ref)[:LONGEST]
+            return self._memory.records.whole_text(hit.record.ref)[:LONGEST]
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.display, *hit.after))
         text = said_once(around)
         title = hit.chunk.heading or hit.record.title
@@ -171,7 +157,7 @@ class Recaller:
         if query.text.strip():
             hits = self._search(wider)
         else:
-            notes.extend(self._index.prepare())
+            notes.extend(self._memory.index.prepare())
             hits = self._lately(wider._replace(limit=2 * query.limit))
         drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
         visible = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
@@ -185,11 +171,13 @@ class Recaller:
         """The hits of a search, and more summaries if the question asks for an outcome."""
         from kinen.recall.candidates import asks_outcome
 
-        hits = self._above_floor(self._searcher.search(query))
+        hits = self._above_floor(self._memory.searcher.search(query))
         if query.kinds or not hits or not asks_outcome(query.text):
             return hits
         refs = {hit.record.ref for hit in hits}
-        summaries = self._searcher.search(query._replace(kinds=("summary",), limit=SUMMARIES))
+        summaries = self._memory.searcher.search(
+            query._replace(kinds=("summary",), limit=SUMMARIES)
+        )
         more = tuple(hit for hit in summaries if hit.record.ref not in refs)
         return Hits((*hits, *more), query, hits.mode, hits.notes)
 
@@ -233,9 +221,9 @@ class Recaller:
         from kinen.recall.search import recent
 
         hits = recent(self._core.reader, query)
-        if self._searcher.stale(hits):
+        if self._memory.searcher.stale(hits):
             with contextlib.suppress(Busy):
-                self._index.sync(embed=False, wait=0.2)
+                self._memory.index.sync(embed=False, wait=0.2)
                 hits = recent(self._core.reader, query)
         return hits
 

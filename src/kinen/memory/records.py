@@ -7,42 +7,33 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import unescaped
 from kinen.errors import NotFound
+from kinen.memory.core import Part
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.memory.core import Core
-    from kinen.memory.index import Index
     from kinen.model.records import Chunk, Edge, Record
 
 
-class Records:
+class Records(Part):
     """Records by ref or path, and the links between them."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-    ) -> None:
-        self._core = core
-        self._index = index
 
     def get(self, name: str) -> Record:
         """The record that a ref or a path in the space names."""
-        self._index.prepare()
-        found = self._find(name)
-        if found is None and "\\" in name:  # copied from output that spells a character out
-            found = self._find(unescaped(name))
-        if found is None:
+        self._memory.index.prepare()
+        record = self._find(name)
+        if record is None and "\\" in name:  # copied from output that spells a character out
+            record = self._find(unescaped(name))
+        if record is None:
             raise NotFound(f"nothing remembered as {name!r}", "`kinen search` shows refs and paths")
-        return found
+        return record
 
     def _find(self, name: str) -> Record | None:
         ref = spelled(name)
-        found = self._core.reader.record(ref) or self._find_in_history(ref)
-        return found or self._core.reader.at_path(self._core.inside(name)) or self._entry(name)
+        record = self._core.reader.record(ref) or self._find_in_history(ref)
+        return record or self._core.reader.at_path(self._core.inside(name)) or self._entry(name)
 
     def _entry(self, name: str) -> Record | None:
         """An entry of the journal by the beginning of its id, as a recall cites it."""
@@ -77,15 +68,15 @@ class Records:
         if not chunks and record.kind in (*JOURNAL_KINDS, *GIT_KINDS) and line < 0 and n < 0:
             return record, []  # redacted, a pin without a note, a file whose text git has
         if line >= 0:
-            chunks = [one for one in chunks if one.start_line <= line <= one.end_line]
+            chunks = [chunk for chunk in chunks if chunk.start_line <= line <= chunk.end_line]
         elif n >= 0:
-            chunks = [one for one in chunks if one.n == n]
+            chunks = [chunk for chunk in chunks if chunk.n == n]
         if not chunks:
             raise NotFound(f"nothing there in {name}", f"`kinen show {name}` shows all of it")
         return record, chunks
 
     def select(self, kinds: Sequence[str] = ()) -> list[Record]:
-        self._index.prepare()
+        self._memory.index.prepare()
         return self._core.reader.records(kinds)
 
     def links(self, ref: str, depth: int = 1) -> list[Edge]:
@@ -98,14 +89,14 @@ class Records:
         """Links that lead nowhere."""
         from kinen.index import graph
 
-        self._index.prepare()
+        self._memory.index.prepare()
         return graph.broken(self._core.reader.db)
 
     def graph(self) -> list[Edge]:
         """Every link that leads somewhere."""
         from kinen.index import graph
 
-        self._index.prepare()
+        self._memory.index.prepare()
         return graph.edges(self._core.reader.db)
 
     def whole_text(self, ref: str) -> str:

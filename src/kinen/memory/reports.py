@@ -6,6 +6,10 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from kinen.journal import queries
+from kinen.journal.account import unresolved
+from kinen.journal.summary import trouble_text
+from kinen.memory.core import Part
 from kinen.memory.report import (
     Commits,
     Point,
@@ -19,17 +23,14 @@ from kinen.memory.report import (
 from kinen.memory.sessions import title_of
 from kinen.recall.clip import plan_text
 from kinen.recall.tiers import short_id
+from kinen.sources.git.recent import latest_commits, unpushed_commits
+from kinen.space.repository import git_above
 from kinen.text import iso, terms
+from kinen.worklog.folder import git_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kinen.memory.consolidation import Consolidation
-    from kinen.memory.core import Core
-    from kinen.memory.git import Git
-    from kinen.memory.journal import Journal
-    from kinen.memory.sessions import Sessions
-    from kinen.memory.worklog import Worklog
     from kinen.model.journal import Capsule, Checkpoint
     from kinen.sources.git.recent import Subject
 
@@ -47,24 +48,8 @@ ALIKE = 0.8
 """The share of words in common from which on two points say the same."""
 
 
-class Reports:
+class Reports(Part):
     """Standup and handoff."""
-
-    def __init__(
-        self,
-        core: Core,
-        journal: Journal,
-        git: Git,
-        worklog: Worklog,
-        consolidation: Consolidation,
-        sessions: Sessions,
-    ) -> None:
-        self._core = core
-        self._journal = journal
-        self._git = git
-        self._worklog = worklog
-        self._consolidation = consolidation
-        self._sessions = sessions
 
     def standup(self, since: str) -> str:
         """What was done since then, what comes next and what is open, as markdown."""
@@ -77,22 +62,18 @@ class Reports:
     def standup_report(self, since: str) -> Report:
         """What was done since then: sessions, checkpoints, commits, decisions, open points."""
         capsules = self._reported(since, STANDUP_SESSIONS)
-        return self._report(list(self._worklog.checkpoints(since)), capsules, since)
+        return self._report(list(self._memory.worklog.checkpoints(since)), capsules, since)
 
     def handoff_report(self) -> Report:
         """Where the work stands: the latest sessions, checkpoints and commits."""
-        checkpoints = list(islice(self._worklog.checkpoints(), CHECKPOINTS))
+        checkpoints = list(islice(self._memory.worklog.checkpoints(), CHECKPOINTS))
         return self._report(checkpoints, self._reported("", SESSIONS), "")
-
-    def session_reports(self, since: str = "", limit: int = SESSIONS) -> list[SessionReport]:
-        """Reports of the latest sessions, newest first, with the current state of open ones."""
-        return [report for _, report in self._reported(since, limit)]
 
     def _reported(self, since: str, limit: int) -> list[tuple[Capsule, SessionReport]]:
         after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
         capsules = [
             capsule
-            for capsule in (self._journal.entries("capsules")[0] if self._core.store.exists else [])
+            for capsule in self._memory.journal.entries("capsules")[0]
             if max(capsule.opened_at, capsule.closed_at) >= after
         ]
         capsules.sort(
@@ -102,9 +83,7 @@ class Reports:
         return list(islice((pair for pair in reports if pair[1].outcome), limit))
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
-        from kinen.journal import queries
-
-        parts = self._sessions.summary_parts(capsule)
+        parts = self._memory.sessions.summary_parts(capsule)
         return SessionReport(
             ref=capsule.ref,
             id=short_id(capsule.ref),
@@ -126,11 +105,9 @@ class Reports:
         reported: list[tuple[Capsule, SessionReport]],
         since: str,
     ) -> Report:
-        from kinen.worklog.folder import git_state
-
-        branch, commit, changed = git_state(self._git.worktree or self._core.space.root)
+        branch, commit, changed = git_state(self._memory.git.worktree or self._core.space.root)
         sessions = [report for _, report in reported]
-        plan = None if since else self._worklog.plan()
+        plan = None if since else self._memory.worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         decided = [
             *(
@@ -162,7 +139,9 @@ class Reports:
 
     def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:
         """Memories, newest first: decisions and patterns, or all other types."""
-        memories = [memory for memory in self._consolidation.memories() if not memory.superseded_by]
+        memories = [
+            memory for memory in self._memory.consolidation.memories() if not memory.superseded_by
+        ]
         for memory in sorted(memories, key=lambda item: item.created_at, reverse=True):
             at = iso(memory.created_at / 1000)
             if at >= since and (memory.type in DECISIONS) == decisions:
@@ -174,15 +153,11 @@ class Reports:
         """The next steps of the latest checkpoints and session, or else of the plan."""
         points = [checkpoint.next for checkpoint in checkpoints[:CHECKPOINTS] if checkpoint.next]
         points += [point for session in sessions[:1] for point in session.next]
-        plan = None if points else self._worklog.plan()
+        plan = None if points else self._memory.worklog.plan()
         return tuple(points) or ((plan_text(plan, PLAN // 3),) if plan else ())
 
     def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
         """Unresolved failures of the latest session, or since a time."""
-        from kinen.journal import queries
-        from kinen.journal.account import unresolved
-        from kinen.journal.summary import trouble_text
-
         chosen = capsules if since else capsules[:1]
         oldest_first = sorted(chosen, key=lambda capsule: (capsule.opened_at, capsule.id))
         streams = (queries.stream(self._core.store.db, capsule.id) for capsule in oldest_first)
@@ -198,17 +173,13 @@ class Reports:
 
     def _commit_groups(self, since: str) -> tuple[tuple[Commits, ...], tuple[Commits, ...]]:
         """The latest commits, and those that are not pushed, by their subjects."""
-        from kinen.journal import queries
-        from kinen.sources.git.recent import latest_commits, unpushed_commits
-        from kinen.space.repository import git_above
-
-        tree = self._git.worktree or self._core.space.root
+        tree = self._memory.git.worktree or self._core.space.root
         git = git_above(tree)
         if git is None or not git.folder:
             return (), ()
         hidden = queries.suppressed(self._core.store.db) if self._core.store.exists else set()
         after = datetime.fromisoformat(since).timestamp() if since else 0.0
-        latest = latest_commits(git, "" if self._git.worktree else tree, after)
+        latest = latest_commits(git, "" if self._memory.git.worktree else tree, after)
         return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)
 
 

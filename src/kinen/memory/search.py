@@ -7,25 +7,16 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError
+from kinen.memory.core import Part
 from kinen.model.records import Hits, Query
 from kinen.query import storable_query
 
 if TYPE_CHECKING:
-    from kinen.memory.core import Core
-    from kinen.memory.index import Index
     from kinen.recall.search import Meaning
 
 
-class Searcher:
+class Searcher(Part):
     """Search, and everything else that only reads."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-    ) -> None:
-        self._core = core
-        self._index = index
 
     def search(self, query: Query | str) -> Hits:
         """Answer a query; a space that was never indexed is indexed first."""
@@ -35,13 +26,13 @@ class Searcher:
         notes: list[str] = []
 
         def answer() -> Hits:
-            notes.extend(self._index.prepare())
+            notes.extend(self._memory.index.prepare())
             return search(self._core.reader, asked, lambda: self._meaning(asked))
 
-        hits = self._index.healed(answer, notes)
+        hits = self._memory.index.healed(answer, notes)
         if self.stale(hits):
             with contextlib.suppress(Busy):
-                self._index.sync(embed=False, wait=0.2)
+                self._memory.index.sync(embed=False, wait=0.2)
                 notes.append("files had changed: the index was brought up to date")
                 hits = answer()
         return Hits(hits.hits, hits.query, hits.mode, (*notes, *hits.notes))
@@ -66,7 +57,7 @@ class Searcher:
             embedder = self._core.embedder
             if embedder is None:
                 return None, "index.embedding_provider is none"
-            self._index.embed_small(embedder)
+            self._memory.index.embed_small(embedder)
             scan = self._core.scan(embedder)
             if scan is None:
                 return None, "there are no vectors yet, run `kinen index`"

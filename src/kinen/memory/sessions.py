@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from kinen.errors import NotFound, QueryError
+from kinen.errors import NotFound, QueryError, UnsafeFile
+from kinen.journal import queries
+from kinen.journal.events import role
+from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.timeline import (
     SessionOverview,
     SessionTimeline,
@@ -15,17 +18,17 @@ from kinen.journal.timeline import (
     headline,
     steps,
 )
+from kinen.markdown.frontmatter import read_frontmatter
+from kinen.memory.core import Part
 from kinen.model.journal import Capsule
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
+from kinen.worklog import sessions as folders
+from kinen.worklog.sessions import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kinen.memory.consolidation import Consolidation
-    from kinen.memory.core import Core
-    from kinen.memory.journal import Journal
-    from kinen.memory.worklog import Worklog
     from kinen.model.journal import Observation
     from kinen.worklog.sessions import Session
 
@@ -39,20 +42,8 @@ FIRST_PROMPTS = 12
 """Messages that are looked through for one that somebody typed."""
 
 
-class Sessions:
+class Sessions(Part):
     """Lists and timelines of sessions."""
-
-    def __init__(
-        self,
-        core: Core,
-        journal: Journal,
-        worklog: Worklog,
-        consolidation: Consolidation,
-    ) -> None:
-        self._core = core
-        self._journal = journal
-        self._worklog = worklog
-        self._consolidation = consolidation
 
     def overviews(
         self, limit: int = 0, *, agent: str = "", since: str = ""
@@ -69,7 +60,7 @@ class Sessions:
             if at >= since and capsule.scope.agent.startswith(agent):
                 dated.append((iso(capsule.opened_at / 1000), capsule))
         if not agent:
-            folders = ((folder.started, folder) for folder in self._worklog.sessions())
+            folders = ((folder.started, folder) for folder in self._memory.worklog.sessions())
             dated += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
         dated.sort(key=_newest_last, reverse=True)
         overviews: list[SessionOverview] = []
@@ -89,30 +80,26 @@ class Sessions:
         entry = self._session_named(name)
         if not isinstance(entry, Capsule):
             return self._folder_timeline(entry)
-        from kinen.journal import queries
-
         overview = self._capsule_overview(entry)
         observations = list(queries.stream(self._core.store.db, entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
         drawn = [
-            memory for memory in self._consolidation.memories() if refs & set(memory.derived_from)
+            memory
+            for memory in self._memory.consolidation.memories()
+            if refs & set(memory.derived_from)
         ]
         parts = self.summary_parts(entry)
         return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
 
     def _session_capsules(self) -> list[Capsule]:
-        if not self._core.store.exists:
-            return []
-        capsules: list[Capsule] = self._journal.entries("capsules")[0]
+        capsules: list[Capsule] = self._memory.journal.entries("capsules")[0]
         return [capsule for capsule in capsules if capsule.type == "session"]
 
     def _session_named(self, name: str) -> Capsule | Session:
         prefix = name.strip().removeprefix("capsule:").removeprefix("session:")
         if prefix in ("", LAST):
             return self._last_session()
-        capsules: list[Capsule] = (
-            self._journal.entries("capsules")[0] if self._core.store.exists else []
-        )
+        capsules: list[Capsule] = self._memory.journal.entries("capsules")[0]
         near = [
             capsule
             for capsule in capsules
@@ -127,15 +114,13 @@ class Sessions:
             raise NotFound(f"{name!r} may be {refs}", "give more of the id")
         if chosen:
             return chosen[0]
-        from kinen.worklog import sessions as folders
-
         return folders.session(self._core.space.root, prefix)
 
     def _last_session(self) -> Capsule | Session:
         candidates: list[tuple[str, Capsule | Session]] = [
             (iso(capsule.opened_at / 1000), capsule) for capsule in self._session_capsules()
         ]
-        candidates += [(folder.started, folder) for folder in self._worklog.sessions()]
+        candidates += [(folder.started, folder) for folder in self._memory.worklog.sessions()]
         candidates.sort(key=_newest_last, reverse=True)
         for _, entry in candidates:
             if self._overview(entry) is not None:
@@ -151,8 +136,6 @@ class Sessions:
         return None if nothing else overview
 
     def _capsule_overview(self, capsule: Capsule) -> SessionOverview:
-        from kinen.journal import queries
-
         db = self._core.store.db
         observations = list(queries.stream(db, capsule.id))
         last = max((event.ts for event in observations), default=capsule.opened_at)
@@ -190,9 +173,6 @@ class Sessions:
 
         Nothing is made up for a session in which nothing was recorded.
         """
-        from kinen.journal import queries
-        from kinen.journal.summary import parse_summary, summarize
-
         db = self._core.store.db
         text = ""
         if capsule.status != "open":
@@ -228,7 +208,7 @@ class Sessions:
             overview,
             tuple(self._rounds(folder)),
             parts,
-            tuple(self._consolidation.drawn_from(folder.name)),
+            tuple(self._memory.consolidation.drawn_from(folder.name)),
             folder.rounds,
             folder.artifacts,
             folder.summary,
@@ -246,10 +226,6 @@ class Sessions:
         """The text of a file of a session without its frontmatter; by default without its title."""
         if not path:
             return ""
-        from kinen.errors import UnsafeFile
-        from kinen.markdown.frontmatter import read_frontmatter
-        from kinen.worklog.sessions import LARGEST
-
         try:
             lines = inside.text(self._core.space.root, path, LARGEST).splitlines()
         except (OSError, UnsafeFile):
@@ -261,8 +237,6 @@ class Sessions:
 
 def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
     """What the session was opened for, as somebody typed it; else its first prompt."""
-    from kinen.journal.events import role
-
     if capsule.intent and not capsule.intent.lstrip().startswith("<"):
         return excerpt(headline(capsule.intent), TITLE)
     prompts = (event.content for event in observations if role(event) == "user")

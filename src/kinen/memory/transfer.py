@@ -12,24 +12,33 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen import paths
+from kinen.agents.find import Tally, places, sessions_in
+from kinen.agents.tool_use import LONGEST_PATH, Sieve, is_private
+from kinen.agents.tool_use import summary as shortened
 from kinen.errors import NotFound
+from kinen.ids import timed_id
+from kinen.journal import queries
+from kinen.journal.summary import summarize
+from kinen.memory.core import Part
+from kinen.model.journal import Capsule
 from kinen.privacy import entrance
+from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, parents
 from kinen.storage import private
 from kinen.text import now
+from kinen.transfer import bundle, kindling
+from kinen.transfer.bundle import Filter, export
+from kinen.transfer.goldfish import is_goldfish, older
+from kinen.transfer.intake import Intake, Loaded
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
 
     from kinen.agents.session import Event, Past
-    from kinen.memory.consolidation import Consolidation
-    from kinen.memory.core import Core
-    from kinen.memory.journal import Journal
-    from kinen.memory.worklog import Worklog
-    from kinen.model.journal import Capsule, Scope
-    from kinen.transfer.intake import Conflict, Loaded
+    from kinen.model.journal import Scope
+    from kinen.transfer.intake import Conflict
 
     Item = dict[str, Any]
     Path = str | os.PathLike[str]
@@ -44,20 +53,8 @@ TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
 
 
-class Transfer:
+class Transfer(Part):
     """Export and import."""
-
-    def __init__(
-        self,
-        core: Core,
-        journal: Journal,
-        worklog: Worklog,
-        consolidation: Consolidation,
-    ) -> None:
-        self._core = core
-        self._journal = journal
-        self._worklog = worklog
-        self._consolidation = consolidation
 
     def export(
         self,
@@ -70,8 +67,6 @@ class Transfer:
         form: Literal["json", "jsonl"] = "json",
     ) -> dict[str, int]:
         """Write the journal, or a part of it, as one bundle; a file is replaced as a whole."""
-        from kinen.transfer.bundle import Filter, export
-
         only = Filter(entrance.name(session), entrance.name(repo), after, before)
         moment = os.environ.get("SOURCE_DATE_EPOCH", "")
         at = int(moment) * 1000 if moment.isdecimal() else round(now() * 1000)
@@ -121,7 +116,7 @@ class Transfer:
         """
         loaded = self._load(file, on_conflict, dry_run=dry_run, progress=progress)
         if not dry_run:
-            self._consolidation.start_over()
+            self._memory.consolidation.start_over()
         return loaded
 
     def _load(
@@ -132,9 +127,6 @@ class Transfer:
         dry_run: bool,
         progress: Callable[[int], None] | None,
     ) -> Loaded:
-        from kinen.transfer import bundle, kindling
-        from kinen.transfer.goldfish import is_goldfish
-
         store = self._core.store
         if not isinstance(file, (str, os.PathLike)):
             with store.translated():
@@ -154,10 +146,7 @@ class Transfer:
 
     def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
         """Write each checkpoint that is missing to its own file."""
-        from kinen.transfer.bundle import Loaded
-        from kinen.transfer.goldfish import older
-
-        memories = self._worklog.folder
+        memories = self._memory.worklog.folder
         new = 0
         present = 0
         warnings: list[str] = []
@@ -168,7 +157,7 @@ class Transfer:
             new += not there
             ids.add(checkpoint.id)
         if new and not dry_run:
-            self._worklog.refresh()
+            self._memory.worklog.refresh()
         noun = "checkpoints"
         return Loaded({noun: new}, {noun: present}, {}, 0, 0, {}, tuple(warnings))
 
@@ -184,8 +173,6 @@ class Transfer:
         A session that was recorded live is not changed. `progress` receives the number of
         observations read.
         """
-        from kinen.agents.find import Tally, places, sessions_in
-
         source = os.path.expanduser(os.fspath(path))
         if source and not os.path.exists(source):
             raise NotFound(f"no file or folder {source}", "give one with transcripts, or none")
@@ -205,7 +192,7 @@ class Transfer:
         nowhere = [] if looked else ["no client whose sessions kinen reads has left any here"]
         loaded = count.loaded(tally.unknown, [*nowhere, *tally.notes()])
         if not dry_run and any(loaded.added.values()):
-            self._consolidation.start_over()
+            self._memory.consolidation.start_over()
         return loaded
 
     def _is_here(self, cwd: str, project: str, origin: str) -> bool:
@@ -222,8 +209,6 @@ class Transfer:
 
     def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
         """Store the new entries of a session, unless it was recorded live or forgotten."""
-        from kinen.journal import queries
-
         capsules = queries.entries(db, "capsules", queries.EntryFilter(past.id, audit=True))[0]
         earlier = [capsule for capsule in capsules if capsule.scope.session == past.id]
         if not all(past.made(capsule.id) for capsule in earlier):
@@ -236,15 +221,13 @@ class Transfer:
     def _store(
         self, db: sqlite3.Connection, past: Past, capsule: Capsule | None, count: _Count
     ) -> None:
-        from kinen.journal import queries
-
         roots = self._roots(past.cwd)
         past.place = partial(_place, past.cwd, roots)
         events = past.events()
         first = next(events, None)
         if first is None:
             return
-        scope = self._journal.scope({"session": past.id, "agent": past.agent})
+        scope = self._memory.journal.scope({"session": past.id, "agent": past.agent})
         id_ = capsule.id if capsule else past.capsule
         there = {row[0] for row in queries.outline(db, id_, (0, ""))}
         items = self._observations(past.cwd, roots, chain([first], events), there, count)
@@ -264,9 +247,6 @@ class Transfer:
         count: _Count,
     ) -> Iterator[Item]:
         """The observations that are missing, in the format of a bundle."""
-        from kinen.agents.tool_use import is_private
-        from kinen.privacy.masking import evidence
-
         hidden = self._core.config.privacy.exclude
         for event in events:
             if event.id in there:
@@ -295,12 +275,6 @@ class Transfer:
         A client summarizes in the middle of the work, before it compacts its context, so the
         summary of the whole session is dated after them.
         """
-        from kinen.agents.tool_use import Sieve
-        from kinen.agents.tool_use import summary as shortened
-        from kinen.ids import timed_id
-        from kinen.journal import queries
-        from kinen.journal.summary import summarize
-
         sieve = Sieve(past.place)
         summaries = [
             _summary(summary.id, capsule, shortened(summary.content, sieve), summary.ts, SURE)
@@ -342,8 +316,6 @@ class _Count:
         self, name: str, db: sqlite3.Connection, conflict: Conflict, **tables: Iterable[Item]
     ) -> int:
         """Store entries; the number of new entries."""
-        from kinen.transfer.intake import Intake
-
         before = sum(self._added.values()) + sum(self.skipped.values())
 
         def members() -> Iterator[tuple[str, Any]]:
@@ -366,8 +338,6 @@ class _Count:
         return sum(done.added.values())
 
     def loaded(self, unknown: dict[str, int], notes: list[str]) -> Loaded:
-        from kinen.transfer.intake import Loaded
-
         left = [f"sessions {why}: {number:,}" for why, number in self._left.items()]
         left += [f"{HIDDEN}: {self.hidden:,}"] * bool(self.hidden)
         sums = self._added, self.skipped, self._replaced
@@ -376,8 +346,6 @@ class _Count:
 
 def _capsule(past: Past, id_: str, scope: Scope, earlier: Capsule | None) -> Capsule:
     """The capsule of a session: new, or the earlier one with its period extended."""
-    from kinen.model.journal import Capsule
-
     if earlier:
         first = min(earlier.opened_at, past.first)
         last = max(earlier.closed_at, past.last)
@@ -396,8 +364,6 @@ def _ids(scope: Scope) -> dict[str, str]:
 
 def _place(cwd: str, roots: tuple[str, ...], path: str) -> str:
     """A path of a session relative to the space; text too long for a path is not changed."""
-    from kinen.agents.tool_use import LONGEST_PATH
-
     if len(path) > LONGEST_PATH:
         return path
     full = os.path.join(cwd, os.path.expanduser(path))

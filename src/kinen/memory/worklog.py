@@ -7,60 +7,41 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import NotFound, QueryError, StoreError
 from kinen.memory.consolidation import Consolidated
+from kinen.memory.core import Part
 from kinen.memory.index import FIRST_SEARCH_SECONDS
 from kinen.privacy.injected import without_injected
+from kinen.sources.files.manifest import add
 from kinen.text import now
+from kinen.worklog import sessions
+from kinen.worklog import sessions as folders
+from kinen.worklog.folder import Memories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.memory.consolidation import Consolidation
-    from kinen.memory.core import Core
-    from kinen.memory.git import Git
-    from kinen.memory.index import Index
-    from kinen.memory.records import Records
     from kinen.model.journal import Checkpoint, Plan
     from kinen.model.records import Record
-    from kinen.worklog.folder import Memories
     from kinen.worklog.sessions import Session
 
 
-class Worklog:
+class Worklog(Part):
     """Checkpoints, plans and sessions."""
-
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        records: Records,
-        git: Git,
-        consolidation: Consolidation,
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._records = records
-        self._git = git
-        self._consolidation = consolidation
 
     def add_resource(
         self, file: str, *, to: str = "", tags: Sequence[str] = (), note: str = ""
     ) -> Record:
         """Copy a file into resources/, note its tags and note in the manifest, and index it."""
-        from kinen.sources.files.manifest import add
-
         path = add(self._core.space.root, file, to, tuple(tags), note)
-        self._index.sync(seconds=FIRST_SEARCH_SECONDS)
-        partly = self._index.partly_read()
-        for skipped, reason in self._index.skipped():
+        self._memory.index.sync(seconds=FIRST_SEARCH_SECONDS)
+        partly = self._memory.index.partly_read()
+        for skipped, reason in self._memory.index.skipped():
             if skipped == path and path not in partly:
                 raise NotFound(f"{path} is there, but not searchable: {reason}")
-        return self._records.get(path)
+        return self._memory.records.get(path)
 
     @property
     def folder(self) -> Memories:
-        from kinen.worklog.folder import Memories
-
-        return Memories(self._core.space.root, self._git.worktree)
+        return Memories(self._core.space.root, self._memory.git.worktree)
 
     def checkpoint(
         self,
@@ -105,7 +86,7 @@ class Worklog:
         self.refresh()
         with contextlib.suppress(StoreError):  # the file is written, whatever the journal is like
             findings = from_checkpoint(checkpoint, checkpoint.ref)
-            self._consolidation.count_new(findings)
+            self._memory.consolidation.count_new(findings)
         return checkpoint
 
     def checkpoints(self, since: str = "", until: str = "") -> Iterable[Checkpoint]:
@@ -118,7 +99,7 @@ class Worklog:
         The file is there whatever happens here, so that nobody should write it once more.
         """
         with contextlib.suppress(StoreError):
-            self._index.sync(embed=False, wait=1.0)
+            self._memory.index.sync(embed=False, wait=1.0)
 
     def plans(self) -> list[Plan]:
         """Plans, the latest changed first; one of them may be the current one."""
@@ -164,49 +145,45 @@ class Worklog:
 
     def sessions(self) -> list[Session]:
         """The sessions of the space, newest first."""
-        from kinen.worklog import sessions as folders
-
         return folders.sessions(self._core.space.root)
 
     def session(self, name: str = "") -> Session:
         """A session by its name or a part of it; without one, the newest that goes on."""
-        from kinen.worklog import sessions as folders
-
         return folders.session(self._core.space.root, name)
 
     def new_session(self, title: str) -> str:
         """Make the folder and files of a session; its path."""
-        from kinen.worklog import sessions as folders
-
         path = folders.new_session(self._core.space.root, title, now())
         self.refresh()
         return path
 
     def new_round(self, title: str, session: str = "") -> str:
         """Write the next round of a session, ready to be filled in; its path."""
-        from kinen.worklog import sessions as folders
-
         path = folders.new_round(self._core.space.root, title, now(), session)
         self.refresh()
         return path
 
     def close_session(self, name: str = "") -> tuple[Session, Consolidated]:
         """Say that a session is complete, sum it up, and draw memories from it."""
-        from kinen.worklog import sessions
-
-        its = self.session(name)
-        if its.ended:
-            raise QueryError(f"{its.name} is {its.status} already", "`kinen session show` has it")
+        folder = self.session(name)
+        if folder.ended:
+            raise QueryError(
+                f"{folder.name} is {folder.status} already", "`kinen session show` has it"
+            )
         on = self._core.config.consolidation.on_session_close
-        done = self._consolidation.consolidate(session=its.name) if on else Consolidated(())
+        done = (
+            self._memory.consolidation.consolidate(session=folder.name) if on else Consolidated(())
+        )
         lines = [
-            f"- {one.content}"
-            for one in self._consolidation.drawn_from(its.name)
-            if one.type == "decision"
+            f"- {memory.content}"
+            for memory in self._memory.consolidation.drawn_from(folder.name)
+            if memory.type == "decision"
         ]
-        said = "\n".join(["## Decided", "", *lines]) if lines else ""
-        listed = [f"- [[{path.removesuffix('.md')}]]" for path in (*its.rounds, *its.artifacts)]
-        said += "\n\n" + "\n".join(["## In it", "", *listed]) if listed else ""
-        sessions.close_session(self._core.space.root, its, said.strip(), now())
+        text = "\n".join(["## Decided", "", *lines]) if lines else ""
+        listed = [
+            f"- [[{path.removesuffix('.md')}]]" for path in (*folder.rounds, *folder.artifacts)
+        ]
+        text += "\n\n" + "\n".join(["## In it", "", *listed]) if listed else ""
+        sessions.close_session(self._core.space.root, folder, text.strip(), now())
         self.refresh()
-        return self.session(its.name), done
+        return self.session(folder.name), done
