@@ -15,18 +15,7 @@ if TYPE_CHECKING:
 PATHS = ("paths", "near", "files")
 TEXTS = (
     *PATHS,
-    "text",
-    "mode",
-    "kinds",
-    "session",
-    "tags",
-    "since",
-    "until",
-    "events",
-    "repo",
-    "agent",
-    "user",
-    "symbols",
+    *"text mode kinds session tags since until events repo agent user symbols".split(),
 )
 """Fields of a query that are texts, or several of them."""
 TOLD_TYPES = tuple(dict.fromkeys((*CHECKPOINT_TYPES[1:], *MEMORY_TYPES)))

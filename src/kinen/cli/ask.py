@@ -7,8 +7,12 @@ import sys
 import click
 
 from kinen.cli.command import Output, choice_option, emit, json_option, number_option, space_option
+from kinen.cli.daemon_answer import daemon_started
 from kinen.cli.run import FOUND, NOTHING, colours, note
+from kinen.memory import Memory
+from kinen.memory.recall import UNKNOWN
 from kinen.model.kinds import DISTILLERS
+from kinen.render.answers import answer_json, sources_text
 
 
 @click.command()
@@ -35,11 +39,6 @@ def ask(
       kinen ask --distiller claude 'how do tokens expire?'
       kinen ask 'what broke the deploy?' --json | jq -r '.citations[].ref'
     """
-    from kinen.cli.daemon_answer import daemon_started
-    from kinen.memory import Memory
-    from kinen.memory.recall import UNKNOWN
-    from kinen.render.answers import answer_json, sources_text
-
     streamed: list[str] = []
 
     def show(line: str) -> None:

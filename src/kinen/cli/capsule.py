@@ -9,6 +9,7 @@ import click
 from kinen.cli.command import Output, choice_option, memory_command, text_option
 from kinen.cli.run import colours
 from kinen.model.kinds import CAPSULE_TYPES
+from kinen.render.journal import capsule_text, entry_json
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -38,8 +39,6 @@ def open_(
     Examples:
       kinen capsule open --intent 'find the flaky test' --session s1
     """
-    from kinen.render.journal import entry_json
-
     scope = {"session": session, "agent": agent}
     capsule = memory.journal.open_capsule(intent, type=type_, scope=scope, resume=resume)
     return Output(entry_json(capsule), capsule.ref)
@@ -63,8 +62,6 @@ def close(memory: Memory, name: str, summary: str, confidence: float) -> Output:
     Examples:
       kinen capsule close 01JD8X9Z3M --summary 'the test raced with the cache; now it waits'
     """
-    from kinen.render.journal import entry_json
-
     capsule, written = memory.journal.close_capsule(name, summary, confidence=confidence)
     data = {**entry_json(capsule), "summary": entry_json(written) if written else None}
     text = capsule.ref
@@ -78,8 +75,6 @@ def close(memory: Memory, name: str, summary: str, confidence: float) -> Output:
 @memory_command
 def show(memory: Memory, name: str) -> Output:
     """Show a capsule with its summaries and events."""
-    from kinen.render.journal import capsule_text, entry_json
-
     capsule, observations, summaries = memory.journal.capsule(name)
     data = {
         **entry_json(capsule),

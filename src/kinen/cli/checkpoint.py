@@ -16,7 +16,9 @@ from kinen.cli.command import (
     text_option,
 )
 from kinen.cli.run import colours, piped
+from kinen.errors import NotFound
 from kinen.model.kinds import CHECKPOINT_TYPES
+from kinen.render.journal import checkpoint_json, plan_json
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -72,8 +74,6 @@ def checkpoint(memory: Memory, text: str, **details: Any) -> Output:
         --alternative 'Redis with AOF' --impact 'one store fewer' --confidence 4
       git log -1 --format=%B | kinen checkpoint -
     """
-    from kinen.render.journal import checkpoint_json
-
     details = {name: value for name, value in details.items() if value}
     saved = memory.worklog.checkpoint(piped() if text == "-" else text, **details)
     return Output(checkpoint_json(saved), f"checkpoint:{saved.path}")
@@ -85,8 +85,6 @@ def plan() -> None:
 
 
 def _output(plan: Plan) -> Output:
-    from kinen.render.journal import plan_json
-
     return Output(plan_json(plan), f"{plan.ref}  {plan.status}")
 
 
@@ -116,8 +114,6 @@ def save(
 @memory_command
 def show(memory: Memory, id_: str) -> Output:
     """Show a plan (default: the active one). Exit 1 if no plan is active."""
-    from kinen.render.journal import plan_json
-
     plan = memory.worklog.plan(id_)
     if plan is None:
         return Output(None, found=False, notes=["no plan is active: `kinen plan list` lists plans"])
@@ -129,8 +125,6 @@ def show(memory: Memory, id_: str) -> Output:
 @memory_command
 def list_(memory: Memory) -> Output:
     """List all plans, the latest changed first; `*` marks the active one. Exit 1 if none."""
-    from kinen.render.journal import plan_json
-
     plans = memory.worklog.plans()
     style = colours()
     lines = [
@@ -187,8 +181,6 @@ def _set_status(name: str, status: str, description: str) -> None:
     @click.argument("id_", metavar="[ID]", default="")
     @memory_command
     def run(memory: Memory, id_: str) -> Output:
-        from kinen.errors import NotFound
-
         current = memory.worklog.plan(id_)
         if current is None:
             raise NotFound("no plan is active", "`kinen plan list` lists plans")

@@ -11,6 +11,7 @@ import click
 from kinen import render
 from kinen.cli.fastargs import SPACE, SPACES
 from kinen.cli.run import FOUND, NOTHING, note
+from kinen.memory import Memory
 from kinen.text import now, parse_time
 
 if TYPE_CHECKING:
@@ -159,8 +160,6 @@ def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
     @json_option
     @functools.wraps(function)
     def run(*args: Any, space: str | None, as_json: bool, **options: Any) -> int:
-        from kinen.memory import Memory
-
         with Memory.open(space=space) as memory:
             output = function(memory, *args, **options)
         return emit(output, as_json)

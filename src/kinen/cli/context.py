@@ -18,13 +18,16 @@ from kinen.cli.command import (
     text_option,
 )
 from kinen.cli.run import note
+from kinen.errors import QueryError
+from kinen.memory import Memory
+from kinen.memory.federation import ask_spaces
 from kinen.memory.report import handoff_text, report_json, standup_text
+from kinen.render.journal import recall_json, recall_text
 from kinen.text import now, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kinen.memory import Memory
     from kinen.memory.report import Report
 
 
@@ -51,9 +54,6 @@ def context(memory: Memory, session: str, file: str, depth: int, budget: int) ->
       kinen context --file src/auth.py --budget 800
       kinen context --session s1 --depth 2
     """
-    from kinen.errors import QueryError
-    from kinen.render.journal import recall_json, recall_text
-
     if budget < 0:
         raise QueryError(f"invalid budget {budget}", "use --budget 1 or more")
     answer = memory.context.around(session=session, file=file, depth=depth, budget=budget)
@@ -112,9 +112,6 @@ def _report(
     empty: str,
 ) -> Output:
     """The report of one space, or of several those that are not empty."""
-    from kinen.memory import Memory
-    from kinen.memory.federation import ask_spaces
-
     if len(spaces) > 1 or "all" in spaces:
         reports = [report for report in ask_spaces(spaces, make, on_error=note) if not report.empty]
         texts = [write(report) for report in reports]

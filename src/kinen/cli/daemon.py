@@ -11,9 +11,10 @@ import click
 from kinen import paths
 from kinen.cli.command import Output, json_command, number_option, path_option
 from kinen.cli.run import colours, note
-from kinen.errors import KinenError
+from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
 from kinen.render.daemon import daemon_text
+from kinen.space import find as spaces
 from kinen.storage import private
 
 PORT = 7335
@@ -95,7 +96,6 @@ def run(stay: bool, auto: bool) -> int:
     extras.require("kinen daemon", "http")
     from kinen.daemon.process import Options
     from kinen.daemon.process import run as serve
-    from kinen.errors import Busy
 
     try:
         serve(Options(home(), stay=stay))
@@ -199,7 +199,6 @@ def serve(port: int, space: str) -> int:
     from kinen.daemon import control
     from kinen.daemon.process import Options
     from kinen.daemon.process import run as run_daemon
-    from kinen.space import find as spaces
 
     folder = ""
     try:

@@ -14,11 +14,14 @@ from kinen import render
 from kinen.cli.progress import bar
 from kinen.cli.run import colours
 from kinen.errors import GitError
+from kinen.memory import Memory
+from kinen.model.records import Query
+from kinen.render.history import companions_text, revisions_text
+from kinen.render.journal import recall_text
 from kinen.space import gitcommand
 from kinen.space.repository import Git
 
 if TYPE_CHECKING:
-    from kinen.memory import Memory
     from kinen.render.style import Style
 
 
@@ -45,8 +48,6 @@ SCENES = (
 @click.option("--keep", is_flag=True, help="do not delete the folder, print its path")
 def demo(keep: bool) -> int:
     """Build a small space, search it, record and recall a session, and search a git history."""
-    from kinen.memory import Memory
-
     folder = tempfile.mkdtemp(prefix="kinen-demo-")
     root = os.path.join(folder, "parcelry")
     here = os.path.join(os.path.dirname(__file__), "demo_space")
@@ -81,8 +82,6 @@ def _build(memory: Memory, style: Style) -> None:
 
 
 def _ask(memory: Memory, scene: Scene, style: Style) -> None:
-    from kinen.model.records import Query
-
     flag = " --fulltext" if scene.mode == "fulltext" else ""
     print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
     print(style("dim", f"  {scene.remark}"))
@@ -109,9 +108,6 @@ EVENTS = (
 
 def _session(memory: Memory, style: Style) -> None:
     """Record a session of an agent, with secrets masked, and recall it."""
-    from kinen.model.records import Query
-    from kinen.render.journal import recall_text
-
     scope = {"session": "demo", "agent": "claude"}
     capsule = memory.journal.open_capsule("fix the blank labels", scope=scope)
     for kind, text in EVENTS:
@@ -151,9 +147,6 @@ tags: printing""",
 
 def _history(memory: Memory, root: str, style: Style) -> None:
     """Search the commits of a repository."""
-    from kinen.model.records import Query
-    from kinen.render.history import companions_text, revisions_text
-
     folder = os.path.join(root, ".git")
     repository = Git(root, folder, folder, {})
 

@@ -9,6 +9,14 @@ import click
 
 from kinen.cli.command import Output, limit_option, listing, memory_command
 from kinen.cli.run import colours, piped
+from kinen.render.experience import (
+    NOT_KNOWN,
+    NOT_USED,
+    fix_json,
+    fixes_text,
+    invocation_json,
+    invocations_text,
+)
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -30,8 +38,6 @@ def fix(memory: Memory, error: tuple[str, ...], limit: int) -> Output:
       pytest -q 2>&1 | kinen fix
       kinen fix --json 'error[E0382]: borrow of moved value'
     """
-    from kinen.render.experience import NOT_KNOWN, fix_json, fixes_text
-
     text = " ".join(error)
     if not text and not sys.stdin.isatty():
         text = piped()
@@ -64,8 +70,6 @@ def how(memory: Memory, command: tuple[str, ...], failed: bool, limit: int) -> O
       kinen how Edit
       kinen how --failed cargo test
     """
-    from kinen.render.experience import NOT_USED, invocation_json, invocations_text
-
     invocations = memory.experience.how(" ".join(command), max(0, limit), failed=failed)
     hint = "omit --failed to see those that worked" if failed else "--failed shows failed ones"
     return listing(

@@ -11,6 +11,7 @@ from kinen.characters import visible_json
 from kinen.cli.command import TIMES, choice_option, space_option, text_option
 from kinen.cli.output import raw
 from kinen.cli.run import note
+from kinen.memory import Memory
 from kinen.render.text import counts_text
 from kinen.times import milliseconds
 
@@ -41,8 +42,6 @@ def export(
       kinen export backup.json
       kinen export --session s1 --format jsonl | gzip > s1.jsonl.gz
     """
-    from kinen.memory import Memory
-
     with Memory.open(space=space) as memory:
         counts = memory.transfer.export(
             _standard_output() if file == "-" else file,

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    import click
+
 SPACE = "space to use (default: that of the current folder)"
 SPACES = f"{SPACE}, or all"
 
@@ -88,8 +90,29 @@ def flag(names: str, key: str, help: str) -> Option:  # noqa: A002
     return Option(names, key, "", help, type=bool, default=False)
 
 
-def click_options(rows: tuple[Option, ...]) -> list[Any]:
-    """The same rows as options of click."""
+def click_command(
+    function: Any, argument: dict[str, Any], rows: tuple[Option, ...], summary: str, epilog: str
+) -> click.Command:
+    """The click command of a function of a text; `argument` describes the text to click."""
+    import click
+
+    def run(**options: Any) -> int:
+        text = options.pop(argument["param_decls"][0])
+        defaults = {row.key: row.default for row in rows if row.choices}
+        chosen = {key: value or defaults.get(key, value) for key, value in options.items()}
+        return int(function(text if isinstance(text, str) else " ".join(text), **chosen))
+
+    return click.Command(
+        function.__name__,
+        params=[click.Argument(**argument), *_click_options(rows)],
+        callback=run,
+        help=summary,
+        epilog="\b\n" + epilog,
+    )
+
+
+def _click_options(rows: tuple[Option, ...]) -> list[click.Option]:
+    """The rows as options of click."""
     import click
 
     return [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen import render
@@ -16,9 +14,7 @@ from kinen.cli.command import (
     space_option,
 )
 from kinen.cli.run import colours
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
+from kinen.memory import Memory
 
 
 @click.group()
@@ -72,8 +68,6 @@ def export(form: str, space: str | None) -> int:
     Examples:
       kinen graph export | dot -Tsvg > graph.svg
     """
-    from kinen.memory import Memory
-
     with Memory.open(space=space) as memory:
         edges = memory.records.graph()
     if form == "json":

@@ -11,9 +11,9 @@ from kinen.cli.command import Output, emit, json_option, memory_command, space_o
 from kinen.cli.progress import bar
 from kinen.cli.run import ERROR, colours, fail
 from kinen.errors import Busy
+from kinen.memory import Memory
 
 if TYPE_CHECKING:
-    from kinen.memory import Memory
     from kinen.model.records import Counts
 
 no_embed_option = click.option(
@@ -118,8 +118,6 @@ def run(
     quiet: bool = False,
     wait: float = 3600.0,
 ) -> int:
-    from kinen.memory import Memory
-
     with Memory.open(space=space) as memory:
         with bar(quiet=as_json or quiet) as update:
             report = memory.sync(

@@ -6,7 +6,10 @@ import os
 
 import click
 
+from kinen import config, paths
 from kinen.cli.command import choice_option
+from kinen.space import find, registry
+from kinen.storage import inside
 
 TEMPLATES = {
     "technical": ("docs", "papers", "examples", "data"),
@@ -31,10 +34,6 @@ def init(path: str, name: str | None, template: str | None) -> int:
       kinen init
       kinen init ~/notes --name notes --template research
     """
-    from kinen import config, paths
-    from kinen.space import find, registry
-    from kinen.storage import inside
-
     os.makedirs(path, exist_ok=True)
     root = os.path.realpath(path)
     home = paths.default_home()

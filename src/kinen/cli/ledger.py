@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen.cli.command import (
@@ -19,10 +17,16 @@ from kinen.cli.command import (
 )
 from kinen.cli.output import write_raw
 from kinen.cli.run import FOUND, colours
+from kinen.memory import Memory
+from kinen.render.ledger import (
+    estimate_json,
+    estimate_text,
+    injection_json,
+    injection_line,
+    total_json,
+    totals_text,
+)
 from kinen.times import milliseconds
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 EMPTY = (
     "nothing was sent to an agent yet: `kinen install claude-code` connects Claude Code,"
@@ -68,9 +72,6 @@ def ledger(
     """
     if ctx.invoked_subcommand:
         return FOUND
-    from kinen.memory import Memory
-    from kinen.render.ledger import injection_json, injection_line
-
     with Memory.open(space=space) as memory:
         injections, count = memory.ledger.injections(
             session=session,
@@ -103,9 +104,6 @@ def show(name: str, space: str | None, as_json: bool) -> int:
 
     --json adds its entries, and what was left out and why.
     """
-    from kinen.memory import Memory
-    from kinen.render.ledger import injection_json
-
     with Memory.open(space=space) as memory:
         injection = memory.ledger.injection(name)
     if as_json:
@@ -120,8 +118,6 @@ def show(name: str, space: str | None, as_json: bool) -> int:
 @memory_command
 def totals(memory: Memory, agent: str, since: str) -> Output:
     """Show how many tokens were sent to each session, latest first."""
-    from kinen.render.ledger import total_json, totals_text
-
     totals = memory.ledger.totals(agent=agent, since=milliseconds(since))
     tokens = sum(total.tokens for total in totals)
     return listing(
@@ -143,8 +139,6 @@ def audit(memory: Memory, session: str, agent: str, since: str) -> Output:
     Shows the share of entries whose files, symbols or commands were used afterwards, beside that
     of entries that were found but not sent.
     """
-    from kinen.render.ledger import estimate_json, estimate_text
-
     estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
     found = bool(estimate.told.entries or estimate.dropped.entries)
     return Output(estimate_json(estimate), estimate_text(estimate), found=found)

@@ -8,6 +8,7 @@ import click
 
 from kinen.cli.command import TIMES, Output, limit_option, memory_command, text_option
 from kinen.cli.run import colours
+from kinen.render.journal import entries_text, entry_json
 from kinen.times import milliseconds
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def list_(
       kinen list capsules --session s1 --json | jq -r '.capsules[].ref'
       kinen list pins --audit
     """
-    from kinen.render.journal import entries_text, entry_json
-
     if kind and plural in ("summaries", "pins"):
         raise click.UsageError(f"{plural} have no kind · omit --kind")
     entries, count = memory.journal.entries(

@@ -106,18 +106,7 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
 
 
 def command() -> click.Command:
-    import click
+    from kinen.cli.fastargs import click_command
 
-    from kinen.cli.fastargs import click_options
-
-    def run(text: str, **options: Any) -> int:
-        options["kind"] = options["kind"] or "message"
-        return log(text, **options)
-
-    return click.Command(
-        "log",
-        callback=run,
-        params=[click.Argument(["text"], metavar="TEXT|-"), *click_options(OPTIONS)],
-        help=log.__doc__,
-        epilog="\b\n" + EPILOG,
-    )
+    words = {"param_decls": ["text"], "metavar": "TEXT|-"}
+    return click_command(log, words, OPTIONS, str(log.__doc__), EPILOG)

@@ -17,6 +17,13 @@ from kinen.cli.command import (
 )
 from kinen.cli.run import colours
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
+from kinen.render.journal import (
+    consolidated_json,
+    consolidated_text,
+    learned_text,
+    memory_json,
+    origin_text,
+)
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -33,8 +40,6 @@ def memories() -> None:
 @memory_command
 def list_(memory: Memory, type_: str | None, forgotten: bool) -> Output:
     """List memories, newest first. Exit 1 if there are none."""
-    from kinen.render.journal import learned_text, memory_json
-
     records = memory.consolidation.memories(type_ or "", hidden=forgotten)
     origins = [memory.consolidation.origin(record) for record in records]
     style = colours()
@@ -54,8 +59,6 @@ def list_(memory: Memory, type_: str | None, forgotten: bool) -> Output:
 @memory_command
 def show(memory: Memory, name: str) -> Output:
     """Show a memory with all its sources."""
-    from kinen.render.journal import learned_text, memory_json, origin_text
-
     record = memory.consolidation.get(name)
     origin = memory.consolidation.origin(record)
     lines = [learned_text(record, colours(), sources=True), origin_text(origin)]
@@ -110,8 +113,6 @@ def consolidate(
       kinen consolidate --session 20251206-01
       kinen consolidate --distiller ollama
     """
-    from kinen.render.journal import consolidated_json, consolidated_text
-
     result = memory.consolidation.consolidate(
         session=session,
         capsule=capsule,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kinen.cli.command import FILE_NAME, Output, memory_command, text_option
+from kinen.render.journal import entry_json
 from kinen.times import lifetime
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ def pin(memory: Memory, ref: str, note: str, ttl: str, session: str) -> Output:
       kinen pin observation:01JD8X9Z3M4N5P6Q7R8S9T0VWX --note 'decided with Ada'
       kinen pin docs/conventions.md --ttl 7d
     """
-    from kinen.render.journal import entry_json
-
     pin = memory.journal.pin(ref, note, ttl=lifetime(ttl), scope={"session": session})
     return Output(entry_json(pin), f"{pin.ref}  {pin.target}")
 

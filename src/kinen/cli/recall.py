@@ -55,18 +55,14 @@ OPTIONS = (
     Option("--space -s", "spaces", "NAME", SPACES, many=True, path=True),
     flag("--json", "as_json", "print JSON"),
 )
-QUERY_OPTIONS = (
-    "types",
-    "tags",
-    "files",
-    "symbols",
-    "session",
-    "until",
-    "limit",
-    "budget",
-    "min_similarity",
-)
+QUERY_OPTIONS = "types tags files symbols session until limit budget min_similarity".split()
 """Options that the query has under the same name."""
+HELP = """Print the plan, pins, the latest summary and matching records as markdown, within a token
+budget.
+
+Without a query, print what happened last. The output ends with what did not fit. Exit 1 if there is
+nothing. With --distill the hits are summarised, each line with its source; by default that happens
+locally and without a model (see distill.order)."""
 EPILOG = """Examples:
   kinen recall why did we drop redis
   kinen recall --days 2 --file auth.py --type decision
@@ -162,22 +158,6 @@ def since_of(options: dict[str, Any]) -> str:
 
 
 def command() -> click.Command:
-    import click
+    from kinen.cli.fastargs import click_command
 
-    from kinen.cli.fastargs import click_options
-
-    def run(query: tuple[str, ...], **options: Any) -> int:
-        return recall(" ".join(query), **options)
-
-    return click.Command(
-        "recall",
-        params=[click.Argument(["query"], nargs=-1), *click_options(OPTIONS)],
-        callback=run,
-        help="""Print the plan, pins, the latest summary and matching records as markdown, within a
-        token budget.
-
-        Without a query, print what happened last. The output ends with what did not fit. Exit 1 if
-        there is nothing. With --distill the hits are summarised, each line with its source; by
-        default that happens locally and without a model (see distill.order).""",
-        epilog="\b\n" + EPILOG,
-    )
+    return click_command(recall, {"param_decls": ["query"], "nargs": -1}, OPTIONS, HELP, EPILOG)

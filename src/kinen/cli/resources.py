@@ -16,6 +16,7 @@ from kinen.cli.command import (
     text_option,
 )
 from kinen.cli.run import colours
+from kinen.model.records import Query
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -65,7 +66,5 @@ def list_(memory: Memory) -> Output:
 @memory_command
 def search(memory: Memory, query: tuple[str, ...], limit: int) -> Output:
     """Search the resources only. `kinen search --type resources` has more options."""
-    from kinen.model.records import Query
-
     hits = memory.search(Query(" ".join(query), limit=limit, kinds=("resource",)))
     return Output(render.hits_json(hits), render.hits_text(hits, style=colours()), found=bool(hits))

@@ -83,18 +83,7 @@ OPTIONS = (
     flag("--json", "as_json", "print JSON"),
 )
 QUERY_OPTIONS = (
-    "types",
-    "agent",
-    "author",
-    "repo",
-    "session",
-    "tags",
-    "paths",
-    "since",
-    "until",
-    "limit",
-    "context",
-    "min_score",
+    "types agent author repo session tags paths since until limit context min_score".split()
 )
 """Options that the query has under the same name."""
 
@@ -222,17 +211,8 @@ def mode_of(options: dict[str, Any]) -> str:
 
 
 def command() -> click.Command:
-    import click
+    from kinen.cli.fastargs import click_command
 
-    from kinen.cli.fastargs import click_options
-
-    def run(query: tuple[str, ...], **options: Any) -> int:
-        return search(" ".join(query), **options)
-
-    return click.Command(
-        "search",
-        params=[click.Argument(["query"], nargs=-1, required=True), *click_options(OPTIONS)],
-        callback=run,
-        help="Search by word and by meaning. Exit 0 with hits, 1 without, 2 on an error.",
-        epilog="\b\n" + EPILOG,
-    )
+    summary = "Search by word and by meaning. Exit 0 with hits, 1 without, 2 on an error."
+    words = {"param_decls": ["query"], "nargs": -1, "required": True}
+    return click_command(search, words, OPTIONS, summary, EPILOG)

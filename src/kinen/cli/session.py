@@ -18,6 +18,9 @@ from kinen.cli.command import (
     text_option,
 )
 from kinen.cli.run import colours
+from kinen.render.journal import consolidated_json, consolidated_text
+from kinen.render.sessions import session_json, sessions_text, timeline_json, timeline_text
+from kinen.text import spelled
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -51,8 +54,6 @@ def list_(memory: Memory, limit: int, agent: str, since: str) -> Output:
       kinen session list --agent codex --since 1w
       kinen session list --json | jq -r '.sessions[].title'
     """
-    from kinen.render.sessions import session_json, sessions_text
-
     sessions = memory.sessions.overviews(limit, agent=agent, since=moment(since))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
     notes = []
@@ -90,9 +91,6 @@ def show(
       kinen session show last --file src/auth.py
       kinen session show last --json | jq '.steps[] | select(.ok == false)'
     """
-    from kinen.render.sessions import timeline_json, timeline_text
-    from kinen.text import spelled
-
     path = spelled(file)
     timeline = memory.sessions.timeline(name)
     return Output(
@@ -127,8 +125,6 @@ def close(memory: Memory, name: str) -> Output:
     Examples:
       kinen session close 20251206-01
     """
-    from kinen.render.journal import consolidated_json, consolidated_text
-
     closed, result = memory.worklog.close_session(name)
     lines = [f"{closed.path}  {closed.status}", consolidated_text(result, colours())]
     return Output({**_session_json(closed), **consolidated_json(result)}, "\n".join(lines))

@@ -10,6 +10,7 @@ from kinen import render
 from kinen.cli.command import FILE_NAME, Output, emit, json_option, space_option
 from kinen.cli.output import write_raw
 from kinen.cli.run import FOUND, colours
+from kinen.memory import Memory
 from kinen.model.records import GIT_KINDS
 from kinen.query import place
 from kinen.render.history import revisions_text
@@ -17,7 +18,6 @@ from kinen.render.history import revisions_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.memory import Memory
     from kinen.model.records import Chunk, Record
 
 COMMITS = 5
@@ -43,8 +43,6 @@ def show(name: str, as_is: bool, space: str | None, as_json: bool) -> int:
       kinen show a43f9c1
       kinen show 'round:sessions/20251203-01-auth/rounds/01-foundation.md#3'
     """
-    from kinen.memory import Memory
-
     with Memory.open(space=space) as memory:
         path, at, commit = name.rpartition("@")
         if at and path and commit and not memory.records.knows(name):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen.cli.command import FILE_NAME, Output, emit, json_option, memory_command
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
+from kinen.memory import Memory
 
 
 @click.command()
@@ -73,8 +69,6 @@ def tag(path: str, ops: tuple[str, ...], space: str | None, as_json: bool) -> in
     Examples:
       kinen tag src/auth/session.py +security -wip
     """
-    from kinen.memory import Memory
-
     with Memory.open(space=space) as memory:
         names = memory.git.tag(path, ops)
         name = memory.git.current_name(path)

@@ -87,23 +87,9 @@ class RecallSection(NamedTuple):
 class PrivacySection(NamedTuple):
     exclude: Annotated[
         tuple[str, ...], Row("globs", "paths that are never captured, added to the defaults")
-    ] = (
-        ".env",
-        ".env.*",
-        ".netrc",
-        ".pgpass",
-        ".aws",
-        ".ssh",
-        ".gnupg",
-        "id_rsa*",
-        "id_ecdsa*",
-        "id_ed25519*",
-        "*.pem",
-        "*.key",
-        "*.p12",
-        "*.pfx",
-        "*.kdbx",
-        "*.keystore",
+    ] = tuple(
+        ".env .env.* .netrc .pgpass .aws .ssh .gnupg id_rsa* id_ecdsa* id_ed25519*"
+        " *.pem *.key *.p12 *.pfx *.kdbx *.keystore".split()
     )
     mask_index: Annotated[bool, Row("bool", "also mask file content and commit messages")] = False
 
@@ -112,18 +98,8 @@ class GitSection(NamedTuple):
     strip_prefixes: Annotated[
         tuple[str, ...], Row("words", "folders that give no tag because they only hold others")
     ] = ("src", "lib", "components", "app", "pages")
-    stop_tags: Annotated[tuple[str, ...], Row("words", "tags that no path gets")] = (
-        "index",
-        "utils",
-        "helpers",
-        "types",
-        "__tests__",
-        "test",
-        "tests",
-        "cache",
-        "build",
-        "coverage",
-        ".turbo",
+    stop_tags: Annotated[tuple[str, ...], Row("words", "tags that no path gets")] = tuple(
+        "index utils helpers types __tests__ test tests cache build coverage .turbo".split()
     )
     exclude: Annotated[
         tuple[str, ...], Row("words", "paths whose history is left out, as in .gitignore")

@@ -3,16 +3,8 @@
 Hooks and the cold search load it: it has no import, so that it costs nothing.
 """
 
-EVENTS = (
-    "message",
-    "tool_call",
-    "command",
-    "file_diff",
-    "error",
-    "node_start",
-    "node_end",
-    "node_output",
-    "node_error",
+EVENTS = tuple(
+    "message tool_call command file_diff error node_start node_end node_output node_error".split()
 )
 """The kinds of observation."""
 CAPSULE_TYPES = ("session", "pocketflow_node")
