@@ -5,12 +5,11 @@ The file is a cache beside the database, written anew when the index has a newer
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.storage import private
+from kinen.storage import atomic, private
 
 if TYPE_CHECKING:
     import sqlite3
@@ -156,25 +155,15 @@ def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str
     rows = [(chunk, place[digest]) for chunk, digest in chunks if digest in place]
     n = len(rows)
     coded = len(rows) > EXACT and dims % 64 == 0
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb", opener=private.opener) as file:
-            head = json.dumps({**stamp, "n": n, "dims": dims, "coded": coded}).encode()
-            file.write(head.ljust(HEADER, b"\0"))
-            file.write(np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes())
-            file.writelines(
-                _stripe(blobs, rows[start : start + _STRIPE]).tobytes()
-                for start in range(0, n, _STRIPE)
-            )
-            if coded:
-                file.writelines(
-                    np.packbits(_stripe(blobs, rows[start : start + _STRIPE]) > 0, axis=1).tobytes()
-                    for start in range(0, n, _STRIPE)
-                )
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+    stripes = [rows[start : start + _STRIPE] for start in range(0, n, _STRIPE)]
+    with atomic.Draft(path, private.FILE_MODE, durable=False) as file:
+        head = json.dumps({**stamp, "n": n, "dims": dims, "coded": coded}).encode()
+        file.write(head.ljust(HEADER, b"\0"))
+        file.write(np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes())
+        for stripe in stripes:
+            file.write(_stripe(blobs, stripe).tobytes())
+        for stripe in stripes if coded else ():
+            file.write(np.packbits(_stripe(blobs, stripe) > 0, axis=1).tobytes())
 
 
 def _stripe(blobs: list[bytes], rows: list[tuple[int, int]]) -> Any:

@@ -6,6 +6,7 @@ A past session is imported once; a later import adds only its new entries.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from functools import cache, partial
 from itertools import chain
@@ -25,7 +26,7 @@ from kinen.privacy import entrance
 from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, parents
-from kinen.storage import private
+from kinen.storage import atomic, private
 from kinen.text import now
 from kinen.transfer import bundle, kindling
 from kinen.transfer.bundle import Filter, export
@@ -77,28 +78,12 @@ class Transfer(Part):
 
         if not isinstance(out, (str, os.PathLike)):
             return write(out)
-        if os.path.exists(out) and not os.path.isfile(
-            out
-        ):  # a pipe or a device: nothing to replace
-            with open(out, "w", encoding="utf-8", newline="\n", errors="surrogatepass") as file:
-                return write(file)
-        draft = f"{os.fspath(out)}.{os.getpid()}.tmp"
-        try:
-            with open(
-                draft,
-                "x",
-                encoding="utf-8",
-                newline="\n",
-                errors="surrogatepass",
-                opener=private.opener,
-            ) as file:
-                counts = write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, out)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft)
+        path = os.fspath(out)
+        is_device = os.path.exists(path) and not os.path.isfile(path)  # nothing to replace
+        with open(path, "wb") if is_device else atomic.Draft(path, private.FILE_MODE) as file:
+            text = io.TextIOWrapper(file, "utf-8", "surrogatepass", newline="\n")
+            counts = write(text)
+            text.detach()  # flushes, and leaves the file open
         return counts
 
     def load(

@@ -5,29 +5,53 @@ from __future__ import annotations
 import os
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from io import BufferedWriter
+
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _CREATE |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-def replace(target: str, data: bytes | str, mode: int, *, keep: int | None = None) -> None:
-    """Write a file beside the target and put it in its place.
+class Draft:
+    """A new file beside the target; it takes the target's place unless the block raises.
 
-    `mode` is subject to the umask; `keep` is the exact mode of the file that was there.
+    `mode` is subject to the umask; `keep` is the exact mode of the file that was there. Without
+    `durable` the file may be lost in a power cut.
     """
-    folder, name = os.path.split(target)
-    draft = os.path.join(folder, f".{name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
-    try:
-        with open(os.open(draft, _CREATE, mode), "wb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
-            file.flush()
-            os.fsync(file.fileno())
-        if keep is not None:
-            os.chmod(draft, keep)
-        rename(draft, target)
-    except BaseException:
-        if os.path.lexists(draft):
-            os.unlink(draft)
-        raise
+
+    def __init__(
+        self, target: str, mode: int, *, keep: int | None = None, durable: bool = True
+    ) -> None:
+        folder, name = os.path.split(target)
+        self._target = target
+        self._keep = keep
+        self._durable = durable
+        self._path = os.path.join(folder, f".{name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+        self._file = os.fdopen(os.open(self._path, _CREATE, mode), "wb")
+
+    def __enter__(self) -> BufferedWriter:
+        return self._file
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        try:
+            if error is None and self._durable:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            self._file.close()
+            if self._keep is not None:
+                os.chmod(self._path, self._keep)
+            if error is None:
+                rename(self._path, self._target)
+        finally:
+            if os.path.lexists(self._path):
+                os.unlink(self._path)
+
+
+def replace(target: str, data: bytes | str, mode: int, *, keep: int | None = None) -> None:
+    """Replace the target as a whole; see `Draft`."""
+    with Draft(target, mode, keep=keep) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
 
 
 def write(path: str | os.PathLike[str], data: bytes | str, mode: int = 0o666) -> None:
