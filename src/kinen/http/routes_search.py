@@ -63,27 +63,10 @@ def search(memory: OpenMemory, request: requests.Search, accept: Accept = "") ->
 
 
 def _search(memory: OpenMemory, request: requests.Search, accept: str) -> Response:
-    query = search_query(
-        request.query,
-        memory.config.search,
-        mode=request.mode,
-        types=request.types,
-        kinds=request.kinds,
-        agent=request.agent,
-        author=request.author,
-        repo=request.repo,
-        session=request.session,
-        tags=request.tags,
-        paths=request.paths,
-        since=moment(request.since),
-        until=moment(request.until, end=True),
-        limit=request.limit,
-        context=request.context,
-        min_score=request.min_score,
-        near=[memory.git.current_name(memory.git.inside(path)) for path in request.near],
-        exact=request.exact,
-    )
-    hits = memory.search(query)
+    fields = request.model_dump(exclude={"query", "files", "explain", "colour"})
+    fields["near"] = [memory.git.current_name(memory.git.inside(path)) for path in request.near]
+    fields |= _period(request)
+    hits = memory.search(search_query(request.query, memory.config.search, **fields))
     headers = _headers(bool(hits), hits.notes)
     if not _wants_text(accept):
         return json_response(render.hits_json(hits), headers)
@@ -110,19 +93,8 @@ def recall(memory: OpenMemory, request: requests.Recall, accept: Accept = "") ->
 
 
 def _recall(memory: OpenMemory, request: requests.Recall, accept: str) -> Response:
-    query = recall_query(
-        request.query,
-        types=request.types,
-        tags=request.tags,
-        files=request.files,
-        symbols=request.symbols,
-        session=request.session,
-        since=moment(request.since),
-        until=moment(request.until, end=True),
-        limit=request.limit,
-        budget=request.budget,
-        min_similarity=request.min_similarity,
-    )
+    fields = request.model_dump(exclude={"query", "full", "distill", "distiller"})
+    query = recall_query(request.query, **(fields | _period(request)))
     distiller = request.distiller or ("configured" if request.distill else "none")
     answer = memory.recall(
         query, full=request.full, distiller="" if distiller == "none" else distiller
@@ -132,6 +104,10 @@ def _recall(memory: OpenMemory, request: requests.Recall, accept: str) -> Respon
     if _wants_text(accept):
         return text_response(recall_text(answer), PLAIN, headers)
     return json_response(recall_json(answer), headers)
+
+
+def _period(request: requests.Search | requests.Recall | requests.Retrieve) -> dict[str, Any]:
+    return {"since": moment(request.since), "until": moment(request.until, end=True)}
 
 
 def _headers(hits: bool, notes: Any) -> dict[str, str]:
@@ -152,10 +128,9 @@ def retrieve(memory: OpenMemory, request: requests.Retrieve) -> Any:
         request.query,
         types=JOURNAL_KINDS,
         session=scope.session,
-        since=moment(request.since),
-        until=moment(request.until, end=True),
         limit=request.limit,
         budget=request.budget,
+        **_period(request),
     )
     query = query._replace(repo=scope.repo, agent=scope.agent, user=scope.user)
     answer = recall_json(memory.recall(query, summary=True))
@@ -181,9 +156,8 @@ def session_start(memory: OpenMemory, request: requests.SessionStart) -> Any:
 @with_memory()
 def pre_compact(memory: OpenMemory, request: requests.SessionStart) -> Any:
     """Context that must survive when an agent compacts its session: plan and pins."""
-    return _brief(
-        memory.journal.brief(request.session, request.agent, request.budget, compacting=True)
-    )
+    journal = memory.journal
+    return _brief(journal.brief(request.session, request.agent, request.budget, compacting=True))
 
 
 @router.post("/context/prompt", response_model=responses.PromptContext)

@@ -12,93 +12,7 @@ from kinen.privacy.entrance import name
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    Cells = Mapping[str, Any]
-    """The cells of a row by column."""
-
-
-def _scope(cells: Cells) -> Scope:
-    return Scope(**{column: cells[column] for column in Scope._fields})
-
-
-def _decode_json(text: str) -> Any:
-    """JSON of a cell; most are empty, and then there is nothing to parse."""
-    if text == "{}":
-        return {}
-    return () if text == "[]" else json.loads(text)
-
-
-def observation(cells: Cells) -> Observation:
-    return Observation(
-        id=cells["id"],
-        kind=cells["kind"],
-        content=cells["content"],
-        ts=cells["ts"],
-        scope=_scope(cells),
-        capsule=cells["capsule"],
-        provenance=_decode_json(cells["provenance"]),
-        branch=cells["branch"],
-        head=cells["head"],
-        files=tuple(_decode_json(cells["files"])),
-        masked=_decode_json(cells["masked"]),
-        redacted=bool(cells["redacted"]),
-        forgotten_at=cells["forgotten_at"],
-    )
-
-
-def _capsule(cells: Cells) -> Capsule:
-    return Capsule(
-        id=cells["id"],
-        type=cells["type"],
-        intent=cells["intent"],
-        status=cells["status"],
-        opened_at=cells["opened_at"],
-        closed_at=cells["closed_at"],
-        reason=cells["reason"],
-        scope=_scope(cells),
-        forgotten_at=cells["forgotten_at"],
-    )
-
-
-def _summary(cells: Cells) -> Summary:
-    return Summary(
-        id=cells["id"],
-        capsule=cells["capsule"],
-        content=cells["content"],
-        created_at=cells["created_at"],
-        confidence=cells["confidence"],
-        evidence=tuple(_decode_json(cells["evidence_refs"])),
-        written=bool(cells["written"]),
-        redacted=bool(cells["redacted"]),
-        forgotten_at=cells["forgotten_at"],
-    )
-
-
-def _pin(cells: Cells) -> Pin:
-    return Pin(
-        id=cells["id"],
-        target=f"{cells['target_type']}:{cells['target_id']}",
-        note=cells["reason"],
-        created_at=cells["created_at"],
-        expires_at=cells["expires_at"],
-        scope=_scope(cells),
-    )
-
-
-def _memory(cells: Cells) -> Learned:
-    return Learned(
-        id=cells["id"],
-        type=cells["type"],
-        content=cells["content"],
-        confidence=cells["confidence"],
-        created_at=cells["created_at"],
-        derived_from=tuple(_decode_json(cells["derived_from"])),
-        superseded_by=cells["superseded_by"],
-        scope=_scope(cells),
-        redacted=bool(cells["redacted"]),
-        forgotten_at=cells["forgotten_at"],
-    )
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class Noun(NamedTuple):
@@ -108,7 +22,24 @@ class Noun(NamedTuple):
     table: str
     time: str
     columns: str
-    decode: Callable[[Cells], Any]
+    value: Callable[..., Any]
+    """Takes the columns by name; five of them as one scope, JSON decoded, flags as bool."""
+
+
+def _summary(evidence_refs: tuple[str, ...], **cells: Any) -> Summary:
+    return Summary(evidence=evidence_refs, **cells)
+
+
+def _pin(target_type: str, target_id: str, reason: str, **cells: Any) -> Pin:
+    return Pin(target=f"{target_type}:{target_id}", note=reason, **cells)
+
+
+def _decode_json(text: str) -> Any:
+    """JSON of a cell, lists as tuples; most are empty, and then there is nothing to parse."""
+    if text == "{}":
+        return {}
+    value = () if text == "[]" else json.loads(text)
+    return tuple(value) if isinstance(value, list) else value
 
 
 _SCOPE = ", ".join(Scope._fields)
@@ -120,14 +51,14 @@ NOUNS = {
         "ts",
         f"id, kind, content, ts, {_SCOPE}, capsule, provenance, branch, head, files, masked,"
         " redacted, forgotten_at",
-        observation,
+        Observation,
     ),
     "capsules": Noun(
         "capsule",
         "capsules",
         "opened_at",
         f"id, type, intent, status, opened_at, closed_at, reason, {_SCOPE}, forgotten_at",
-        _capsule,
+        Capsule,
     ),
     "summaries": Noun(
         "summary",
@@ -150,11 +81,19 @@ NOUNS = {
         "created_at",
         f"id, type, content, confidence, created_at, derived_from, superseded_by, {_SCOPE},"
         " redacted, forgotten_at",
-        _memory,
+        Learned,
     ),
 }
 KINDS = {noun.kind: noun for noun in NOUNS.values()}
 _COLUMNS = {kind: noun.columns.split(", ") for kind, noun in KINDS.items()}
+_CONVERTED: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys("provenance masked files evidence_refs derived_from".split(), _decode_json),
+    **dict.fromkeys(("written", "redacted"), bool),
+}
+_CONVERSIONS = {
+    kind: [(column, _CONVERTED[column]) for column in columns if column in _CONVERTED]
+    for kind, columns in _COLUMNS.items()
+}
 
 
 class EntryFilter(NamedTuple):
@@ -266,7 +205,16 @@ def entry(db: sqlite3.Connection, kind: str, id_: str) -> Any:
 
 def decode(kind: str, row: Sequence[Any]) -> Any:
     """The value of a row with the columns of a kind."""
-    return KINDS[kind].decode(dict(zip(_COLUMNS[kind], row, strict=True)))
+    return decode_cells(kind, dict(zip(_COLUMNS[kind], row, strict=True)))
+
+
+def decode_cells(kind: str, cells: dict[str, Any]) -> Any:
+    """The value of the cells of a row, by column; it uses them up."""
+    if "session" in cells:
+        cells["scope"] = Scope(*map(cells.pop, Scope._fields))
+    for column, convert in _CONVERSIONS[kind]:
+        cells[column] = convert(cells[column])
+    return KINDS[kind].value(**cells)
 
 
 def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:

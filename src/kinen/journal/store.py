@@ -144,10 +144,11 @@ class Journal:
             self._spool(row, error)
             written = [row]
         if written:
-            cells = dict(zip(COLUMNS, written[0], strict=True))
-            return queries.observation({**cells, "redacted": 0, "forgotten_at": 0})
-        existing: Observation = queries.entry(db, "observation", str(row[0]))
-        return existing
+            cells = {**dict(zip(COLUMNS, written[0], strict=True)), "redacted": 0}
+            observation: Observation = queries.decode_cells("observation", cells)
+        else:
+            observation = queries.entry(db, "observation", str(row[0]))
+        return observation
 
     def _spool(self, row: Row, error: Exception) -> None:
         try:

@@ -33,6 +33,10 @@ class Tool(Request):
     idempotent: ClassVar[bool] = True
     _client: str = PrivateAttr("")
 
+    def parameters(self, *names: str) -> dict[str, Any]:
+        """Some parameters by name."""
+        return {name: getattr(self, name) for name in names}
+
     def answer(self, memory: Memory) -> Answer:
         raise NotImplementedError
 

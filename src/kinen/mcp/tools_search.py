@@ -82,14 +82,8 @@ class Search(Tool):
             memory.config.search,
             mode={"fts": "fulltext"}.get(self.mode, self.mode),
             types=[self.type],
-            session=self.session,
-            tags=self.tags,
-            paths=self.paths,
-            since=self.since,
-            until=self.until,
-            limit=self.limit,
             context=self.context_chunks,
-            exact=self.exact,
+            **self.parameters("session", "tags", "paths", "since", "until", "limit", "exact"),
         )
         answer = search_answer(memory.search(query), self.budget, explain=self.explain)
         start_daemon(memory)
@@ -184,17 +178,9 @@ class Recall(Tool):
     explain: bool = Field(False, description="with the votes behind each score")
 
     def answer(self, memory: Memory) -> Answer:
-        query = recall_query(
-            self.query,
-            types=[name for name in listed([self.type]) if name != "all"],
-            tags=self.tags,
-            files=self.files,
-            session=self.session,
-            since=self.since,
-            until=self.until,
-            limit=self.limit,
-            budget=self.budget,
-        )
+        types = [name for name in listed([self.type]) if name != "all"]
+        fields = self.parameters("tags", "files", "session", "since", "until", "limit", "budget")
+        query = recall_query(self.query, types=types, **fields)
         distiller = "configured" if self.distill else ""
         recall = memory.recall(query, full=self.full, distiller=distiller)
         start_daemon(memory)
@@ -297,13 +283,8 @@ class IndexRebuild(Tool):
     embed: bool = Field(True, description="with vectors, for search by meaning")
 
     def answer(self, memory: Memory, progress: Progress | None = None) -> Answer:
-        report = memory.sync(
-            rebuild=True,
-            embed=self.embed,
-            session=self.session,
-            progress=progress,
-            wait=BUSY_SECONDS,
-        )
+        scope = self.parameters("embed", "session")
+        report = memory.sync(rebuild=True, progress=progress, wait=BUSY_SECONDS, **scope)
         counts = render.counts_json(memory.index.status().counts)
         value = responses.IndexReport(**report._asdict(), counts=counts)
         return Answer(value, render.report_text(report))
