@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+from kinen.model.records import Commit, Delta, Extract, State
 
-    from kinen.model.records import Commit, Delta, Extract, State
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Extractor(Protocol):

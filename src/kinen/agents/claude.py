@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.agents import claude_code
 from kinen.agents.session import (
@@ -21,10 +22,8 @@ from kinen.agents.session import (
 from kinen.agents.tool_use import ToolUse
 from kinen.privacy.injected import own_words
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+Line = dict[str, Any]
 
-    Line = dict[str, Any]
 
 SKIPPED = frozenset(
     """progress system attachment queue-operation last-prompt cost-state tools-used api-request

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.agents.session import (
     Event,
@@ -23,10 +24,8 @@ from kinen.agents.tool_use import EDITS, SHELLS, ToolUse
 from kinen.space.repository import normalise_origin
 from kinen.text import digest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+Line = dict[str, Any]
 
-    Line = dict[str, Any]
 
 _SKIPPED = frozenset("session_meta turn_context world_state token_usage_record".split())
 _TYPES = _SKIPPED | {"event_msg", "response_item", "compacted"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from kinen.storage import regular
 from kinen.transfer import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from io import BufferedReader
 
     from kinen.agents.session import Past

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.agents.session import Event, Past, count, elements, fields, joined, milliseconds, text
 from kinen.agents.tool_use import ToolUse
 from kinen.storage import regular
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+Line = dict[str, Any]
 
-    Line = dict[str, Any]
 
 _SKIPPED = frozenset("info warning error".split())
 _DONE = ("success", "error")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.agents.session import (
     Event,
@@ -22,11 +23,9 @@ from kinen.agents.tool_use import ToolUse
 from kinen.errors import UnsafeFile
 from kinen.storage import regular
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+Entry = dict[str, Any]
+Counts = dict[str, int]
 
-    Entry = dict[str, Any]
-    Counts = dict[str, int]
 
 LONGEST = 16 << 20
 _KNOWN = frozenset(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.agents import tool_use as rules
 from kinen.agents.tool_use import Draft, Sieve, ToolUse
@@ -12,9 +13,6 @@ from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import name, plain
 from kinen.privacy.masking import mask
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 INTENT = 120
 """Characters of what a session was for."""

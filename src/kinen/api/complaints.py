@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 MOST = 5
 """Complaints in one message."""

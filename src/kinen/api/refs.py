@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from kinen import query
 from kinen.errors import QueryError
+from kinen.memory import Memory
 from kinen.model.records import KINDS
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 
 def resolve(memory: Memory, text: str) -> tuple[str, int, int]:

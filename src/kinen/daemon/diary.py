@@ -7,15 +7,13 @@ import json
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kinen import __version__
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.text import iso
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FILE = "daemon.json"
 INCIDENTS = 20

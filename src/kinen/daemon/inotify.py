@@ -8,11 +8,9 @@ import errno
 import os
 import select
 import struct
+from collections.abc import Iterator
 from threading import RLock
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 MODIFY = 0x2
 ATTRIB = 0x4

@@ -23,6 +23,7 @@ from kinen.errors import Busy, KinenError, SpaceError
 from kinen.http.guard import Access, failure
 from kinen.ipc import client, loopback
 from kinen.memory import Memory
+from kinen.ports import Embedder
 from kinen.privacy import entrance
 from kinen.space import find as spaces
 from kinen.space import registry
@@ -32,7 +33,6 @@ from kinen.storage import private
 if TYPE_CHECKING:
     from kinen.daemon.scheduler import Scheduler
     from kinen.http.server import IdleServer
-    from kinen.ports import Embedder
 
 TOKEN_FILE = "http.token"  # noqa: S105
 NO_AGENTS = "KINEN_DISTILLING"

@@ -6,18 +6,17 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, KinenError
+from kinen.model.records import Report
 from kinen.text import iso, now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from kinen.daemon.watch import Watch
     from kinen.memory import Memory
-    from kinen.model.records import Report
     from kinen.space.registry import Space
 
     Work = Callable[["SpaceState"], None]

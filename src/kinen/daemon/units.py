@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from kinen.errors import KinenError
 from kinen.storage import atomic
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LABEL = "dev.kinen.daemon"
 

@@ -6,23 +6,22 @@ import contextlib
 import errno
 import os
 import sys
+from collections.abc import Callable, Container, Iterable
 from itertools import islice
 from threading import Event as Flag
 from threading import RLock, Thread, current_thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.daemon.inotify import COMING, CREATE, EVERYTHING, FOLDER, ITSELF, Event, Inotify
 from kinen.space.repository import parents
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+Counts = Callable[[str, bool], bool]
+Changes = dict[str, int]
+Snapshot = dict[str, tuple[int, int]]
+Description = tuple[str, tuple[str, ...], Counts, Callable[[str], bool]]
+"""What `kinen.sources.files.watch` returns; the fields of `Target`."""
 
-    Counts = Callable[[str, bool], bool]
-    Changes = dict[str, int]
-    Snapshot = dict[str, tuple[int, int]]
-    Description = tuple[str, tuple[str, ...], Counts, Callable[[str], bool]]
-    """What `kinen.sources.files.watch` returns; the fields of `Target`."""
 
 POLL_SECONDS = 10.0
 """Seconds between two polls."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.text import STOP_WORDS, parts, spaced_cjk, weight, words
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+Span = tuple[int, int]
 
-    Span = tuple[int, int]
 
 LARGEST = 400
 """Quarters of a token that a piece weighs; more is cut at a word, or failing that anywhere."""

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.distill.models import ask
 from kinen.distill.process import Failed
 from kinen.errors import QueryError, StoreError
-from kinen.model.journal import Digest
+from kinen.model.journal import Digest, Passage
 from kinen.model.kinds import DISTILLERS
 from kinen.privacy import entrance
 from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-
     from kinen.config.keys import DistillSection
     from kinen.distill.clis import Answer
-    from kinen.model.journal import Passage
 
 NAMES = (*DISTILLERS, "none")
 PREFIX = "digest:"

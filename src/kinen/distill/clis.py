@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from kinen.distill.process import Failed, run
 from kinen.privacy.masking import mask
 from kinen.text import estimate, excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 GUARD = "KINEN_DISTILLING"
 """Set for all that is started here: kinen in there starts nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import inf, log
@@ -10,15 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.distill.blocks import LARGEST, blocks, stems
 from kinen.distill.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.errors import EmbedError, QueryError
-from kinen.model.journal import Digest
+from kinen.model.journal import Digest, Passage
 from kinen.privacy import entrance
 from kinen.text import QUARTERS, estimate, excerpt, weight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from kinen.distill.blocks import Block
-    from kinen.model.journal import Passage
 
     Embed = Callable[[list[str]], Any]
     Heads = dict[str, list[str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kinen.distill.clis import claude, gemini
@@ -9,8 +10,6 @@ from kinen.distill.ollama import ollama
 from kinen.distill.openai import openai
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from kinen.config.keys import DistillSection
     from kinen.distill.clis import Answer
 

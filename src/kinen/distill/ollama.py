@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kinen.distill.clis import SYSTEM, Answer
 from kinen.distill.post import count, parsed, post, spoken
 from kinen.distill.process import Failed
 from kinen.text import estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def ollama(

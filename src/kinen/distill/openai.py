@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kinen.distill.clis import SYSTEM, Answer
@@ -11,8 +12,6 @@ from kinen.ipc.endpoints import with_version
 from kinen.text import estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kinen.config.keys import DistillSection
 
 

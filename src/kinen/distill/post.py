@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kinen.distill.process import MOST, Failed
 from kinen.ipc.endpoints import is_local
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def post(

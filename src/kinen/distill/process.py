@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Mapping, Sequence
 
     Watch = Callable[[bytes], None]
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from math import inf, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.distill.blocks import stems
+from kinen.model.journal import Passage
 from kinen.text import estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from kinen.distill.blocks import Block
-    from kinen.model.journal import Passage
 
 WEIGHTS = {
     # the passage: its rank in the search, and the hits around it

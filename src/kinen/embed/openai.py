@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,8 +14,6 @@ from kinen.errors import ConfigError, EmbedError
 from kinen.ipc.endpoints import is_local, with_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     import httpx
 
 OLLAMA_ENDPOINT = "http://127.0.0.1:11434"

@@ -7,11 +7,9 @@ text of each kind takes a few seconds (docs/decisions/0013-budgets.md).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import NamedTuple
 
 TEXT = 6 << 20
 """Characters of text; `index.max_text_mb` sets another limit."""

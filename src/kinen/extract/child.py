@@ -12,13 +12,11 @@ import json
 import subprocess
 import sys
 import threading
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from kinen.errors import Unreadable
 from kinen.extract import budget
-
-if TYPE_CHECKING:
-    from kinen.model.records import Extract
+from kinen.model.records import Extract
 
 SECONDS = 10
 MEMORY_MB = 400

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +18,6 @@ from kinen.extract.suffixes import suffix_of
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 SAMPLE = 3

@@ -9,7 +9,8 @@ import re
 import struct
 import zipfile
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from kinen.errors import Unreadable
@@ -19,9 +20,7 @@ from kinen.extract.suffixes import PAGES, suffix_of
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-    from typing import Any
 
     from selectolax.lexbor import LexborNode
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kinen.extract.suffixes import PAGES, TEXTS, suffix_of
-
-if TYPE_CHECKING:
-    from kinen.ports import Extractor
+from kinen.ports import Extractor
 
 
 def extractor_for(path: str) -> Extractor | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from kinen.extract.decode import decode
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 MAX_DEPTH = 5_000

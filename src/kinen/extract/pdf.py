@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from kinen.extract import budget
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 MAX_PAGES = 5_000

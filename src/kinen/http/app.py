@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
@@ -16,12 +17,10 @@ from kinen.api.complaints import complaint, system_error
 from kinen.http import routes_journal, routes_search
 from kinen.http.guard import BUG, FAULTS, JSON, Access, Guard, Refused, failure
 from kinen.http.space import Backend
+from kinen.memory.pool import MemoryPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kinen.http.events import Hub
-    from kinen.memory.pool import MemoryPool
 
 STATUS: dict[type, int] = {
     errors.QueryError: 400,

@@ -6,11 +6,9 @@ import asyncio
 import contextlib
 import json
 from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple
 
 RECENT = 256
 """Events that a listener may be behind before it loses the oldest."""

@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
 
 from kinen import render
 from kinen.privacy import entrance
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-    Scope = MutableMapping[str, Any]
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
-    App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 REQUEST_BYTES = 1 << 20
 IMPORT_BYTES = 64 << 20

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import socket
 import sys
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,6 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
     from contextlib import AbstractContextManager
 
     Failure = Callable[[int, str, str], bytes]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request, Response
@@ -16,17 +17,13 @@ from kinen.api import requests
 from kinen.errors import QueryError, SpaceError
 from kinen.http.guard import JSON
 from kinen.memory import Memory
-from kinen.memory.pool import ASK
+from kinen.memory.pool import ASK, MemoryPool
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.text import iso, now, parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
     from kinen.http.events import Hub
-    from kinen.memory.pool import MemoryPool
 
     T = TypeVar("T")
     Call = Callable[..., Any]

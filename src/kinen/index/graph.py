@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kinen.index.git import queries
@@ -11,7 +12,6 @@ from kinen.storage.database import translated, writing
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable
 
     from kinen.index.writer import Writer
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING
 
+from kinen.model.records import Status
 from kinen.storage import private
 from kinen.text import iso, now
-
-if TYPE_CHECKING:
-    from kinen.model.records import Status
 
 
 def write_about(path: str, state: Status) -> None:

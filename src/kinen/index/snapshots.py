@@ -8,16 +8,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from kinen.errors import NotFound, StoreError
 from kinen.index.schema import SCHEMA
 from kinen.storage import private
 from kinen.storage.database import BUSY_MS, remove_database, translated
 from kinen.text import iso
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEEP = 2
 """Automatic snapshots that are kept."""

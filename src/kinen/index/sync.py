@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError
 from kinen.index.git.dating import date_by_commits
 from kinen.index.graph import relink
 from kinen.model.records import Report
+from kinen.ports import Embedder, Past, Source
 from kinen.storage.database import translated, writing
 from kinen.text import digest, iso, now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from kinen.index.cache import Cache
     from kinen.index.git.commits import Settings
     from kinen.index.graph import Name, Resolve
     from kinen.index.writer import Writer
-    from kinen.ports import Embedder, Past, Source
 
     Progress = Callable[[str, int, int], None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from kinen.errors import Busy
 from kinen.index.schema import (
@@ -15,17 +15,12 @@ from kinen.index.schema import (
     open_database,
 )
 from kinen.markdown.reading import reading
-from kinen.model.records import JOURNAL_KINDS, Report, State
+from kinen.model.records import JOURNAL_KINDS, Change, Chunk, Document, Link, Record, Report, State
+from kinen.ports import Source
 from kinen.storage import private
 from kinen.storage.database import scrub, statements, translated, writing
 from kinen.storage.sqlite import sqlite3
 from kinen.text import digest, identifier_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kinen.model.records import Change, Chunk, Document, Link, Record
-    from kinen.ports import Source
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 _LAYOUT = ("", "sessions", "rounds", "artifacts", "resources")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from kinen.journal.statements import is_step, spoken
 from kinen.markdown.sentences import plain, sentences
 from kinen.text import estimate, excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 LENGTH = 400
 """Characters of a point that is left to do."""

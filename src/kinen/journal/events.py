@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kinen.model.journal import Observation
 from kinen.text import digest, excerpt
 
 if TYPE_CHECKING:
     from kinen.journal.statements import Role
-    from kinen.model.journal import Observation
 
 ACTIONS = ("command", "tool_call", "file_diff")
 """Kinds that tell of something done, which may have failed or not."""

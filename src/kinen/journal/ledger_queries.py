@@ -6,7 +6,8 @@ import contextlib
 import json
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from kinen.characters import storable
 from kinen.errors import NotFound, StoreError
@@ -14,9 +15,6 @@ from kinen.journal import ledger
 from kinen.model.kinds import REDACTED
 from kinen.privacy import entrance
 from kinen.storage.database import scrub, translated, writing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 PATIENCE_MS = 5_000
 HINT = "move it away: kinen begins a new ledger"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.journal import queries
@@ -12,7 +13,6 @@ from kinen.storage.database import writing
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
 
 _COLUMNS = (
     "id",

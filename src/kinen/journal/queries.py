@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.characters import storable
@@ -12,7 +13,6 @@ from kinen.privacy.entrance import name
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Sequence
 
 
 class Noun(NamedTuple):

@@ -6,13 +6,11 @@ Precision before number: a wrong memory costs more than a missing one.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 from kinen.markdown.sentences import is_certain, paragraphs, sentences, stands_alone
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Kind = Literal["decision", "lesson", "pattern", "next"]
 Role = Literal["user", "assistant"]

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sqlite3
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kinen import ids
@@ -13,17 +14,14 @@ from kinen.errors import Busy, DiskFull, NotFound, StoreError
 from kinen.journal import queries, spool, write
 from kinen.journal.capsules import IDLE, STALE_MS
 from kinen.journal.schema import COLUMNS, insert
-from kinen.model.journal import Capsule, Pin, Scope, Summary
+from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.database import integrity, translated, writing
 from kinen.text import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kinen.journal.schema import Row
-    from kinen.model.journal import Observation
 
 PATIENCE_MS = 20_000
 """How long a write waits for its turn; an observation is spooled after that."""

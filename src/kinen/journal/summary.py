@@ -7,18 +7,17 @@ what is broken; then the state of tests and commits, files, and commands last.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import QueryError
 from kinen.journal.account import TRACKED, read_account
 from kinen.journal.closing import condensed, count_results, ends_in_step, without_open
+from kinen.model.journal import Capsule, Observation
 from kinen.text import estimate, excerpt, iso, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence, Sized
-
     from kinen.journal.account import Account, Claim, Quote, Run, Source, Trouble
-    from kinen.model.journal import Capsule, Observation
 
 LIMIT = 1_000
 """Tokens of a summary, whatever happened."""

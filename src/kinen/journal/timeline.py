@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kinen.journal import events
 from kinen.journal.statements import has_substance
 from kinen.markdown.sentences import plain, sentences
+from kinen.model.journal import Learned, Observation
 from kinen.privacy.injected import own_words
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kinen.model.journal import Learned, Observation
 
 Kind = Literal["prompt", "message", "edit", "command", "tool", "error", "round"]
 

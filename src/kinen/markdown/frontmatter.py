@@ -7,14 +7,12 @@ take for something else.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.config.file import check_depth
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 MAX_SIZE = 256_000
 MAX_VALUES = 20_000

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from kinen.model.records import Link
+from kinen.model.records import Link
 
 ATTACHMENT = "*"
 """The target of a link to a file or folder that is not a record, such as an image."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -29,8 +30,6 @@ from kinen.markdown.tables import light_table
 from kinen.model.records import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from kinen.markdown.links import show_wiki_links
 from kinen.text import STOP_WORDS, excerpt, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from markdown_it.token import Token
 
 LONGEST = 500

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from markdown_it.rules_block import table
 from markdown_it.token import Token
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from markdown_it.rules_block import StateBlock
 
 _LINKING = re.compile(r"[\[#]")

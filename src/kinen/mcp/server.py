@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,17 +36,15 @@ from kinen.mcp.tools_search import (
     report_progress,
 )
 from kinen.mcp.tools_write import Checkpoint, Observe, Pin, Plan
+from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.privacy.injected import marked
 from kinen.render.style import readable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-
     from mcp.server.context import ServerRequestContext
 
     from kinen.mcp.tool import Answer, Tool
-    from kinen.memory import Memory
 
     CallResult = types.CallToolResult | types.InputRequiredResult
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
 from kinen.memory.core import Part
 from kinen.model.journal import Digest, Passage
-from kinen.model.records import Query
+from kinen.model.records import Query, Record
 from kinen.query import storable_query
 from kinen.recall.answer import (
     NO_SOURCE,
@@ -24,9 +25,6 @@ from kinen.recall.excerpts import excerpts
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kinen.model.records import Record
     from kinen.recall.candidates import Candidate
 
 ENTRIES = 8

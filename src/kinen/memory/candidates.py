@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kinen.model.records import Hit, Hits, Query
 from kinen.recall import candidates
 from kinen.recall.states import Source, States
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from kinen.index.reader import Reader
-    from kinen.model.records import Hit, Hits, Query
     from kinen.recall.candidates import Candidate
 
 CLOSING = 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError, NotFound, QueryError, UnsafeFile
@@ -11,7 +12,7 @@ from kinen.journal import erase, queries
 from kinen.journal import memories as learn
 from kinen.journal.origin import origin
 from kinen.memory.core import Part
-from kinen.model.journal import Clock
+from kinen.model.journal import Clock, Finding, Learned
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.storage import inside
 from kinen.text import iso, now
@@ -19,11 +20,8 @@ from kinen.worklog import sessions as folders
 from kinen.worklog.folder import Memories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from kinen.consolidation.model import Drawer
     from kinen.journal.origin import Origin
-    from kinen.model.journal import Finding, Learned
     from kinen.worklog.sessions import Session
 
 EVENTS = 5000

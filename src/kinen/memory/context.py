@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ from kinen.errors import NotFound, QueryError
 from kinen.journal import queries
 from kinen.memory.core import Part
 from kinen.memory.prompts import related
-from kinen.model.records import Query
+from kinen.model.journal import Capsule, Item, Recall
+from kinen.model.records import Query, Record
 from kinen.paths import inside
 from kinen.recall import tiers
 from kinen.recall.clip import compact, cut
@@ -20,10 +22,6 @@ from kinen.text import iso, spelled
 from kinen.worklog.folder import git_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kinen.model.journal import Capsule, Item, Recall
-    from kinen.model.records import Record
     from kinen.recall.prompts import Related
 
 EACH = 8

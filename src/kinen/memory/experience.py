@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from kinen.errors import KinenError, QueryError
 from kinen.journal import events, queries
 from kinen.journal.account import commit_subject
 from kinen.memory.core import Part
+from kinen.model.journal import Observation
 from kinen.model.records import Query
 from kinen.recall import errors
 from kinen.recall.errors import normalised
@@ -18,9 +20,6 @@ from kinen.recall.invocations import fold
 from kinen.text import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kinen.model.journal import Observation
     from kinen.recall.errors import Fix, Outcome
     from kinen.recall.invocations import Invocation
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from kinen import config as configuration
 from kinen import paths
 from kinen.errors import KinenError
 from kinen.memory.memory import Memory
-from kinen.model.records import Hits, Query
+from kinen.model.journal import Item, Recall
+from kinen.model.records import Hit, Hits, Query
 from kinen.space import find as spaces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeVar
-
-    from kinen.model.journal import Item, Recall
-    from kinen.model.records import Hit
     from kinen.space.registry import Space
 
     T = TypeVar("T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kinen import paths
@@ -10,7 +11,7 @@ from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.index.git import queries as past
 from kinen.memory.core import Part
-from kinen.model.records import Companion
+from kinen.model.records import Companion, Record, Revision
 from kinen.sources.git.contents import Contents
 from kinen.sources.git.messages import with_tags
 from kinen.sources.git.tagging import Tagger
@@ -19,11 +20,8 @@ from kinen.storage import atomic, regular
 from kinen.text import now, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinen.index.git.commits import Settings
     from kinen.memory.memory import Memory
-    from kinen.model.records import Record, Revision
     from kinen.sources.git.log import Log
 
 MESSAGE = 4 << 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
@@ -18,17 +19,14 @@ from kinen.journal.schema import LATEST
 from kinen.journal.spool import discard
 from kinen.memory.core import Part
 from kinen.memory.ledger import open_ledger
-from kinen.model.journal import JournalState, Scope
+from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 from kinen.model.kinds import CAPSULE_TYPES
 from kinen.privacy import entrance
 from kinen.storage.database import scrub
 from kinen.text import now
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from kinen.journal.erase import Erased
-    from kinen.model.journal import Capsule, Observation, Pin, Summary
 
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kinen import ids
@@ -14,7 +15,6 @@ from kinen.text import estimate, iso, now
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
 
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.journal.store import Journal

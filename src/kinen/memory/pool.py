@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kinen.errors import SpaceError
 from kinen.memory.memory import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
-
     from anyio import CapacityLimiter
 
     T = TypeVar("T")

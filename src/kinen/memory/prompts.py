@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kinen.journal import brief
 from kinen.journal.ledger import cites
-from kinen.model.records import Query
+from kinen.model.records import Hits, Query, Record
 from kinen.recall import prompts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from kinen.index.reader import Reader
-    from kinen.model.records import Hits, Record
 
 WORDS = 16
 """Words of a prompt that are looked for: each costs time, and most come up again."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy
 from kinen.journal.brief import for_the_next, outcome_only
 from kinen.memory.core import Part
-from kinen.model.records import Hits, Query
+from kinen.model.journal import Digest, Item, Passage, Recall
+from kinen.model.records import Hit, Hits, Query
 from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.recall.clip import compact, cut, plan_text, said_once
@@ -17,10 +19,6 @@ from kinen.recall.floor import UNKNOWN, is_known, unknown_note
 from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kinen.model.journal import Digest, Item, Passage, Recall
-    from kinen.model.records import Hit
     from kinen.recall.candidates import Candidate
 
 __all__ = ["UNKNOWN", "Recaller", "compact", "cut", "whole_size"]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from kinen.characters import unescaped
 from kinen.errors import NotFound
 from kinen.memory.core import Part
-from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
+from kinen.model.records import GIT_KINDS, JOURNAL_KINDS, Chunk, Edge, Record
 from kinen.text import spelled
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.model.records import Chunk, Edge, Record
 
 
 class Records(Part):

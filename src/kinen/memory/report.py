@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.characters import visible
 from kinen.recall.clip import cut
 from kinen.recall.tiers import cited, short_id
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 LINE = 300
 """Characters of a line."""

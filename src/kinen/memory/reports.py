@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from kinen.memory.report import (
     standup_text,
 )
 from kinen.memory.sessions import title_of
+from kinen.model.journal import Capsule, Checkpoint
 from kinen.recall.clip import plan_text
 from kinen.recall.tiers import short_id
 from kinen.sources.git.recent import latest_commits, unpushed_commits
@@ -29,9 +31,6 @@ from kinen.text import iso, terms
 from kinen.worklog.folder import git_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kinen.model.journal import Capsule, Checkpoint
     from kinen.sources.git.recent import Subject
 
 PLAN = 250

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound, QueryError, UnsafeFile
@@ -20,16 +21,13 @@ from kinen.journal.timeline import (
 )
 from kinen.markdown.frontmatter import read_frontmatter
 from kinen.memory.core import Part
-from kinen.model.journal import Capsule
+from kinen.model.journal import Capsule, Observation
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
 from kinen.worklog import sessions as folders
 from kinen.worklog.sessions import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kinen.model.journal import Observation
     from kinen.worklog.sessions import Session
 
 LAST = "last"

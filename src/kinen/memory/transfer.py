@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -21,7 +22,7 @@ from kinen.ids import timed_id
 from kinen.journal import queries
 from kinen.journal.summary import summarize
 from kinen.memory.core import Part
-from kinen.model.journal import Capsule
+from kinen.model.journal import Capsule, Scope
 from kinen.privacy import entrance
 from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
@@ -35,10 +36,8 @@ from kinen.transfer.intake import Intake, Loaded
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
 
     from kinen.agents.session import Event, Past
-    from kinen.model.journal import Scope
     from kinen.transfer.intake import Conflict
 
     Item = dict[str, Any]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import NotFound, QueryError, StoreError
 from kinen.memory.consolidation import Consolidated
 from kinen.memory.core import Part
 from kinen.memory.index import FIRST_SEARCH_SECONDS
+from kinen.model.journal import Checkpoint, Plan
+from kinen.model.records import Record
 from kinen.privacy.injected import without_injected
 from kinen.sources.files.manifest import add
 from kinen.text import now
@@ -17,10 +20,6 @@ from kinen.worklog import sessions as folders
 from kinen.worklog.folder import Memories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kinen.model.journal import Checkpoint, Plan
-    from kinen.model.records import Record
     from kinen.worklog.sessions import Session
 
 

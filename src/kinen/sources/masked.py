@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from kinen.model.records import Commit, Extract
+from kinen.ports import Past
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kinen.model.records import Commit, Extract
-    from kinen.ports import Past
 
 
 def masked_extract(extract: Extract) -> Extract:

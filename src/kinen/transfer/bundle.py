@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
@@ -18,7 +19,6 @@ from kinen.transfer.sections import SECTIONS, Section
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
 
     from kinen.transfer.intake import Conflict
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import identifier, masked, masked_values, name
 from kinen.privacy.masking import evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 LONGEST_ID = 200
 SCOPE = {f"{column}Id": column for column in ("session", "repo", "agent", "user", "task")}

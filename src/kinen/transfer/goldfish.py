@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from kinen.errors import Unreadable, UnsafeFile
 from kinen.extract.decode import decode
@@ -18,9 +19,6 @@ from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint
 from kinen.storage import inside, regular
 from kinen.worklog.checkpoints import checkpoint_id, items, moment, read_checkpoint, summary_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LARGEST = 64 << 20
 SECTIONS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -17,7 +18,6 @@ from kinen.transfer.sections import SECTIONS, Field, Section
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable
 
     Conflict = Literal["skip", "overwrite", "error"]
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from kinen.storage.database import translated
 from kinen.transfer.intake import FIX, UNCHANGED, Intake, Loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from kinen.transfer.intake import Conflict
 
 

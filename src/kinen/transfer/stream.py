@@ -10,14 +10,13 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator
+from typing import IO, Any, NoReturn
 
 from kinen.errors import StoreError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+Members = Iterator[tuple[str, Any]]
 
-    Members = Iterator[tuple[str, Any]]
 
 CHUNK = 1 << 20
 LIMIT = 64 << 20

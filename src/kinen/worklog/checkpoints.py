@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from kinen.characters import storable
 from kinen.errors import Unreadable
@@ -19,9 +20,6 @@ from kinen.markdown.frontmatter import Frontmatter, dump_yaml, read_frontmatter
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.text import digest, iso
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STATUSES = ("active", "completed", "archived")
 LISTS = ("tags", "alternatives", "evidence", "symbols", "unknowns")

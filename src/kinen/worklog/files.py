@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kinen.errors import SpaceError, StoreError, Unreadable, UnsafeFile
 from kinen.paths import user_folder
 from kinen.privacy.masking import mask_values
 from kinen.storage import inside
 from kinen.text import spelled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 LARGEST = 4 << 20
 """Bytes of a file that are read."""

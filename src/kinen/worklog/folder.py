@@ -6,10 +6,11 @@ import contextlib
 import os
 import re
 import time
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import GitError, QueryError, Unreadable
-from kinen.model.journal import Checkpoint
+from kinen.model.journal import Checkpoint, Plan
 from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.sources.git.worktree import changed_files
 from kinen.space import gitcommand
@@ -21,9 +22,6 @@ from kinen.worklog.files import LARGEST, clean_fields
 from kinen.worklog.plans import Plans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kinen.model.journal import Plan
     from kinen.space.repository import Git
 
 FOLDER = ".memories"

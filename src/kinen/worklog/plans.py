@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kinen.errors import NotFound, QueryError, Unreadable
 from kinen.extract.decode import decode
@@ -15,9 +16,6 @@ from kinen.text import digest, iso
 from kinen.text import now as clock
 from kinen.worklog.checkpoints import STATUSES, format_plan, items, read_plan
 from kinen.worklog.files import Folder, clean_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PLANS = ".memories/plans"
 BRIEFS = ".memories/briefs"

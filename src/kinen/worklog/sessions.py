@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
 from kinen.markdown.frontmatter import read_frontmatter, text_of
@@ -12,9 +13,6 @@ from kinen.privacy import entrance
 from kinen.storage import inside
 from kinen.text import iso
 from kinen.worklog.plans import slug_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 FOLDER = "sessions"
 _NAME = re.compile(r"(\d{8})-(\d{2})-.+")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.index.bulk import Loading
 from kinen.index.git.lineage import Step, Touch, tag_operations
 from kinen.index.writer import above, encode
+from kinen.model.records import Commit
 from kinen.storage.database import translated, writing
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from kinen.index.writer import Writer
-    from kinen.model.records import Commit
 
 SOURCE = "git"
 BATCH = 2000

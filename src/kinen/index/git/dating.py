@@ -5,14 +5,13 @@ Their time on disk says little: after a clone it is that of the clone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kinen.storage.database import translated, writing
 from kinen.text import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kinen.index.writer import Writer
 
 _CANDIDATES = (

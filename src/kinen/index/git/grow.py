@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.extract import budget
@@ -20,8 +21,6 @@ from kinen.index.writer import encode
 from kinen.storage.database import translated, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kinen.index.git.commits import Hand, History
     from kinen.index.git.settle import Tree
 

@@ -6,14 +6,13 @@ the same through renames. Whether a file exists is not decided here but by git's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+Derived = Callable[[int], Iterable[str]]
+Ops = Sequence[str]
+Place = tuple[int, int]  # a commit by its place in the order, and its id
 
-    Derived = Callable[[int], Iterable[str]]
-    Ops = Sequence[str]
-    Place = tuple[int, int]  # a commit by its place in the order, and its id
 
 WIDE = 100
 """A commit of more files says nothing about any of them, by its scope or as a pair."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.extract import budget
@@ -11,8 +12,6 @@ from kinen.index.writer import encode
 from kinen.text import identifier_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from kinen.index.git.commits import History
 
     Tree = Callable[[], list[str] | None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,6 @@ from kinen.space.head import LONGEST_REF
 from kinen.storage import inside, regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 STORES = frozenset((".git", ".hg", ".svn", ".jj", ".kinen"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.markdown.frontmatter import load_yaml
@@ -14,10 +15,8 @@ from kinen.sources.files.layout import MANIFEST
 from kinen.storage import inside, regular
 from kinen.text import digest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+Entry = tuple[tuple[str, ...], str]
 
-    Entry = tuple[tuple[str, ...], str]
 
 LARGEST = 4 << 20
 """Bytes of a manifest that are read."""

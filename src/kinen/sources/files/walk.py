@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Container, Iterator, Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.errors import Unreadable
 from kinen.extract import budget, plain
@@ -30,9 +31,6 @@ from kinen.sources.files.manifest import Manifest
 from kinen.sources.masked import masked_extract
 from kinen.storage import inside, regular
 from kinen.text import digest, estimate, excerpt, iso, spelled
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, MutableMapping
 
 RULES = ""
 """The key of the state that records the ignore rules and the manifest."""

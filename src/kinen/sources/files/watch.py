@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.layout import MANIFEST, is_read
 from kinen.sources.git.tagging import KISTE, VARP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 IGNORES = (".gitignore", ".kinenignore")
 

@@ -11,6 +11,7 @@ import datetime as dt
 import json
 import os
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,7 +32,6 @@ from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator, Sequence
 
     from kinen.sources.git.messages import Message
     from kinen.space.repository import Git

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from kinen.extract import budget
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HEAD = re.compile(
     r"(?P<type>[A-Za-z][\w-]{0,30})(?:\((?P<scope>[^()\n]{1,80})\))?(?P<bang>!)?: +\S"

@@ -6,6 +6,7 @@ Following one new commit this way takes half the CPU of starting `git log` for i
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from kinen.space import gitcommand
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
 
     from kinen.space.repository import Git
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,6 @@ from kinen.space import gitcommand
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Iterator
 
     from kinen.space.repository import Git
 

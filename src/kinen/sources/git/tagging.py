@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +19,6 @@ from kinen.sources.files.ignore import Patterns
 from kinen.text import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from kinen.config.keys import GitSection
 
     Words = tuple[str, ...]

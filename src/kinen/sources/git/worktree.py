@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import GitError, UnsafeFile
@@ -23,8 +24,6 @@ from kinen.storage import regular
 from kinen.text import spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kinen.space.repository import Git
 
 LARGEST = 64 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal import queries
@@ -9,6 +10,7 @@ from kinen.journal.origin import origin
 from kinen.journal.queries import Mark
 from kinen.journal.write import mark, snapshot
 from kinen.markdown.chunks import chunk_parts
+from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Change, Chunk, Delta, Document, Part, Record, State
 from kinen.sources.journal.segments import MOST, THRESHOLD, Event, cut
@@ -16,9 +18,7 @@ from kinen.text import iso
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping
 
-    from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 
 MARK = ""
 """The key of the state that records how far the index has read the journal."""

@@ -5,10 +5,8 @@ A left fold over the observations: new ones can only change the last segment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import NamedTuple
 
 THRESHOLD = 30
 """Tokens of user messages after which the next user message opens a segment."""
