@@ -168,9 +168,16 @@ def test_what_is_missing_from_a_commit_is_found(ask: Ask, repo: Repository) -> N
 
 def test_tags_are_counted(ask: Ask, tmp_path: Path) -> None:
     assert ask("tags").lines == ["     3  auth", "     2  security", "     1  docs"]
-    assert ask("tags --json").json["tags"][0] == {"tag": "auth", "count": 3}
+    assert ask("tags --json").json["tags"][0] == {
+        "tag": "auth",
+        "count": 3,
+        "files": 3,
+        "notes": 0,
+    }
     Repository(tmp_path / "bare").commit("one", {"a.txt": "1"})
-    assert ask("tags", cwd=tmp_path / "bare") == (1, "", "")
+    bare = ask("tags", cwd=tmp_path / "bare")
+    assert (bare.code, bare.out) == (1, "")
+    assert "no tags" in bare.err
 
 
 @pytest.mark.parametrize(
@@ -365,7 +372,7 @@ def test_without_git_the_error_says_so(ask: Ask, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     (plain / "a.md").write_text("# Plain\n")
-    asking = "files|tags|tags --staged|history a.md|cochange a.md|cochange --staged"
+    asking = "files|tags --staged|history a.md|cochange a.md|cochange --staged"
     for line in f"{asking}|tag a.md +x|show a.md@HEAD".split("|"):
         ran = ask(line, cwd=plain)
         assert (ran.refused, "no git repository" in ran.err) == (True, True), ran

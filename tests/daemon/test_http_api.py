@@ -128,6 +128,9 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert ask("GET", f"/records/file:{NOTE}")["edges"]
     assert ask("GET", f"/records/{NOTE}:1") == ask("GET", f"/records/{NOTE}?line=1")
     assert ask("GET", "/links", params={"ref": NOTE, "depth": 2})["edges"]
+    assert ask("GET", "/related", params={"ref": NOTE})["ref"] == f"note:{NOTE}"
+    assert "orphans" in ask("GET", "/orphans")
+    assert "edges" in ask("GET", "/broken-links")
     assert len(ask("GET", "/history", params={"path": NOTE})["revisions"]) == 2
     assert ask("GET", "/cochange", params={"path": NOTE})["files"][0]["count"] == 2
     assert ask("GET", "/tags")["tags"]

@@ -221,9 +221,29 @@ class Links(Response):
     edges: list[Edge]
 
 
+class RelatedRecord(Record):
+    score: float
+    reasons: list[str] = []
+
+
+class RelatedRecords(Response):
+    ref: str
+    related: list[RelatedRecord]
+    notes: list[str] = []
+
+
+class Orphans(Response):
+    orphans: list[Record]
+
+
+class BrokenLinks(Response):
+    edges: list[Edge]
+
+
 class LinkPage(OffsetPage):
     ref: str
     edges: list[Edge]
+    related: list[RelatedRecord] = []
 
 
 class Revision(Response):
@@ -276,6 +296,8 @@ class Companions(Response):
 class Tag(Response):
     tag: str
     count: int
+    files: int = 0
+    notes: int = 0
 
 
 class Tags(OffsetPage):

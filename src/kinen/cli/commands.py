@@ -16,6 +16,7 @@ COMMANDS = (
     ("Search", "list", "kinen.cli.list_:list_", "list observations, capsules, summaries, pins"),
     ("Search", "ledger", "kinen.cli.ledger:ledger", "what kinen sent to agents, and when"),
     ("Search", "show", "kinen.cli.show:show", "show a record, a file or a part of it"),
+    ("Search", "related", "kinen.cli.graph:related", "notes related by link, meaning and tag"),
     ("Search", "graph", "kinen.cli.graph:graph", "links between notes, and broken links"),
     ("Search", "files", "kinen.cli.history:files", "list the repository's files by tag"),
     ("Search", "history", "kinen.cli.history:history", "commits of a file, across renames"),

@@ -1,4 +1,4 @@
-"""`kinen graph`: links between notes."""
+"""`kinen graph` and `kinen related`: links between notes, and what belongs together."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from kinen.cli.command import (
     FILE_NAME,
     Output,
     choice_option,
+    list_option,
     listing,
     memory_command,
+    number_option,
     space_option,
 )
 from kinen.cli.run import colours
@@ -47,14 +49,59 @@ def show(memory: Memory, path: str, depth: int) -> Output:
 @graph.command()
 @memory_command
 def broken(memory: Memory) -> Output:
-    """List broken links as `path:line: target`. Exit 1 if there are none."""
+    """List broken links as `path:line: target`. Exit 0 if there are none, 1 if there are some."""
     edges = memory.records.broken_links()
     lines = [f"{edge.source.split(':', 1)[1]}:{edge.line or 1}: {edge.written}" for edge in edges]
-    return listing(
+    return Output(
         {"edges": render.edges_json(edges)},
         "\n".join(lines),
-        edges,
-        "no broken links",
+        found=not edges,
+        notes=[] if edges else ["no broken links"],
+    )
+
+
+@graph.command()
+@memory_command
+def orphans(memory: Memory) -> Output:
+    """List notes that have no link to another note, in either direction. Exit 1 if there are none.
+
+    \b
+    Examples:
+      kinen graph orphans
+      kinen graph orphans --json | jq -r '.orphans[].path'
+    """
+    records = memory.records.orphans()
+    return listing(
+        {"orphans": [render.record_json(record) for record in records]},
+        render.records_text(records, colours()),
+        records,
+        "no orphans: every note is linked",
+    )
+
+
+@click.command()
+@click.argument("note", type=FILE_NAME)
+@number_option("--limit -n", "maximum number of records", 10, least=1)
+@list_option("--type", "types", "TYPE", "only records of this type, as in `kinen search`")
+@memory_command
+def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Output:
+    """Show what is related to a note: by links, by meaning and by tags. Exit 1 if nothing is.
+
+    \b
+    Examples:
+      kinen related docs/auth.md
+      kinen related docs/auth.md --type checkpoints --type memories
+    """
+    from kinen.query import kinds_of
+
+    record, items, notes = memory.relations.related(note, limit, kinds_of(types))
+    if not items:
+        notes = [*notes, f"nothing is related to {record.path or record.ref}"]
+    return Output(
+        {**render.related_json(record, items), "notes": notes},
+        render.related_text(items, colours()),
+        found=bool(items),
+        notes=notes,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
 from kinen import render
 from kinen.cli.command import (
+    FILE_NAME,
     Output,
     list_option,
     listing,
@@ -28,7 +30,7 @@ def resources() -> None:
 
 
 @resources.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=FILE_NAME, metavar="FILE|URL")
 @text_option(
     "--to", "FOLDER", "folder below resources/ (default: by the type of the file)", "folder"
 )
@@ -38,13 +40,37 @@ def resources() -> None:
 def add(memory: Memory, file: str, folder: str, tags: tuple[str, ...], note: str) -> Output:
     """Copy a file into resources/, save its tags and note, and index it.
 
+    Of an address (http or https), what it answers is downloaded and kept as a file. This is the
+    only time that kinen fetches something: later searches read the file. A name that leads to a
+    private network is refused, an address written out (`http://192.168.1.7/…`) is not.
+
     \b
     Examples:
+      kinen resources add https://www.sqlite.org/wal.html --tag sqlite
       kinen resources add ~/Downloads/attention.pdf --to papers --tag ml
       kinen resources add schema.sql --note 'the billing tables as of March'
     """
+    from kinen.sources.web import is_url
+
+    if not is_url(file) and not os.path.isfile(file):
+        problem = "is a folder" if os.path.isdir(file) else "does not exist"
+        raise click.UsageError(f"{file} {problem} · give a file, or an address with https://")
     record = memory.worklog.add_resource(file, to=folder, tags=tags, note=note)
     return Output(render.record_json(record), f"added {record.path}")
+
+
+@resources.command()
+@click.argument("file", type=FILE_NAME)
+@memory_command
+def remove(memory: Memory, file: str) -> Output:
+    """Delete a file of resources/, with its tags and note.
+
+    \b
+    Examples:
+      kinen resources remove papers/attention.pdf
+    """
+    path = memory.worklog.remove_resource(file)
+    return Output({"removed": path}, f"removed {path}")
 
 
 @resources.command("list")

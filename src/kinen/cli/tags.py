@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import click
 
-from kinen.cli.command import FILE_NAME, Output, emit, json_option, memory_command
+from kinen import render
+from kinen.cli.command import FILE_NAME, Output, emit, json_option, listing, memory_command
+from kinen.cli.run import colours
 from kinen.memory import Memory
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[TAG]...")
+@click.option("--notes", is_flag=True, help="only tags of notes")
+@click.option("--files", is_flag=True, help="only tags of the repository's files")
 @click.option("--staged", is_flag=True, help="print the `tags:` line for the staged files")
 @click.option(
     "--into",
@@ -16,15 +21,20 @@ from kinen.memory import Memory
     help="with --staged: add the line to this commit message file",
 )
 @memory_command
-def tags(memory: Memory, staged: bool, into: str | None) -> Output:
-    """List the tags of the repository's files, or print the `tags:` line for the staged files.
+def tags(
+    memory: Memory, names: tuple[str, ...], notes: bool, files: bool, staged: bool, into: str | None
+) -> Output:
+    """List the tags of notes and files, what has a tag, or the `tags:` line for a commit.
 
-    The line names the components of the staged files (git.components or varp.yaml), or else
+    With TAG, the notes and files that have all of these tags are listed. With --staged, the line
+    names the components of the staged files (git.components or varp.yaml), or else
     their folders. Exit 1 if there are no tags.
 
     \b
     Examples:
       kinen tags
+      kinen tags --notes
+      kinen tags domain/auth                # the notes and files with this tag
       git commit -m "fix(auth): refresh tokens" -m "$(kinen tags --staged)"
       kinen hooks install --tags            # do that for every commit
     """
@@ -32,11 +42,31 @@ def tags(memory: Memory, staged: bool, into: str | None) -> Output:
         raise click.UsageError("--into needs --staged")
     if staged:
         return _staged(memory, into)
-    counts = memory.git.tags()
-    return Output(
-        {"tags": [{"tag": tag, "count": count} for tag, count in counts]},
-        "\n".join(f"{count:>6,}  {tag}" for tag, count in counts),
-        found=bool(counts),
+    if names:
+        return _tagged(memory, names, notes, files)
+    counts = memory.records.tags()
+    if notes != files:
+        column = "notes" if notes else "files"
+        counts = [row._replace(total=getattr(row, column)) for row in counts]
+        counts = sorted((row for row in counts if row.total), key=lambda row: (-row.total, row.tag))
+    return listing(
+        {"tags": [render.tag_json(row) for row in counts]},
+        "\n".join(f"{row.total:>6,}  {row.tag}" for row in counts),
+        counts,
+        "no tags: write #tag in a note, or `tags:` in its frontmatter or in a commit message",
+    )
+
+
+def _tagged(memory: Memory, names: tuple[str, ...], notes: bool, files: bool) -> Output:
+    """The notes and files that have all of some tags."""
+    records = memory.records.tagged(names)
+    if notes != files:
+        records = [record for record in records if (record.kind == "file") == files]
+    return listing(
+        {"records": [render.record_json(record) for record in records]},
+        render.records_text(records, colours()),
+        records,
+        f"nothing has the tag {' and '.join(names)}",
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from kinen.extract.suffixes import PAGES, TEXTS, suffix_of
+from kinen.extract.suffixes import OUTLINES, PAGES, TEXTS, suffix_of
 from kinen.ports import Extractor
 
 
 def extractor_for(path: str) -> Extractor | None:
     """The extractor for a file of this name, or None if it is not a document."""
     suffix = suffix_of(path)
+    if suffix in OUTLINES:
+        from kinen.extract import outline
+
+        return outline.extract
     if suffix in TEXTS:
         from kinen.extract import plain
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 TEXTS = frozenset(".md .markdown .mdx .txt .text .rst .adoc .asciidoc .org .tex".split())
+OUTLINES = frozenset((".rst", ".adoc", ".asciidoc", ".org"))
+"""Texts whose headings are read by `outline`."""
 PAGES = frozenset((".html", ".htm", ".xhtml"))
 DOCUMENTS = TEXTS | PAGES | {".pdf", ".epub"}
 """Files with these suffixes are documents wherever they are in a space."""

@@ -21,7 +21,7 @@ from kinen.http.space import (
     with_memory,
 )
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
-from kinen.query import recall_query, search_query
+from kinen.query import kinds_of, recall_query, search_query
 from kinen.render import history as history_render
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
@@ -207,6 +207,34 @@ def links(
     return {"ref": entry.ref, "edges": render.edges_json(memory.records.links(entry.ref, depth))}
 
 
+@router.get("/related", response_model=responses.RelatedRecords)
+@with_memory()
+def related(
+    memory: OpenMemory,
+    ref: Annotated[requests.Place, Query(examples=["note:docs/sessions.md"])],
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    types: Annotated[str, Query(max_length=200, description="several with commas")] = "",
+) -> Any:
+    """Records related to one: by links, by meaning and by tags, the closest first."""
+    name = resolve(memory, ref)[0]
+    entry, items, notes = memory.relations.related(name, limit, kinds_of([types]))
+    return {**render.related_json(entry, items), "notes": notes}
+
+
+@router.get("/orphans", response_model=responses.Orphans)
+@with_memory()
+def orphans(memory: OpenMemory) -> Any:
+    """Notes that have no link to another note, in either direction."""
+    return {"orphans": [render.record_json(record) for record in memory.records.orphans()]}
+
+
+@router.get("/broken-links", response_model=responses.BrokenLinks)
+@with_memory()
+def broken_links(memory: OpenMemory) -> Any:
+    """Links of notes that lead nowhere."""
+    return {"edges": render.edges_json(memory.records.broken_links())}
+
+
 @router.get("/history", response_model=responses.History)
 @with_memory()
 def history(memory: OpenMemory, path: File) -> Any:
@@ -232,16 +260,16 @@ def cochange(
 @router.get("/tags", response_model=responses.TagPage)
 @with_memory()
 def tags(memory: OpenMemory, request: Annotated[requests.Page, Query()]) -> Any:
-    """The tags of the repository's files, the most frequent first."""
+    """The tags of the repository's files and of notes, the most frequent first."""
     after = decode_cursor(request.cursor)
     rest = [
-        (tag, count)
-        for tag, count in memory.git.tags()
-        if after is None or (-count, tag) > (-after[0], after[1])
+        row
+        for row in memory.records.tags()
+        if after is None or (-row.total, row.tag) > (-after[0], after[1])
     ]
-    page = [{"tag": tag, "count": count} for tag, count in rest[: request.limit]]
+    page = [render.tag_json(row) for row in rest[: request.limit]]
     last = rest[len(page) - 1] if len(rest) > len(page) else None
-    return {"tags": page, "next": encode_cursor((last[1], last[0]) if last else None)}
+    return {"tags": page, "next": encode_cursor((last.total, last.tag) if last else None)}
 
 
 @router.post("/vectors", response_model=None, responses={200: {"content": {BYTES: {"schema": {}}}}})

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ATTACHMENT = "*"
 """Where a link leads that ends at a file which is no record, such as an image."""
 
+LINKING_KINDS = ("note", "artifact", "round", "plan")
+"""Kinds of files that people link with each other; resources and checkpoints stand alone."""
 _PARENTAL = {"observation": "part_of", "summary": "summarizes", "pin": "pins"}
 _EDGE = (
     "SELECT r.ref, l.target, 'links', l.written, l.text, l.line"
@@ -87,6 +89,22 @@ def _parents(db: sqlite3.Connection, column: str, ref: str) -> list[Edge]:
 
 def broken(db: sqlite3.Connection) -> list[Edge]:
     return _edges(db, " WHERE l.target = ''", ())
+
+
+def orphans(db: sqlite3.Connection) -> list[str]:
+    """Refs of markdown files that have no link to another record, in either direction."""
+    linked = (
+        "SELECT r.ref FROM links l JOIN records r ON r.id = l.record"
+        " WHERE l.target NOT IN ('', '*', r.ref) UNION SELECT l.target FROM links l"
+        " JOIN records r ON r.id = l.record WHERE l.target NOT IN ('', '*', r.ref)"
+    )
+    marks = ", ".join("?" * len(LINKING_KINDS))
+    rows = db.execute(
+        f"SELECT ref FROM records WHERE kind IN ({marks}) AND ref NOT IN ({linked})"
+        " AND (path LIKE '%.md' OR path LIKE '%.markdown' OR path LIKE '%.mdx') ORDER BY path",
+        LINKING_KINDS,
+    )
+    return [ref for (ref,) in rows]
 
 
 def edges(db: sqlite3.Connection) -> list[Edge]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.index.filters import conditions, expression
 from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
-from kinen.model.records import Chunk, Counts, Record
+from kinen.model.records import FILE_KINDS, Chunk, Counts, Record
 from kinen.storage.database import integrity, translated
 from kinen.text import contains, words
 
@@ -224,6 +224,32 @@ class Reader:
             f"SELECT {RECORD} FROM records r{where} ORDER BY r.path, r.ref", tuple(kinds)
         )
         return [to_record(row) for row in rows]
+
+    def matching(self, query: Query) -> list[Record]:
+        """All records that pass the filters of a query, by path."""
+        where, values = conditions(query)
+        rows = self.db.execute(
+            f"SELECT {RECORD} FROM records r{where} ORDER BY r.path, r.ref", values
+        )
+        return [to_record(row) for row in rows]
+
+    def note_tags(self) -> dict[str, int]:
+        """Every tag of notes and other files with text, with how many have it."""
+        marks = ", ".join("?" * len(FILE_KINDS))
+        rows = self.db.execute(
+            "SELECT t.tag, COUNT(*) FROM tags t JOIN records r ON r.id = t.record"
+            f" WHERE r.kind IN ({marks}) GROUP BY t.tag",
+            FILE_KINDS,
+        )
+        return dict(rows.fetchall())
+
+    def chunk_ids(self, ref: str) -> list[int]:
+        rows = self.db.execute(
+            "SELECT c.id FROM chunks c JOIN records r ON r.id = c.record WHERE r.ref = ?"
+            " ORDER BY c.n",
+            (ref,),
+        )
+        return [id_ for (id_,) in rows]
 
     def partly_read(self) -> set[str]:
         """The skipped keys that were indexed in part."""

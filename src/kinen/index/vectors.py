@@ -70,6 +70,16 @@ class Scan(NamedTuple):
         scores = self.matrix[places[there]] @ vector
         return dict(zip(requested[there].tolist(), scores.tolist(), strict=True))
 
+    def rows(self, ids: list[int]) -> Any:
+        """The vectors of given chunks; those without one are left out."""
+        import numpy as np
+
+        if not len(self.ids) or not ids:
+            return ()
+        requested = np.asarray(ids, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.ids, requested), len(self.ids) - 1)
+        return self.matrix[places[self.ids[places] == requested]]
+
     def _by_code(self, vector: Any, k: int, rows: Any) -> Any:
         import numpy as np
 

@@ -13,7 +13,7 @@ from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.recall import cut
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record, Revision
-from kinen.render import history
+from kinen.render import history, tag_json
 from kinen.text import QUARTERS, estimate, weight
 
 LATEST_COMMITS = 5
@@ -177,8 +177,8 @@ class GetProvenance(Tool):
 
 
 class ListTags(Tool):
-    """List the tags of the repository's files with how many files have each: the vocabulary to
-    filter kinen_list_artifacts by.
+    """List the tags of files and notes with how many have each: the vocabulary to filter
+    kinen_list_artifacts and kinen_search by.
     """
 
     tool_name = "kinen_list_tags"
@@ -189,13 +189,14 @@ class ListTags(Tool):
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
-        tags = memory.git.tags()
+        tags = memory.records.tags()
         page = tags[self.offset : self.offset + self.limit]
         value = responses.Tags(
-            tags=[responses.Tag(tag=tag, count=count) for tag, count in page],
+            tags=[responses.Tag(**tag_json(row)) for row in page],
             **next_page(len(tags), self.offset, self.limit),
         )
-        return Answer(value, "\n".join(f"{count:>6} {tag}" for tag, count in page) or "no tags")
+        lines = (f"{row.total:>6} {row.tag}" for row in page)
+        return Answer(value, "\n".join(lines) or "no tags")
 
 
 class GetCochange(Tool):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from anyio import from_thread
 from pydantic import Field
 
-from kinen import render
+from kinen import query, render
 from kinen.api import responses
 from kinen.api.paging import next_page
 from kinen.api.refs import resolve
@@ -77,7 +77,7 @@ class Search(Tool):
     explain: bool = Field(False, description="with the votes behind each score, and all metadata")
 
     def answer(self, memory: Memory) -> Answer:
-        query = search_query(
+        parsed = search_query(
             self.query,
             memory.config.search,
             mode={"fts": "fulltext"}.get(self.mode, self.mode),
@@ -85,7 +85,7 @@ class Search(Tool):
             context=self.context_chunks,
             **self.parameters("session", "tags", "paths", "since", "until", "limit", "exact"),
         )
-        answer = search_answer(memory.search(query), self.budget, explain=self.explain)
+        answer = search_answer(memory.search(parsed), self.budget, explain=self.explain)
         start_daemon(memory)
         return answer
 
@@ -180,9 +180,9 @@ class Recall(Tool):
     def answer(self, memory: Memory) -> Answer:
         types = [name for name in listed([self.type]) if name != "all"]
         fields = self.parameters("tags", "files", "session", "since", "until", "limit", "budget")
-        query = recall_query(self.query, types=types, **fields)
+        parsed = recall_query(self.query, types=types, **fields)
         distiller = "configured" if self.distill else ""
-        recall = memory.recall(query, full=self.full, distiller=distiller)
+        recall = memory.recall(parsed, full=self.full, distiller=distiller)
         start_daemon(memory)
         value = responses.Recall(**recall_json(recall))
         if not self.explain:
@@ -217,7 +217,8 @@ class Context(Tool):
 
 class Links(Tool):
     """Links of a note, file or commit: what it points to, what points to it (backlinks), what a
-    commit touched, what a memory was drawn from.
+    commit touched, what a memory was drawn from; with direction related, notes that are close by
+    link, meaning or tag.
     """
 
     tool_name = "kinen_links"
@@ -225,13 +226,15 @@ class Links(Tool):
     response = responses.LinkPage
 
     path: str = Field(min_length=1, description="a path, or a ref from another answer")
-    direction: Literal["both", "incoming", "outgoing"] = "both"
+    direction: Literal["both", "incoming", "outgoing", "related"] = "both"
     depth: int = Field(1, ge=1, le=6, description="steps to go")
     limit: Limit = 50
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
         ref = memory.records.get(resolve(memory, self.path)[0]).ref
+        if self.direction == "related":
+            return self._related(memory, ref)
         edges = memory.records.links(ref, self.depth)
         if self.direction != "both":
             ends = {"incoming": lambda edge: edge.target, "outgoing": lambda edge: edge.source}
@@ -240,9 +243,22 @@ class Links(Tool):
         value = responses.LinkPage(
             ref=ref,
             edges=[responses.Edge(**edge) for edge in render.edges_json(page)],
+            related=[],
             **next_page(len(edges), self.offset, self.limit),
         )
         return Answer(value, render.links_text(ref, page) or f"{ref} has no links")
+
+    def _related(self, memory: Memory, ref: str) -> Answer:
+        limit = min(self.offset + self.limit, query.MOST["limit"])
+        record, items, _ = memory.relations.related(ref, limit)
+        page = items[self.offset :]
+        value = responses.LinkPage(
+            ref=ref,
+            edges=[],
+            related=render.related_json(record, page)["related"],
+            **next_page(len(items), self.offset, self.limit),
+        )
+        return Answer(value, render.related_text(page) or f"nothing is related to {ref}")
 
 
 class IndexStatus(Tool):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kinen.memory.ledger import Ledger
     from kinen.memory.recall import Recaller
     from kinen.memory.records import Records
+    from kinen.memory.related import Relations
     from kinen.memory.reports import Reports
     from kinen.memory.search import Searcher
     from kinen.memory.sessions import Sessions
@@ -190,6 +191,13 @@ class Memory:
         from kinen.memory.records import Records
 
         return Records(self)
+
+    @cached_property
+    def relations(self) -> Relations:
+        """What is related to a note: by links, by meaning and by tags."""
+        from kinen.memory.related import Relations
+
+        return Relations(self)
 
     @cached_property
     def journal(self) -> Journal:

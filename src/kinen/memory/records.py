@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Sequence
 
 from kinen.characters import unescaped
-from kinen.errors import NotFound
+from kinen.errors import NotFound, QueryError
 from kinen.memory.core import Part
-from kinen.model.records import GIT_KINDS, JOURNAL_KINDS, Chunk, Edge, Record
+from kinen.model.records import GIT_KINDS, JOURNAL_KINDS, Chunk, Edge, Record, TagCount
 from kinen.text import spelled
 
 
@@ -73,6 +73,51 @@ class Records(Part):
     def select(self, kinds: Sequence[str] = ()) -> list[Record]:
         self._memory.index.prepare()
         return self._core.reader.records(kinds)
+
+    def resource_path(self, name: str) -> str:
+        """The path of a resource, from its path or an unambiguous end of it."""
+        name = spelled(name).removeprefix("resource:").removeprefix("./").rstrip("/")
+        paths = [record.path for record in self.select(("resource",))]
+        near = [path for path in paths if path.endswith(f"/{name}")]
+        if name in paths or not near:
+            return name if name.startswith("resources/") else f"resources/{name}"
+        if len(near) > 1:
+            raise QueryError(f"several resources end in {name}: {', '.join(near[:5])}", "say more")
+        return near[0]
+
+    def tags(self) -> list[TagCount]:
+        """Every tag of a file at HEAD or of a note, the most frequent first."""
+        from kinen.index.git import queries
+
+        self._memory.index.prepare()
+        files = dict(queries.tags(self._core.reader.db))
+        notes = self._core.reader.note_tags()
+        counts = [
+            TagCount(
+                tag, files.get(tag, 0) + notes.get(tag, 0), files.get(tag, 0), notes.get(tag, 0)
+            )
+            for tag in {*files, *notes}
+        ]
+        return sorted(counts, key=lambda row: (-row.total, row.tag))
+
+    def tagged(self, tags: Sequence[str]) -> list[Record]:
+        """The notes and files that have all of some tags, or a tag below them."""
+        from kinen.model.records import FILE_KINDS, Query
+
+        self._memory.index.prepare()
+        names = tuple(tag.lstrip("#") for tag in tags)
+        return self._core.reader.matching(Query("", kinds=(*FILE_KINDS, "file"), tags=names))
+
+    def orphans(self) -> list[Record]:
+        """Notes that link to no other record and that none links to."""
+        from kinen.index import graph
+
+        self._memory.index.prepare()
+        return [
+            record
+            for ref in graph.orphans(self._core.reader.db)
+            if (record := self._core.reader.record(ref))
+        ]
 
     def links(self, ref: str, depth: int = 1) -> list[Edge]:
         """The edges around a record, both directions."""

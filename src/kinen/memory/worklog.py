@@ -13,7 +13,9 @@ from kinen.memory.index import FIRST_SEARCH_SECONDS
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.records import Record
 from kinen.privacy.injected import without_injected
-from kinen.sources.files.manifest import add
+from kinen.sources.files import manifest
+from kinen.sources.web import download, is_url
+from kinen.storage import inside
 from kinen.text import now
 from kinen.worklog import sessions
 from kinen.worklog import sessions as folders
@@ -29,14 +31,41 @@ class Worklog(Part):
     def add_resource(
         self, file: str, *, to: str = "", tags: Sequence[str] = (), note: str = ""
     ) -> Record:
-        """Copy a file into resources/, note its tags and note in the manifest, and index it."""
-        path = add(self._core.space.root, file, to, tuple(tags), note)
+        """Copy a file into resources/, note its tags and note in the manifest, and index it.
+
+        `file` may be an address of the web: what it answers is downloaded and kept as a file.
+        """
+        root = self._core.space.root
+        if is_url(file):
+            path = self._download(file, to, tuple(tags), note)
+        else:
+            path = manifest.add(root, file, to, tuple(tags), note)
         self._memory.index.sync(seconds=FIRST_SEARCH_SECONDS)
         partly = self._memory.index.partly_read()
         for skipped, reason in self._memory.index.skipped():
             if skipped == path and path not in partly:
                 raise NotFound(f"{path} is there, but not searchable: {reason}")
         return self._memory.records.get(path)
+
+    def _download(self, url: str, to: str, tags: tuple[str, ...], note: str) -> str:
+        """Keep what an address answers as a file of resources/; returns its path."""
+        page = download(url, self._core.config.index.max_file_mb << 20)
+        source = f"from {url}"
+        text = f"{note} ({source})" if note else source
+        return manifest.add_data(self._core.space.root, page.name, page.data, to, tags, text)
+
+    def remove_resource(self, name: str) -> str:
+        """Delete a file of resources/ with its tags and note; returns its path.
+
+        `name` is a path, or the end of one if no other resource ends so.
+        """
+        root = self._core.space.root
+        path = self._memory.records.resource_path(name)
+        if not inside.is_file(root, path):
+            raise NotFound(f"no resource {name!r}", "`kinen resources list` shows them")
+        manifest.remove(root, path)
+        self.refresh()
+        return path
 
     @property
     def folder(self) -> Memories:

@@ -141,6 +141,24 @@ class Companion(NamedTuple):
     """Refs and subjects of the most telling commits."""
 
 
+class TagCount(NamedTuple):
+    """A tag, and how many files and notes have it."""
+
+    tag: str
+    total: int
+    files: int
+    notes: int
+
+
+class Related(NamedTuple):
+    """A record that has to do with another one, and why."""
+
+    record: Record
+    score: float
+    reasons: tuple[str, ...]
+    """`links to it`, `linked from it`, `close in meaning (0.71)`, `tags: tea`, …"""
+
+
 class Part(NamedTuple):
     """A part of an extracted text: a PDF page, an EPUB chapter, a section of HTML."""
 

@@ -1,12 +1,20 @@
 """Text and JSON of records, hits, journal entries and reports, the same for every surface."""
 
-from kinen.render.graph import edges_json, graph_dot, graph_mermaid, links_text
+from kinen.render.graph import (
+    edges_json,
+    graph_dot,
+    graph_mermaid,
+    links_text,
+    related_json,
+    related_text,
+)
 from kinen.render.json import (
     counts_json,
     hit_json,
     hits_json,
     record_json,
     status_json,
+    tag_json,
     to_json,
     vote_json,
 )
@@ -35,10 +43,13 @@ __all__ = [
     "record_json",
     "record_text",
     "records_text",
+    "related_json",
+    "related_text",
     "report_text",
     "search_text",
     "status_json",
     "status_text",
+    "tag_json",
     "to_json",
     "vote_json",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kinen.render.json import record_json
 from kinen.render.style import PLAIN, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kinen.model.records import Edge
+    from kinen.model.records import Edge, Record, Related
     from kinen.render.style import Style
 
 
@@ -54,6 +55,25 @@ def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
     for name, links in groups.items():
         if links:
             lines += [style("bold", name), *(f"  {link}" for link in dict.fromkeys(links))]
+    return "\n".join(lines)
+
+
+def related_json(record: Record, related: Iterable[Related]) -> dict[str, Any]:
+    items = [
+        {**record_json(item.record), "score": item.score, "reasons": list(item.reasons)}
+        for item in related
+    ]
+    return {"ref": record.ref, "related": items}
+
+
+def related_text(related: Iterable[Related], style: Style = PLAIN) -> str:
+    """A line per record with its title, and one with the reasons."""
+    lines = []
+    for item in related:
+        record = readable(item.record)
+        title = f"  {record.title}" if record.title else ""
+        lines.append(f"{style('path', record.path or record.ref)}{title}")
+        lines.append(style("dim", f"    {readable('; '.join(item.reasons))}"))
     return "\n".join(lines)
 
 

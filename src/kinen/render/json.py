@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.characters import visible_json
 
 if TYPE_CHECKING:
-    from kinen.model.records import Counts, Hit, Hits, Record, Status, Vote
+    from kinen.model.records import Counts, Hit, Hits, Record, Status, TagCount, Vote
 
 
 def to_json(value: object) -> str:
@@ -48,6 +48,10 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "match_type": match_type(hit),
         "votes": [vote_json(vote) for vote in hit.votes],
     }
+
+
+def tag_json(row: TagCount) -> dict[str, Any]:
+    return {"tag": row.tag, "count": row.total, "files": row.files, "notes": row.notes}
 
 
 def vote_json(vote: Vote) -> dict[str, Any]:

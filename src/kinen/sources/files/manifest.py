@@ -100,23 +100,95 @@ _FOLDERS = {
 
 def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> str:
     """Copy a file into resources/ and record its tags; returns its path in the space."""
+    entry = _new_entry(root, os.path.basename(file), to, tags, note)
+    _copy(root, file, entry.path)
+    entry.write(root)
+    return entry.path
+
+
+def add_data(root: str, name: str, data: bytes, to: str, tags: tuple[str, ...], note: str) -> str:
+    """Write a new file with this content into resources/; returns its path in the space."""
+    entry = _new_entry(root, name, to, tags, note)
+    if (
+        not inside.create(root, entry.path, data)
+        and inside.read(root, entry.path, len(data) + 1, cut=True) != data
+    ):
+        raise ConfigError(
+            f"{entry.path} exists with other content",
+            f"`kinen resources remove {entry.path}` removes it",
+        )
+    entry.write(root)
+    return entry.path
+
+
+class _NewEntry(NamedTuple):
+    path: str
+    manifest: str
+    """The new text of the manifest; empty if it stays as it is."""
+
+    def write(self, root: str) -> None:
+        if self.manifest:
+            inside.replace(root, MANIFEST, self.manifest.encode())
+
+
+def _new_entry(root: str, name: str, to: str, tags: tuple[str, ...], note: str) -> _NewEntry:
+    """Where a file goes, and what the manifest will say about it."""
     note = entrance.name(note)
-    tags = entrance.names(tags)
+    tags = tuple(tag.lstrip("#") for tag in entrance.names(tags))
     to = entrance.name(to)
-    name = os.path.basename(file)
     folder = to.strip("/") or _FOLDERS.get(os.path.splitext(name)[1].lower(), "docs")
     target = os.path.normpath(os.path.join("resources", folder, name)).replace(os.sep, "/")
     if not target.startswith("resources/"):
         raise ConfigError(f"{to} is outside resources/", "name a folder below it", parameter="to")
-    tags = tuple(tag.lstrip("#") for tag in tags)
     text = _manifest_text(root) if tags or note else ""
     changed = ""
     if (tags or note) and _entries(text).get(target) != (tags, note):
-        changed = with_entry(text, target, tags, note)
-    _copy(root, file, target)
-    if changed:
+        changed = with_entry(without_entry(text, target), target, tags, note)
+    return _NewEntry(target, changed)
+
+
+def remove(root: str, path: str) -> None:
+    """Delete a file of resources/ and its entry in the manifest."""
+    text = _manifest_text(root)
+    changed = without_entry(text, path)
+    inside.remove(root, path)
+    if changed != text:
         inside.replace(root, MANIFEST, changed.encode())
-    return target
+
+
+def without_entry(text: str, path: str) -> str:
+    """The text of the manifest without the entries of a file; the rest stays as it is."""
+    entries = _entries(text)
+    if path not in entries:
+        return text
+    lines = text.splitlines(keepends=True)
+    for begin, end in reversed(list(_rows(text, path))):
+        del lines[begin:end]
+    changed = "".join(lines)
+    expected = {name: entry for name, entry in entries.items() if name != path}
+    if changed.strip() in ("resources:", ""):
+        return ""
+    if _entries(changed) != expected:
+        raise ConfigError(
+            f"cannot remove {path} from {MANIFEST}: its layout is unusual", "remove it by hand"
+        )
+    return changed
+
+
+def _rows(text: str, path: str) -> Iterator[tuple[int, int]]:
+    """The first line, and the line after the last, of each entry of a file."""
+    import yaml
+
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    nodes = [root]
+    if isinstance(root, yaml.MappingNode):
+        nodes = [value for key, value in root.value if key.value == "resources"]
+    for node in nodes:
+        for row in node.value if isinstance(node, yaml.SequenceNode) else ():
+            values = yaml.SafeLoader("").construct_document(row)
+            if isinstance(values, dict) and values.get("path") and _entry(values)[0] == path:
+                last = row.end_mark
+                yield row.start_mark.line, last.line + bool(last.column)
 
 
 def _manifest_text(root: str) -> str:

@@ -34,6 +34,8 @@ from kinen.text import digest, estimate, excerpt, iso, spelled
 
 RULES = ""
 """The key of the state that records the ignore rules and the manifest."""
+READING = 2
+"""Raised when files are read in another way, so that every file is read again."""
 HEAD = 65_536
 """Bytes that are read of a data file."""
 TITLE = 80
@@ -108,7 +110,7 @@ class Files:
 
     def _rules(self, ignore: Ignore) -> State:
         """What decides how files are read, as a state: a change means to read them again."""
-        limits = f"{self._size}:{self._overlap}:{self._max}:{self._most}"
+        limits = f"{READING}:{self._size}:{self._overlap}:{self._max}:{self._most}"
         stamp = f"{limits}:{self._manifest.digest}"
         if self._masked:
             stamp += f":masked {MASKING}"
