@@ -2,7 +2,8 @@
 
 A request goes only to an address that was checked: the name is resolved once, and the connection
 is made to that address. A name that resolves to an address of this machine or of a private network
-is refused, and so is a redirect to another host there; a web page must not make kinen read an internal service.
+is refused, and so is a redirect to another host there: a web page must not make kinen read an
+internal service.
 Addresses that the user writes out (`http://localhost:8000/…`, `http://192.168.1.7/…`) are fetched.
 """
 
