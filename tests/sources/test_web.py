@@ -30,7 +30,7 @@ class Site(BaseHTTPRequestHandler):
         elif path == "/moved":
             self.redirect("/kettles")
         elif path == "/inside":
-            self.redirect(f"http://localhost:{self.server.server_port}/kettles")
+            self.redirect(f"http://localhost:{self.server.server_address[1]}/kettles")
         elif path == "/elsewhere":
             self.redirect("file:///etc/hostname")
         elif path == "/endless":
