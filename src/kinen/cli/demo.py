@@ -151,9 +151,7 @@ def _history(memory: Memory, root: str, style: Style) -> None:
     repository = Git(root, folder, folder, {})
 
     def git(*words: str) -> None:
-        result = gitcommand.run(repository, *words)
-        if result.returncode:
-            raise GitError(gitcommand.complaint(result.stderr))
+        gitcommand.output(repository, *words)
 
     try:
         git("init", "-q")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kinen.space.repository import Git
 
 PIPE = -1
-"""`subprocess.PIPE`, for those who do not import it."""
+"""`subprocess.PIPE`, without an import of it."""
 TIMEOUT = 120.0
 """Seconds that a command has whose whole output is awaited."""
 
@@ -104,13 +104,28 @@ def run(
     return _finish(command(git, *arguments, folder=folder), index, timeout)
 
 
+def output(git: Git, *arguments: str, folder: str = "", timeout: float = TIMEOUT) -> bytes:
+    """What a git command prints; raises GitError where it fails, and as `run` does."""
+    result = run(git, *arguments, folder=folder, timeout=timeout)
+    if result.returncode:
+        raise GitError(complaint(result.stderr))
+    return result.stdout
+
+
+def text(git: Git, *arguments: str, folder: str = "", timeout: float = TIMEOUT) -> str:
+    """The same as text; empty where it fails or takes too long."""
+    try:
+        return output(git, *arguments, folder=folder, timeout=timeout).decode("utf-8", "replace")
+    except GitError:
+        return ""
+
+
 def start(
     git: Git,
     *arguments: str,
     folder: str = "",
     stdin: IO[bytes] | int | None = None,
     stderr: IO[bytes] | int | None = None,
-    unbuffered: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a git command whose output is read while it runs; end it with `stop`.
 
@@ -127,7 +142,6 @@ def start(
             stdout=subprocess.PIPE,
             stderr=null if stderr is None else stderr,
             env=environment(),
-            bufsize=0 if unbuffered else -1,
         )
     except OSError as error:
         raise _not_started(error) from error
@@ -143,6 +157,32 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             with suppress(OSError):
                 pipe.close()
     process.wait()
+
+
+class Conversation:
+    """A git command that keeps running and answers what is written to it; started when needed."""
+
+    def __init__(self, git: Git, *arguments: str, folder: str = "") -> None:
+        self._git = git
+        self._arguments = arguments
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, line: bytes) -> IO[bytes]:
+        """Write a line to it; what it prints next. Raises OSError where it has ended."""
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self._process = start(self._git, *self._arguments, folder=self._folder, stdin=PIPE)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
+        return self._process.stdout
+
+    def close(self) -> None:
+        if self._process is not None:
+            stop(self._process)
+            self._process = None
 
 
 def setting(git: Git, name: str, kind: str = "") -> str:
@@ -214,12 +254,8 @@ def root_commit(git: Git | None) -> str:
     """The first commit of the history, of several the smallest; empty where git cannot tell."""
     if git is None or not git.deep:
         return ""
-    try:
-        result = run(git, "rev-list", "--max-parents=0", "HEAD", "--", timeout=10)
-    except GitError:
-        return ""
-    roots = result.stdout.decode("ascii", "replace").split()
-    return min(roots, default="") if result.returncode == 0 else ""
+    roots = text(git, "rev-list", "--max-parents=0", "HEAD", "--", timeout=10)
+    return min(roots.split(), default="")
 
 
 def complaint(stderr: bytes) -> str:

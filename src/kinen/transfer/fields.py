@@ -125,24 +125,8 @@ def _is_time(value: Any) -> bool:
     return type(value) is int and 0 <= value < LATEST
 
 
-def _is_flag(value: Any) -> bool:
-    return type(value) is bool
-
-
-def _is_ratio(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= 1
-
-
-def _is_ids(value: Any) -> bool:
-    return type(value) is list and all(map(_is_id, value))
-
-
 def _is_texts(value: Any) -> bool:
     return type(value) is list and all(map(_is_text, value))
-
-
-def _is_object(value: Any) -> bool:
-    return type(value) is dict
 
 
 def _is_scope(value: Any) -> bool:
@@ -161,16 +145,8 @@ def _store_json(value: object) -> tuple[str]:
     return (encode(value),)
 
 
-def _store_flag(value: bool) -> tuple[int]:
-    return (int(value),)
-
-
 def _store_scope(scope: dict[str, str]) -> tuple[str, ...]:
     return tuple(scope.get(key) or "" for key in SCOPE)
-
-
-def _show_flag(cell: int) -> str:
-    return "true" if cell else "false"
 
 
 def _show_json(cell: str) -> str:
@@ -207,15 +183,24 @@ def choice(words: Collection[str]) -> Form:
 
 ID = Form(f"an id of 1 to {LONGEST_ID} characters", _is_id, Masker.id)
 OPTIONAL_ID = Form(f"an id of at most {LONGEST_ID} characters", _is_name, Masker.id)
-IDS = Form("a list of ids", _is_ids, Masker.ids)
+IDS = Form(
+    "a list of ids", lambda value: type(value) is list and all(map(_is_id, value)), Masker.ids
+)
 REF = Form("a name", _is_ref, Masker.name)
 WORD = Form("a text", _is_text, Masker.name)
 TEXT = Form("a text", _is_text, Masker.text)
 TIME = Form("a time in epoch milliseconds before the year 10000", _is_time, show=str)
-FLAG = Form("true or false", _is_flag, store=_store_flag, show=_show_flag)
-RATIO = Form("a number from 0 to 1", _is_ratio)
+FLAG = Form(
+    "true or false",
+    lambda value: type(value) is bool,
+    store=lambda value: (int(value),),
+    show=lambda cell: "true" if cell else "false",
+)
+RATIO = Form("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 LIST = Form("a list of texts", _is_texts, Masker.names, _store_json, _show_json)
-OBJECT = Form("an object", _is_object, Masker.object, _store_json, _show_json)
+OBJECT = Form(
+    "an object", lambda value: type(value) is dict, Masker.object, _store_json, _show_json
+)
 SCOPES = Form("an object of texts", _is_scope, Masker.scope, _store_scope, _show_scope)
 EVIDENCE = Form(
     "an object with a count and classes", _is_evidence, Masker.evidence, _store_json, _show_json

@@ -7,25 +7,8 @@ from itertools import chain
 from typing import Any
 
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
-from kinen.transfer.fields import (
-    EVIDENCE,
-    FLAG,
-    ID,
-    IDS,
-    LIST,
-    OBJECT,
-    OPTIONAL_ID,
-    RATIO,
-    REF,
-    SCOPE,
-    SCOPES,
-    TEXT,
-    TIME,
-    WORD,
-    Form,
-    UnfitValue,
-    choice,
-)
+from kinen.transfer import fields as forms
+from kinen.transfer.fields import SCOPE, Form, UnfitValue, choice
 
 REQUIRED: Any = object()
 
@@ -43,7 +26,7 @@ class Field:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(SCOPE.values()) if self.form is SCOPES else (self.column,)
+        return tuple(SCOPE.values()) if self.form is forms.SCOPES else (self.column,)
 
     @property
     def omitted(self) -> str:
@@ -88,29 +71,29 @@ class Section:
         return self.fields[0]
 
 
-_SCOPE_IDS = Field("scopeIds", "", SCOPES, {}, always=True)
-_CREATED = Field("createdAt", "created_at", TIME)
-_REDACTED = Field("redacted", "redacted", FLAG, False)
-_CONFIDENCE = Field("confidence", "confidence", RATIO, 1.0, always=True)
+_SCOPE_IDS = Field("scopeIds", "", forms.SCOPES, {}, always=True)
+_CREATED = Field("createdAt", "created_at", forms.TIME)
+_REDACTED = Field("redacted", "redacted", forms.FLAG, False)
+_CONFIDENCE = Field("confidence", "confidence", forms.RATIO, 1.0, always=True)
 
 SECTIONS = (
     Section(
         "observation",
         "observations",
         (
-            Field("id", "id", ID),
+            Field("id", "id", forms.ID),
             Field("kind", "kind", choice(EVENTS)),
-            Field("content", "content", TEXT),
-            Field("provenance", "provenance", OBJECT, {}, always=True),
-            Field("ts", "ts", TIME),
+            Field("content", "content", forms.TEXT),
+            Field("provenance", "provenance", forms.OBJECT, {}, always=True),
+            Field("ts", "ts", forms.TIME),
             _SCOPE_IDS,
-            Field("redacted", "redacted", FLAG, False, always=True),
-            Field("capsuleId", "capsule", OPTIONAL_ID, ""),
-            Field("branch", "branch", WORD, ""),
-            Field("head", "head", WORD, ""),
-            Field("files", "files", LIST, []),
+            Field("redacted", "redacted", forms.FLAG, False, always=True),
+            Field("capsuleId", "capsule", forms.OPTIONAL_ID, ""),
+            Field("branch", "branch", forms.WORD, ""),
+            Field("head", "head", forms.WORD, ""),
+            Field("files", "files", forms.LIST, []),
             # last: it counts the secrets that were masked in the fields before it
-            Field("redaction", "masked", EVIDENCE, {}),
+            Field("redaction", "masked", forms.EVIDENCE, {}),
         ),
         order="ts, id",
     ),
@@ -118,18 +101,18 @@ SECTIONS = (
         "capsule",
         "capsules",
         (
-            Field("id", "id", ID),
+            Field("id", "id", forms.ID),
             Field("type", "type", choice(CAPSULE_TYPES)),
-            Field("intent", "intent", TEXT, "", always=True),
+            Field("intent", "intent", forms.TEXT, "", always=True),
             Field("status", "status", choice(("open", "closed"))),
-            Field("openedAt", "opened_at", TIME),
-            Field("closedAt", "closed_at", TIME, 0),
-            Field("reason", "reason", TEXT, ""),
+            Field("openedAt", "opened_at", forms.TIME),
+            Field("closedAt", "closed_at", forms.TIME, 0),
+            Field("reason", "reason", forms.TEXT, ""),
             _SCOPE_IDS,
         ),
         derived=(
-            Field("observationIds", "", IDS, [], always=True),
-            Field("summaryId", "", OPTIONAL_ID, ""),
+            Field("observationIds", "", forms.IDS, [], always=True),
+            Field("summaryId", "", forms.OPTIONAL_ID, ""),
         ),
         order="opened_at, id",
         erased=f"intent = '{REDACTED}'",
@@ -138,13 +121,13 @@ SECTIONS = (
         "summary",
         "summaries",
         (
-            Field("id", "id", ID),
-            Field("capsuleId", "capsule", ID),
-            Field("content", "content", TEXT),
+            Field("id", "id", forms.ID),
+            Field("capsuleId", "capsule", forms.ID),
+            Field("content", "content", forms.TEXT),
             _CONFIDENCE,
             _CREATED,
-            Field("evidenceRefs", "evidence_refs", LIST, [], always=True),
-            Field("written", "written", FLAG, True),
+            Field("evidenceRefs", "evidence_refs", forms.LIST, [], always=True),
+            Field("written", "written", forms.FLAG, True),
             _REDACTED,
         ),
         # A summary that kinen wrote may quote an observation that was taken out since.
@@ -155,12 +138,12 @@ SECTIONS = (
         "pin",
         "pins",
         (
-            Field("id", "id", ID),
-            Field("targetType", "target_type", ID),
-            Field("targetId", "target_id", REF),
-            Field("reason", "reason", TEXT, ""),
+            Field("id", "id", forms.ID),
+            Field("targetType", "target_type", forms.ID),
+            Field("targetId", "target_id", forms.REF),
+            Field("reason", "reason", forms.TEXT, ""),
             _CREATED,
-            Field("expiresAt", "expires_at", TIME, 0),
+            Field("expiresAt", "expires_at", forms.TIME, 0),
             _SCOPE_IDS,
         ),
         live="1",
@@ -170,13 +153,13 @@ SECTIONS = (
         "memory",
         "memories",
         (
-            Field("id", "id", ID),
-            Field("type", "type", WORD),
-            Field("content", "content", TEXT),
+            Field("id", "id", forms.ID),
+            Field("type", "type", forms.WORD),
+            Field("content", "content", forms.TEXT),
             _CONFIDENCE,
             _CREATED,
-            Field("derivedFrom", "derived_from", LIST, [], always=True),
-            Field("supersededBy", "superseded_by", OPTIONAL_ID, ""),
+            Field("derivedFrom", "derived_from", forms.LIST, [], always=True),
+            Field("supersededBy", "superseded_by", forms.OPTIONAL_ID, ""),
             _SCOPE_IDS,
             _REDACTED,
         ),
@@ -184,7 +167,7 @@ SECTIONS = (
     Section(
         "suppressed",
         "suppressed",
-        (Field("ref", "ref", REF), Field("at", "at", TIME)),
+        (Field("ref", "ref", forms.REF), Field("at", "at", forms.TIME)),
         order="at, ref",
         live="1",
         erased="0",
@@ -193,11 +176,11 @@ SECTIONS = (
         "tag",
         "tag_ops",
         (
-            Field("id", "id", ID),
-            Field("path", "path", REF),
+            Field("id", "id", forms.ID),
+            Field("path", "path", forms.REF),
             Field("op", "op", choice(("+", "-"))),
-            Field("tag", "tag", ID),
-            Field("head", "head", WORD, ""),
+            Field("tag", "tag", forms.ID),
+            Field("head", "head", forms.WORD, ""),
             _CREATED,
         ),
         live="1",

@@ -190,9 +190,4 @@ def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
 
 def _git_line(git: Git, until: float, *words: str) -> str:
     """The line that a git command prints; empty if it fails or takes too long."""
-    seconds = max(0.1, until - time.monotonic())
-    try:
-        result = gitcommand.run(git, *words, timeout=seconds)
-    except GitError:
-        return ""
-    return "" if result.returncode else result.stdout.decode("utf-8", "replace").strip()
+    return gitcommand.text(git, *words, timeout=max(0.1, until - time.monotonic())).strip()

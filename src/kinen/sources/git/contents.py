@@ -9,8 +9,6 @@ from kinen.space import gitcommand
 from kinen.text import unspelled
 
 if TYPE_CHECKING:
-    import subprocess
-
     from kinen.sources.git.log import Log
     from kinen.space.repository import Git
 
@@ -20,14 +18,11 @@ class Contents:
 
     def __init__(self, log: Log, git: Git, largest: int) -> None:
         self._log = log
-        self._git = git
         self._largest = largest
-        self._process: subprocess.Popen[bytes] | None = None
+        self._conversation = gitcommand.Conversation(git, "cat-file", "--batch")
 
     def close(self) -> None:
-        if self._process is not None:
-            gitcommand.stop(self._process)
-            self._process = None
+        self._conversation.close()
 
     def read(self, path: str, at: str = "HEAD") -> str:
         """The text of a file at a commit, branch or tag."""
@@ -50,7 +45,12 @@ class Contents:
 
     def _object(self, name: bytes, type_: str) -> bytes | None:
         """An object's bytes; None if there is no object of this name and type."""
-        header = self._header(name)
+        try:
+            stdout = self._conversation.ask(name + b"\n")
+        except OSError:
+            self.close()
+            raise GitError("git cat-file ended", "run it again") from None
+        header = self._header(stdout.readline(), name)
         if len(header) != 3 or not header[2].isdecimal():
             return None
         size = int(header[2])
@@ -61,31 +61,12 @@ class Contents:
                 f"{name.decode('utf-8', 'replace')} has {size:,} bytes",
                 f"kinen reads at most {limit} MB (index.max_file_mb)",
             )
-        assert self._process is not None
-        stdout = self._process.stdout
-        assert stdout is not None
         data = stdout.read(size)
         stdout.read(1)
         return data if header[1] == type_ else None
 
-    def _header(self, name: bytes) -> list[str]:
-        """The line that git prints before an object: id, type and size, or `NAME missing`."""
-        if self._process is None or self._process.poll() is not None:
-            self.close()
-            self._process = gitcommand.start(
-                self._git, "cat-file", "--batch", stdin=gitcommand.PIPE
-            )
-        stdin = self._process.stdin
-        stdout = self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        try:
-            stdin.write(name + b"\n")
-            stdin.flush()
-        except OSError:
-            self.close()
-            raise GitError("git cat-file ended", "run it again") from None
-        line = stdout.readline()
+    def _header(self, line: bytes, name: bytes) -> list[str]:
+        """What git prints before an object: id, type and size, or `NAME missing`."""
         if not line:
             self.close()
             text = name.decode("utf-8", "replace")

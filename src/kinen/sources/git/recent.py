@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.errors import GitError
 from kinen.privacy import entrance
 from kinen.space import gitcommand
 from kinen.text import iso
@@ -48,13 +47,8 @@ def unpushed_commits(git: Git) -> list[Subject]:
 
     The remote itself is not contacted.
     """
-    try:
-        remote = gitcommand.run(
-            git, "rev-list", "--remotes", "--max-count=1", "--", timeout=TIMEOUT
-        )
-    except GitError:
-        return []
-    if remote.returncode or not remote.stdout.strip():
+    remote = gitcommand.text(git, "rev-list", "--remotes", "--max-count=1", "--", timeout=TIMEOUT)
+    if not remote.strip():
         return []
     return _subjects(git, "", "HEAD", "--not", "--remotes", "--")
 
@@ -62,14 +56,8 @@ def unpushed_commits(git: Git) -> list[Subject]:
 def _subjects(git: Git, folder: str, *arguments: str) -> list[Subject]:
     limit = f"--max-count={READ}"
     command = ("log", "-z", "--no-merges", limit, _FORMAT, *arguments)
-    try:
-        result = gitcommand.run(git, *command, folder=folder, timeout=TIMEOUT)
-    except GitError:
-        return []
-    if result.returncode:
-        return []
     # Split at NUL, which no subject contains; it may contain any other line separator.
-    rows = result.stdout.decode("utf-8", "replace").split("\0")
+    rows = gitcommand.text(git, *command, folder=folder, timeout=TIMEOUT).split("\0")
     return [_subject(row) for row in rows if row]
 
 

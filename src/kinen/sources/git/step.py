@@ -15,8 +15,6 @@ from kinen.sources.git.stream import RawCommit, parse, split
 from kinen.space import gitcommand
 
 if TYPE_CHECKING:
-    import subprocess
-
     from kinen.space.repository import Git
 
 MOST = 16
@@ -33,7 +31,7 @@ class Steps:
         self._rules = rules
         # Not a commit: git echoes the line and flushes its output with it.
         self._end = f"end {os.urandom(12).hex()}\n".encode()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._conversation = gitcommand.Conversation(git, *arguments, folder=folder)
 
     def same(self, other: Steps) -> bool:
         """Would the other start the same command in the same place, under the same rules?"""
@@ -67,19 +65,7 @@ class Steps:
         return commits[0] if len(commits) == 1 and commits[0].sha == sha else None
 
     def _output(self, sha: bytes) -> bytes:
-        if self._process is None:
-            self._process = gitcommand.start(
-                self._git,
-                *self._arguments,
-                folder=self._folder,
-                stdin=gitcommand.PIPE,
-                unbuffered=True,
-            )
-        stdin = self._process.stdin
-        stdout = self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(sha + b"\n" + self._end)
+        stdout = self._conversation.ask(sha + b"\n" + self._end)
         output = b""
         while not output.endswith(self._end):
             block = os.read(stdout.fileno(), 1 << 16)
@@ -89,6 +75,4 @@ class Steps:
         return output.removesuffix(self._end)
 
     def close(self) -> None:
-        if self._process is not None:
-            gitcommand.stop(self._process)
-            self._process = None
+        self._conversation.close()

@@ -105,10 +105,7 @@ def _names(git: Git, folder: str, until: float, *words: str) -> list[bytes]:
 
 def _output(git: Git, folder: str, until: float, *words: str) -> bytes:
     seconds = max(0.1, until - time.monotonic())
-    result = gitcommand.run(git, *words, folder=folder, timeout=seconds)
-    if result.returncode:
-        raise GitError(gitcommand.complaint(result.stderr))
-    return result.stdout
+    return gitcommand.output(git, *words, folder=folder, timeout=seconds)
 
 
 def _listing(git: Git, folder: str, until: float) -> Iterator[re.Match[bytes]]:
