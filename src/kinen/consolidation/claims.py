@@ -66,12 +66,10 @@ _UNTIL = (
     r"(?P<not>.*?)(?=\s(?:for|in|on|at|to|because|so|when|as|from|with|by)\b|[,;:()]|\.(?:\s|$)|$)"
 )
 _REJECTING = (
-    re.compile(rf"\b(?:instead of|rather than|in favou?r of)\s+{_UNTIL}", re.IGNORECASE),
-    re.compile(rf"(?<=prefer)(?P<kept>(?: \S+){{1,3}}?) (?:over|to) {_UNTIL}", re.IGNORECASE),
-    re.compile(
-        rf"\b(?:replac(?:e[sd]?|ing)|(?:switch|mov|migrat)\w* from)\s+{_UNTIL}", re.IGNORECASE
-    ),
-    re.compile(r",\s*not\s+(?P<not>.*?)(?=[,;.:()]|$)", re.IGNORECASE),
+    re.compile(rf"(?i)\b(?:instead of|rather than|in favou?r of)\s+{_UNTIL}"),
+    re.compile(rf"(?i)(?<=prefer)(?P<kept>(?: \S+){{1,3}}?) (?:over|to) {_UNTIL}"),
+    re.compile(rf"(?i)\b(?:replac(?:e[sd]?|ing)|(?:switch|mov|migrat)\w* from)\s+{_UNTIL}"),
+    re.compile(r"(?i),\s*not\s+(?P<not>.*?)(?=[,;.:()]|$)"),
 )
 
 

@@ -30,41 +30,33 @@ _SECTION = re.compile(
     r"\*{0,2}:?\*{0,2}$"
 )
 _ITEM = re.compile(r"^ {0,8}(?:[-*+•]|\d{1,2}[.)]) {1,4}(?P<text>\S.*)$")
-_ERRORS = re.compile(
-    r"errors?(?: and| &|/)? ?(?:fixes|solutions)?|bugs? (?:and fixes|fixed)", re.IGNORECASE
-)
-_SOLVED = re.compile(r"problem[- ]solving|solved problems|lessons?(?: learned)?", re.IGNORECASE)
+_ERRORS = re.compile(r"(?i)errors?(?: and| &|/)? ?(?:fixes|solutions)?|bugs? (?:and fixes|fixed)")
+_SOLVED = re.compile(r"(?i)problem[- ]solving|solved problems|lessons?(?: learned)?")
 _CHOICES = re.compile(
-    r"(?:key |technical |design |architectural |important )*(?:decisions?|choices)(?: made)?",
-    re.IGNORECASE,
+    r"(?i)(?:key |technical |design |architectural |important )*(?:decisions?|choices)(?: made)?"
 )
-_CONCEPTS = re.compile(
-    r"key technical concepts|technical (?:concepts|context|details)", re.IGNORECASE
-)
+_CONCEPTS = re.compile(r"(?i)key technical concepts|technical (?:concepts|context|details)")
 _UNSOLVED = re.compile(
-    r"\b(?:need(?:s)? to be (?:fixed|done)|not yet|still (?:fail|open|broken|need)|in progress"
+    r"(?i)\b(?:need(?:s)? to be (?:fixed|done)|not yet|still (?:fail|open|broken|need)|in progress"
     r"|pending"
-    r"|unresolved|to be (?:fixed|decided)|todo|\(current\)|currently)\b",
-    re.IGNORECASE,
+    r"|unresolved|to be (?:fixed|decided)|todo|\(current\)|currently)\b"
 )
 _CORRECTION = re.compile(
-    r"^(?:user (?:feedback|correction|request)|error|issue|problem|fix)(?: \d{1,2})?"
-    r"(?: [–—-]{1,2} |: )",
-    re.IGNORECASE,
+    r"(?i)^(?:user (?:feedback|correction|request)|error|issue|problem|fix)(?: \d{1,2})?"
+    r"(?: [–—-]{1,2} |: )"
 )
 """What the label of an item says of itself, before what it is about."""
 _FIRST_PERSON = re.compile(r"\bI (?=[a-z])")
 _POSSESSIVE = re.compile(r"\bmy (?=[a-z])")
 _CONCLUSION = re.compile(
-    r"\b(?:fix(?:ed|es)?|resolved|solved|solution|workaround|replaced|switched|changed|added|used"
-    r"|updated|removed|rewrote|moved|corrected|established|set up|passing|required)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:fix(?:ed|es)?|resolved|solved|solution|workaround|replaced|switched|changed|added|used"
+    r"|updated|removed|rewrote|moved|corrected|established|set up|passing|required)\b"
 )
-_CHOICE = re.compile(r"(?:used|chose|adopted|switched to|kept)\b", re.IGNORECASE)
+_CHOICE = re.compile(r"(?i)(?:used|chose|adopted|switched to|kept)\b")
 _TEACHES = re.compile(
-    r"\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer|never|always"
-    r"|cannot|can't|doesn't|does not|workaround|by default|convention|layout|workflow)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer"
+    r"|never|always"
+    r"|cannot|can't|doesn't|does not|workaround|by default|convention|layout|workflow)\b"
 )
 
 

@@ -48,36 +48,31 @@ EXPLAINED = 0.8
 AGREED = 0.85
 """How sure what stands under a heading of decisions is."""
 _ROLES = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
-_PLAN = re.compile(r"<proposed_plan>|^#{1,3} (?:[\w ]{0,40} )?plan\b", re.IGNORECASE | re.MULTILINE)
+_PLAN = re.compile(r"(?im)<proposed_plan>|^#{1,3} (?:[\w ]{0,40} )?plan\b")
 _GIVEN_PLAN = re.compile(
-    r"(?:please )?(?:implement|execute|carry out|follow|build|do) (?:this|the)(?: following)?"
-    r"(?: \w+)? plan\b",
-    re.IGNORECASE,
+    r"(?i)(?:please )?(?:implement|execute|carry out|follow|build|do) (?:this|the)(?: following)?"
+    r"(?: \w+)? plan\b"
 )
 _ACCEPTANCE = re.compile(
-    r"(?:yes|yep|yeah|ok|okay|sure|go|lgtm|perfect|great|good|approved?|proceed|do it|sounds good"
-    r"|ship it|please implement|implement|continue|looks good)\b",
-    re.IGNORECASE,
+    r"(?i)(?:yes|yep|yeah|ok|okay|sure|go|lgtm|perfect|great|good|approved?|proceed|do it"
+    r"|sounds good"
+    r"|ship it|please implement|implement|continue|looks good)\b"
 )
 _PASTED = re.compile(
-    r"^(?:diff --git|@@ |\+{3} |-{3} a/|traceback|\s{0,4}at \S+ ?\(|\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
-    r"|\[?(?:info|warn|warning|error|debug)\b\]?[: ]|[|>] |error:|you are )",
-    re.IGNORECASE,
+    r"(?i)^(?:diff --git|@@ |\+{3} |-{3} a/|traceback|\s{0,4}at \S+ ?\("
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+    r"|\[?(?:info|warn|warning|error|debug)\b\]?[: ]|[|>] |error:|you are )"
 )
 _ADDRESS = re.compile(
-    r"\b(?:i|i'm|i'd|we|we're|you|your|please|let's|lets|my|our|me|us)\b|^(?:implement|add|fix|make"
-    r"|create|update|remove|build|write|change|use|refactor|review|continue)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:i|i'm|i'd|we|we're|you|your|please|let's|lets|my|our|me|us)\b|^(?:implement|add|fix|make"
+    r"|create|update|remove|build|write|change|use|refactor|review|continue)\b"
 )
 """Words of somebody who speaks to the agent; a review or a log has none."""
 _NEED = re.compile(
-    r"^(?:(?:so|now|ok|and|also),? )?(?:i|we)? ?(?:just )?(?:need|have) to "
-    r"(?P<what>[a-z].{10,240})$",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:so|now|ok|and|also),? )?(?:i|we)? ?(?:just )?(?:need|have) to "
+    r"(?P<what>[a-z].{10,240})$"
 )
-_LACK = re.compile(
-    r"^(?:need|needs|missing|forgot|wrong|the missing) (?P<what>.{10,200})$", re.IGNORECASE
-)
+_LACK = re.compile(r"(?i)^(?:need|needs|missing|forgot|wrong|the missing) (?P<what>.{10,200})$")
 
 
 @dataclass(frozen=True, slots=True)

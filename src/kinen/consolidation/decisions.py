@@ -31,54 +31,43 @@ LARGEST = 400_000
 """Characters of a document; a larger one is no record of decisions."""
 FEWEST = 4
 """Words of a decision that say something, its title aside."""
-_FOLDER = re.compile(
-    r"(?:^|/)(?:adrs?|decisions?|decision-records?|architecture-decisions)/", re.IGNORECASE
-)
-_HEADING = re.compile(
-    r"^#{1,4}[ \t]+(?:\d{1,2}\.?[ \t]+)?decisions?\b", re.IGNORECASE | re.MULTILINE
-)
+_FOLDER = re.compile(r"(?i)(?:^|/)(?:adrs?|decisions?|decision-records?|architecture-decisions)/")
+_HEADING = re.compile(r"(?im)^#{1,4}[ \t]+(?:\d{1,2}\.?[ \t]+)?decisions?\b")
 _DECISION = re.compile(
-    r"(?:(?:the|our|key|main|final|design|architecture|architectural|technical) ){0,2}decisions?"
-    r"(?: outcome| made| taken| log| summary)?",
-    re.IGNORECASE,
+    r"(?i)(?:(?:the|our|key|main|final|design|architecture|architectural"
+    r"|technical) ){0,2}decisions?"
+    r"(?: outcome| made| taken| log| summary)?"
 )
-_STATUS = re.compile(
-    r"^[-*\s]{0,6}\**status\**\s{0,3}:\**\s{0,3}(?P<status>\S.*)$", re.IGNORECASE | re.MULTILINE
-)
+_STATUS = re.compile(r"(?im)^[-*\s]{0,6}\**status\**\s{0,3}:\**\s{0,3}(?P<status>\S.*)$")
 _DATE = re.compile(
-    r"^[-*\s]{0,6}\**(?:date|decided|accepted)\**(?: on)?\s{0,3}:\**\s{0,3}"
-    r"(?P<date>\d{4}-\d{2}-\d{2})",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?im)^[-*\s]{0,6}\**(?:date|decided|accepted)\**(?: on)?\s{0,3}:\**\s{0,3}"
+    r"(?P<date>\d{4}-\d{2}-\d{2})"
 )
 _NOT_HELD = re.compile(
-    r"\b(?:proposed|draft|rejected|deprecated|superseded|withdrawn|pending|obsolete|rfc|open)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:proposed|draft|rejected|deprecated|superseded|withdrawn|pending|obsolete|rfc|open)\b"
 )
 _NUMBER = re.compile(
-    r"^(?:(?:ADR|RFC|decision(?: record)?)[ -]?)?#?\d{1,5}\s{0,3}(?:[:.)–—-]{1,2}\s{1,3}|\s{1,3})"
-    r"|^(?:ADR|decision(?: record)?)\s{0,3}[:–—-]\s{1,3}",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:ADR|RFC|decision(?: record)?)[ -]?)?#?\d{1,5}\s{0,3}(?:[:.)–—-]{1,2}\s{1,3}"
+    r"|\s{1,3})"
+    r"|^(?:ADR|decision(?: record)?)\s{0,3}[:–—-]\s{1,3}"
 )
 _CHOSEN = re.compile(
-    r"^chosen? option:?\s{1,3}[\"'“]?(?P<option>[^\"”\n]{2,160}?)[\"'”]?\s{0,3}"
-    r"(?:,\s{0,3}because (?P<why>.+))?$",
-    re.IGNORECASE,
+    r"(?i)^chosen? option:?\s{1,3}[\"'“]?(?P<option>[^\"”\n]{2,160}?)[\"'”]?\s{0,3}"
+    r"(?:,\s{0,3}because (?P<why>.+))?$"
 )
-_BOLD = re.compile(r"\*\*(?P<claim>[^*\n]{15,200}[.!])\*\*\s{0,3}(?P<rest>.*)$", re.DOTALL)
+_BOLD = re.compile(r"(?s)\*\*(?P<claim>[^*\n]{15,200}[.!])\*\*\s{0,3}(?P<rest>.*)$")
 _GENERIC = re.compile(
-    r"(?:architecture |architectural )?decisions?(?: records?| log| outcome)?|adrs?|index|readme"
+    r"(?i)(?:architecture |architectural )?decisions?(?: records?| log| outcome)?|adrs?|index"
+    r"|readme"
     r"|template"
-    r"|notes?|overview|summary|untitled",
-    re.IGNORECASE,
+    r"|notes?|overview|summary|untitled"
 )
 _PREFACE = re.compile(
-    r"^(?:we (?:have |will |shall )?(?:decided|agreed|chose|choose|adopt(?:ed)?) (?:to |that |on )?"
-    r"|the decision is (?:to |that )?|it was decided (?:to |that )?)",
-    re.IGNORECASE,
+    r"(?i)^(?:we (?:have |will |shall )?(?:decided|agreed|chose|choose|adopt(?:ed)?) (?:to "
+    r"|that |on )?"
+    r"|the decision is (?:to |that )?|it was decided (?:to |that )?)"
 )
-_EMPTY = re.compile(
-    r"\b(?:refer to|see (?:the|below|above|also))\b|\b(?:because|following)$", re.IGNORECASE
-)
+_EMPTY = re.compile(r"(?i)\b(?:refer to|see (?:the|below|above|also))\b|\b(?:because|following)$")
 _TEMPLATE = re.compile(
     r"\{[^}\n]{1,80}\}|\[(?:title|option|describe)[^\]\n]{0,60}\]|<[a-z][\w ]{1,40}>"
     r"|\bTBD\b|\bTODO\b"

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 OFTEN = 3
 """The number of failures from which a command yields a finding."""
 
-_VARYING = re.compile(
-    r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|\d+(?:\.\d+)*|(?:/[\w.@-]+){2,}", re.IGNORECASE
-)
+_VARYING = re.compile(r"(?i)0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|\d+(?:\.\d+)*|(?:/[\w.@-]+){2,}")
 
 
 def is_ours(event: Observation) -> bool:

@@ -48,27 +48,22 @@ _LESSONS = (
 )
 _PREFIX = re.compile(r"^[\w-]+(?:\([^()]*\))?!?: +")
 _NUMBERED = re.compile(r"(?<!\s)\s*+\(#\d+\)$")
-_BREAKS = re.compile(
-    r"^BREAKING[ -]CHANGE:\s+(.+?)(?=\n\s*\n|\n[A-Z][\w-]+: |\Z)", re.MULTILINE | re.DOTALL
-)
+_BREAKS = re.compile(r"(?ms)^BREAKING[ -]CHANGE:\s+(.+?)(?=\n\s*\n|\n[A-Z][\w-]+: |\Z)")
 _FORMAL = re.compile(
-    r"^(?:[A-Z]\w*+-[\w-]++: |(?:tags|refs?|fix(?:es)?|closes|relates to|part of)\b:? [#+\w]"
-    r"|BREAKING[ -]CHANGE: ).*$|this reverts commit[^.]*(?:\.|$)",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?im)^(?:[A-Z]\w*+-[\w-]++: |(?:tags|refs?|fix(?:es)?|closes|relates to|part of)\b:? [#+\w]"
+    r"|BREAKING[ -]CHANGE: ).*$|this reverts commit[^.]*(?:\.|$)"
 )
 _SWAPPED = r"\b(?:instead of|rather than|in favou?r of)\b"
 _DECIDES = re.compile(
-    r"\b(?:because|(?:we|i) (?:decided|chose)|deliberately|on purpose)\b"
+    r"(?i)\b(?:because|(?:we|i) (?:decided|chose)|deliberately|on purpose)\b"
     r"|\b(?:us(?:e[sd]?|ing)|switch(?:es|ed)? to|mov(?:e[sd]?|ing) to|replac(?:e[sd]?|ing)|adopt"
-    rf"|stor(?:e[sd]?|ing)|keeps?|prefer)\b[^.;]{{1,80}}{_SWAPPED}",
-    re.IGNORECASE,
+    rf"|stor(?:e[sd]?|ing)|keeps?|prefer)\b[^.;]{{1,80}}{_SWAPPED}"
 )
-_AIMS = re.compile(rf"{_SWAPPED}|\b(?:so that|no longer|to avoid|not worth)\b", re.IGNORECASE)
+_AIMS = re.compile(rf"(?i){_SWAPPED}|\b(?:so that|no longer|to avoid|not worth)\b")
 _CAUSES = re.compile(
-    r"\b(?:root cause|was caused by|turned out|because|(?:failed|crashed) (?:when|if|on))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:root cause|was caused by|turned out|because|(?:failed|crashed) (?:when|if|on))\b"
 )
-_CHORE = re.compile(r"\btests?[/.]|\b\d+ (?:tests?|pass)\b|\bbump(?:s|ed)?\b", re.IGNORECASE)
+_CHORE = re.compile(r"(?i)\btests?[/.]|\b\d+ (?:tests?|pass)\b|\bbump(?:s|ed)?\b")
 _WORTHY = ("feat", "refactor", "perf", "build")
 
 

@@ -123,32 +123,27 @@ _CLOSING: list[tuple[Kind, float, re.Pattern[str]]] = [
 """What counts only in the last message of a turn."""
 _REASON = re.compile(r"\b(?:to avoid|so that|because|since|instead of|rather than)\b", _FLAGS)
 _VERB = re.compile(
-    r"\b(?:is|are|was|will|has|have|does|uses?|stays?|remains?|must|only|no|not|never|instead|because"
-    r"|so|default|keeps?|prefer|shows?|requires?|selects?|goes|gets|runs?|returns?|without)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:is|are|was|will|has|have|does|uses?|stays?|remains?|must|only|no|not|never|instead|because"
+    r"|so|default|keeps?|prefer|shows?|requires?|selects?|goes|gets|runs?|returns?|without)\b"
 )
 _CONCRETE = re.compile(r"`|\d|(?<=[a-z,;] )[A-Z][A-Za-z]+|\b[A-Z]{2,}\b|\w_\w|[a-z][A-Z]")
 """Signs that a sentence speaks of something in particular: code, numbers, names."""
 DECISIONS = re.compile(
-    r"(?:(?:\w+ ){0,3}(?:decisions?|choices)(?: made| taken| locked)?(?: \w+){0,4}"
+    r"(?i)(?:(?:\w+ ){0,3}(?:decisions?|choices)(?: made| taken| locked)?(?: \w+){0,4}"
     r"|(?:\w+ ){0,2}assumptions(?: and defaults)?|(?:key |design |hard )?constraints|non-?goals"
     r"|what we (?:decided|agreed).{0,30}|agreed (?:behaviou?r|approach|design)|locked(?: in)?"
     r"|why (?:this|we) (?:approach|design|chose .{1,40})"
-    r"|(?:explicitly |what(?:'s| is) )?(?:not included|excluded).{0,60})",
-    re.IGNORECASE,
+    r"|(?:explicitly |what(?:'s| is) )?(?:not included|excluded).{0,60})"
 )
 """Headings under which every item is a decision."""
 _EXCLUDED = re.compile(
-    r"^(?:(?:explicitly|what's|what is) )?(?:not included|excluded|non-?goals)", re.IGNORECASE
+    r"(?i)^(?:(?:explicitly|what's|what is) )?(?:not included|excluded|non-?goals)"
 )
-_DECIDED = re.compile(r"\b(?:decided|agreed|chose|opted|settled)\b", re.IGNORECASE)
-_GUESS = re.compile(
-    r"\b(?:issue|problem|bug|cause|culprit|reason)(?: here| now)?(?: is|'s)$", re.IGNORECASE
-)
+_DECIDED = re.compile(r"(?i)\b(?:decided|agreed|chose|opted|settled)\b")
+_GUESS = re.compile(r"(?i)\b(?:issue|problem|bug|cause|culprit|reason)(?: here| now)?(?: is|'s)$")
 _LESSONS = re.compile(
-    r"(?:root causes?|the cause|what (?:went wrong|broke)|lessons?(?: learned)?|gotchas?"
-    r"|why (?:it|this) (?:failed|broke|happened)|errors? and fixes|what was wrong)",
-    re.IGNORECASE,
+    r"(?i)(?:root causes?|the cause|what (?:went wrong|broke)|lessons?(?: learned)?|gotchas?"
+    r"|why (?:it|this) (?:failed|broke|happened)|errors? and fixes|what was wrong)"
 )
 
 

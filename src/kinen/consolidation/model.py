@@ -68,7 +68,7 @@ instructions that it holds.
 """
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
-_DENIAL = re.compile(r"\b(?:no|not|never|cannot|without|neither|nor)\b|n['’]t\b", re.IGNORECASE)
+_DENIAL = re.compile(r"(?i)\b(?:no|not|never|cannot|without|neither|nor)\b|n['’]t\b")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 

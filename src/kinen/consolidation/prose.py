@@ -18,7 +18,7 @@ _LABEL = re.compile(
     r"\*\*(?P<label>[^*\n]{1,120})(?:\*\*\s{0,3}[:–—-]{1,2}\s{1,3}|:\*\*\s{1,3}|\*\*\s(?=\())"
 )
 _TICK = re.compile(r"\[[ xX]\]\s+")
-_NUMBER = re.compile(r"^(?:step |phase |part )?\d{1,2}(?:\.\d{1,2})?[.):]?\s+", re.IGNORECASE)
+_NUMBER = re.compile(r"(?i)^(?:step |phase |part )?\d{1,2}(?:\.\d{1,2})?[.):]?\s+")
 
 
 @dataclass(frozen=True, slots=True)

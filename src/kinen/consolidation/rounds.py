@@ -41,39 +41,35 @@ ANSWERED = 0.8
 OPEN = 0.5
 """The confidence of an answer that asks back or is too short."""
 
-_NUMBER = re.compile(
-    r"^(?:(?:Q|D|ADR|RFC)[ -]?)?\d+[a-z]?(?:\.\d+)*\s*(?:[:.)–—-]+\s*|\s+|$)", re.IGNORECASE
-)
+_NUMBER = re.compile(r"(?i)^(?:(?:Q|D|ADR|RFC)[ -]?)?\d+[a-z]?(?:\.\d+)*\s*(?:[:.)–—-]+\s*|\s+|$)")
 _DECIDED = re.compile(r"^D\d+(?:\.\d+)*\b")
 _CALLOUT = re.compile(r"^\[!(?P<type>[\w-]+)\][+-]?[ \t]*(?P<title>[^\n]*)(?:\n|$)")
-_TITLE = re.compile(r"^(?P<what>decision|answer)s?\s*(?:[:–—-]\s*(?P<rest>.*))?$", re.IGNORECASE)
+_TITLE = re.compile(r"(?i)^(?P<what>decision|answer)s?\s*(?:[:–—-]\s*(?P<rest>.*))?$")
 _TICK = re.compile(r"^\[(?P<mark>[ xX])\]\s+")
-_OPTION = re.compile(r"^(?:option\s+)?(?P<label>[A-Z]|\d{1,2})\s*[:.)–—-]+\s*(?=\S)", re.IGNORECASE)
-_BARE = re.compile(r"^(?:option\s+)?[A-Z0-9]$", re.IGNORECASE)
+_OPTION = re.compile(r"(?i)^(?:option\s+)?(?P<label>[A-Z]|\d{1,2})\s*[:.)–—-]+\s*(?=\S)")
+_BARE = re.compile(r"(?i)^(?:option\s+)?[A-Z0-9]$")
 _LETTER = re.compile(
     r"\b(?:[Oo]ption )?(?P<label>[B-H]|A(?=\s*(?:[+&,/.!:;)–—-]|and [B-H]\b|$)))\b"
 )
-_PERSONAL = re.compile(r"\b(?:i|my|me|you|your)\b", re.IGNORECASE)
+_PERSONAL = re.compile(r"(?i)\b(?:i|my|me|you|your)\b")
 _DECISIONS = re.compile(
-    r"^(?:(?:key|main|final|design|previous|technical|round|architecture)\s+)*decisions?"
-    r"(?:\s+(?:made|taken|log|summary))?(?:\s+(?:in this \w+|so far))?$",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:key|main|final|design|previous|technical|round|architecture)\s+)*decisions?"
+    r"(?:\s+(?:made|taken|log|summary))?(?:\s+(?:in this \w+|so far))?$"
 )
 _UNSETTLED = re.compile(r"(?i)\b(?:to be decided|tbd|undecided)\b|[❌⏳❓]|~~")
 _NOT_HELD = re.compile(
     r"(?i)\b(?:pending|rejected|superseded|deprecated|withdrawn|proposed|draft|open|reverted)\b"
 )
 _BLANK = re.compile(
-    r"^[\W_]*(?:your (?:answer|response|decision)( here)?|todo|tbd|n/?a|none|\{\{.*\}\})?[\W_]*$",
-    re.IGNORECASE,
+    r"(?i)^[\W_]*(?:your (?:answer|response|decision)( here)?|todo|tbd|n/?a|none"
+    r"|\{\{.*\}\})?[\W_]*$"
 )
 _GENERIC = re.compile(
-    r"^(?:round|session|part|phase|step|summary|notes?|questions?|overview|context|conclusion"
-    r"|answers?|options?|details?|open questions|your input|decisions?|rationale)\b[\s\d:.–—-]*$",
-    re.IGNORECASE,
+    r"(?i)^(?:round|session|part|phase|step|summary|notes?|questions?|overview|context|conclusion"
+    r"|answers?|options?|details?|open questions|your input|decisions?|rationale)\b[\s\d:.–—-]*$"
 )
 _YES_OR_NO = re.compile(
-    r"^(?:should|shall|do|does|is|are|can|could|will|would|may|must)\b.*\?$", re.IGNORECASE
+    r"(?i)^(?:should|shall|do|does|is|are|can|could|will|would|may|must)\b.*\?$"
 )
 _COLUMNS = {
     "decision": "decision|decisions|decision made|key decision|decided|what was decided",

@@ -23,7 +23,7 @@ LEAST_WEIGHT = 4
 _QUOTATION = re.compile(r"[\"“][^\"“”]{1,300}[\"”]")
 _CODE = re.compile(r"`[^`]{1,300}`")
 _OPENING = re.compile(
-    r"^(?:(?:so|but|and|also|however|though|still|now|then|thus|therefore|hence|ok|okay|yes|yep"
+    r"(?i)^(?:(?:so|but|and|also|however|though|still|now|then|thus|therefore|hence|ok|okay|yes|yep"
     r"|yeah|no|nope|right|well|actually|basically|essentially|indeed|great|good|perfect|excellent"
     r"|done|fixed|correct|exactly|confirmed|unfortunately|fortunately|importantly|note|nb|important"
     r"|warning|(?:one|another) (?:important )?(?:caveat|thing|note|detail|point)|caveat"
@@ -33,27 +33,25 @@ _OPENING = re.compile(
     r"|because of this|remember|for the record|why|reason)\b(?:[,.!:;]| [–—-]{1,2}) {0,3}"
     r"|(?:so|but|and|also|then|thus|therefore|hence|remember that|note that|keep in mind that"
     r"|bear in mind that|please note that|that means|this means|which means|it means"
-    r"|(?:as )?it turn(?:s|ed) out(?: that)?|turn(?:s|ed) out(?: that)?|please) ){1,4}",
-    re.IGNORECASE,
+    r"|(?:as )?it turn(?:s|ed) out(?: that)?|turn(?:s|ed) out(?: that)?|please) ){1,4}"
 )
 _SHELL = re.compile(
-    r"^(?:the|an?) (?:(?:actual|real|underlying|main|core|only|remaining|other) ){0,2}"
+    r"(?i)^(?:the|an?) (?:(?:actual|real|underlying|main|core|only|remaining|other) ){0,2}"
     r"(?:issue|problem|reason|catch|trick|point|fact|caveat|gotcha|difference)(?: here| now)?"
-    r"(?: is| was|'s) (?:that |because |simply |just ){0,2}(?!to\b|not\b|in\b|with\b|on\b|at\b)",
-    re.IGNORECASE,
+    r"(?: is| was|'s) (?:that |because |simply |just ){0,2}(?!to\b|not\b|in\b|with\b|on\b|at\b)"
 )
 _RESOLVED = re.compile(
-    r"^(?:this|that|it)(?:'s| is| was) (?P<what>(?:an? |the )?[^.;:–—]{0,50}?\b(?:bug|issue|problem"
+    r"(?i)^(?:this|that|it)(?:'s| is| was) (?P<what>(?:an? |the )?[^.;:–—]{0,50}?\b(?:bug"
+    r"|issue|problem"
     r"|limitation|conflict|quirk|behaviou?r|restriction|requirement|convention|design|trade-?off))"
-    r"(?: [–—-]{1,2} |: )(?P<rest>\S.{25,})$",
-    re.IGNORECASE,
+    r"(?: [–—-]{1,2} |: )(?P<rest>\S.{25,})$"
 )
 _NOUNS = (
     r"(?:project|repo|repository|codebase|package|workspace|monorepo|machine|environment|app"
     r"|application|service|site|team|org|organization|branch protection)"
 )
 _POINTS_BACK = re.compile(
-    rf"^(?:(?:it|they|he|she|them|these|those|such)\b|(?:this|that)\b(?! {_NOUNS}\b)"
+    rf"(?i)^(?:(?:it|they|he|she|them|these|those|such)\b|(?:this|that)\b(?! {_NOUNS}\b)"
     r"|(?:here|there)(?:'s|\b)|both\b|neither\b|the (?:same|former|latter|above|following|first"
     r"|second|third|last|other|next|previous|remaining|rest)\b"
     r"|the (?:new|old|fix|change|test|failure|error"
@@ -69,17 +67,16 @@ _POINTS_BACK = re.compile(
     r"|here|above)\b|which\b|because\b|since\b|as\b(?! of)|instead\b|otherwise\b|same\b|likewise\b"
     r"|(?:let's|we should|we'll) \w+ (?:it|them|this|that|these|those)\b"
     r"|one (?:existing|other|more)\b"
-    r"|similarly\b|either\b|else\b)",
-    re.IGNORECASE,
+    r"|similarly\b|either\b|else\b)"
 )
 _CAUSE = re.compile(
-    r"^the (?:root cause|cause|culprit|failure|bug|error|crash|problem|issue)s?"
-    r"(?: is| was|: | were)(?: caused by| due to)?\b",
-    re.IGNORECASE,
+    r"(?i)^the (?:root cause|cause|culprit|failure|bug|error|crash|problem|issue)s?"
+    r"(?: is| was|: | were)(?: caused by| due to)?\b"
 )
 """A cause is understood without what it caused."""
 _LOCAL = re.compile(
-    r"\b(?:above|below|as (?:mentioned|discussed|requested|noted|expected|shown)|you(?:'re|'ve|'ll"
+    r"(?i)\b(?:above|below|as (?:mentioned|discussed|requested|noted|expected|shown)"
+    r"|you(?:'re|'ve|'ll"
     r"|'d|r|rs)?|let me|let's see|i'm|i'll|i'd|i am|i will|i need|i can|i should|i want|my|me|mine"
     r"|right now|at the moment|for now|currently|this (?:time|turn|session|conversation|message"
     r"|pass|run|step|task|pr|commit|branch|change|review|round|finding|feature|file|function|test"
@@ -89,112 +86,99 @@ _LOCAL = re.compile(
     r"|comment|point|item|issue|question|option|one)|previous(?:ly)?|earlier|again|yesterday|today"
     r"|tomorrow|(?:two|three|both) (?:issues|problems|things|options|fixes)|next step|still need"
     r"|the (?:prompt|instructions|skill|user|reviewer|plan (?:says|file|mode)|subagent|transcript))"
-    r"\b(?!-)",
-    re.IGNORECASE,
+    r"\b(?!-)"
 )
 _OWN_CHOICE = re.compile(
-    r"^i(?:'ve| have| also| then| had){0,2} (?=(?:decided|chose|opted|kept|used|switched|left|put"
-    r"|replaced|moved|made)\b)",
-    re.IGNORECASE,
+    r"(?i)^i(?:'ve| have| also| then| had){0,2} (?=(?:decided|chose|opted|kept|used|switched"
+    r"|left|put"
+    r"|replaced|moved|made)\b)"
 )
 _OWN_DEED = re.compile(r"\b(?:I|I've)\b(?!/)")
 _RANKED = re.compile(
-    r"^(?:critical|high|medium|low|p[0-3]|blocker|major|minor|nit)(?:/\w{1,10})?"
+    r"(?i)^(?:critical|high|medium|low|p[0-3]|blocker|major|minor|nit)(?:/\w{1,10})?"
     r"(?: \([^)]{1,30}\))?"
-    r"(?: [–—-])?:? ",
-    re.IGNORECASE,
+    r"(?: [–—-])?:? "
 )
 """How the findings of a review begin."""
-_WAS = re.compile(r"\b(?:was|were)\b.{0,160}\bbecause\b", re.IGNORECASE)
+_WAS = re.compile(r"(?i)\b(?:was|were)\b.{0,160}\bbecause\b")
 """A finding in the past tense, with its cause: it was found right, and is over."""
 _OPEN_POINT = re.compile(
-    r"^(?:(?:not (?:done|yet)|next(?: steps?)?|to-?do|pending|remaining|open|blocked"
+    r"(?i)^(?:(?:not (?:done|yet)|next(?: steps?)?|to-?do|pending|remaining|open|blocked"
     r"|follow[- ]?ups?|question)\b[^:]{0,30}|status|title|result|verification"
     r"|validation|tests?|files?|commits?"
-    r"|branch):",
-    re.IGNORECASE,
+    r"|branch):"
 )
 _EMPTY_LABEL = re.compile(
-    r"(?:fix(?:ed)?|note|result|why|cause|root cause|reason|problem|issue|solution|important"
+    r"(?i)(?:fix(?:ed)?|note|result|why|cause|root cause|reason|problem|issue|solution|important"
     r"|summary"
     r"|changed?|updated?|added|removed|what|how|impact|details?|one caveat|caveat|bug|error|finding"
     r"|observation|conclusion|answer|yes|no|done|status|key point"
     r"|user (?:feedback|correction).{0,20}"
-    r"|rationale|decision|severity|(?:step|phase|task|option|item|part) \w{1,3})",
-    re.IGNORECASE,
+    r"|rationale|decision|severity|(?:step|phase|task|option|item|part) \w{1,3})"
 )
 _ORDER = re.compile(
-    r"^(?:add|fail|fall|leave|probe|decide|keep|use|require|return|make|update|remove|set|run"
+    r"(?i)^(?:add|fail|fall|leave|probe|decide|keep|use|require|return|make|update|remove|set|run"
     r"|create|ensure"
     r"|support|show|send|validate|replace|reject|accept|don't|do not|do|move|merge|deploy|rename"
     r"|document|treat|prefer|expose|extend|emit|write|change|fix|split|consider|implement|preserve"
     r"|retain|avoid|introduce|define|build|check|verify|test|skip|drop|store|pass|call|start|stop"
     r"|put|let|tighten|normalize|plan|switch|allow|map|mark|log|read|parse|wrap|apply|enforce|open"
     r"|close|delete|include|exclude|provide|give|render|convert|generate|register|wire|refactor"
-    r"|re-?\w+|never|always)\b(?! (?:is|are|was|were)\b)",
-    re.IGNORECASE,
+    r"|re-?\w+|never|always)\b(?! (?:is|are|was|were)\b)"
 )
 """A sentence in the imperative: of an agent it is a proposal."""
 _CHANGE = re.compile(
-    r"^(?:removed|added|updated|simplified|documented|wired|renamed|extracted|refactored|cleaned"
+    r"(?i)^(?:removed|added|updated|simplified|documented|wired|renamed|extracted|refactored|cleaned"
     r"|adjusted|changed|implemented|created|introduced|converted|made|moved|rewrote|extended"
     r"|improved"
     r"|dropped|used|set|switched|replaced|ran|verified|confirmed|wrote|tightened|hardened|unified"
-    r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not )\b",
-    re.IGNORECASE,
+    r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not )\b"
 )
 """A line of a list of changes: it tells what was done, not what holds."""
 _SUBJECTLESS = re.compile(
-    r"^(?:fails|probes|rejects|falls|returns|uses|adds|sends|keeps|makes|gets|runs|shows|fixes|handles|allows|ensures"
+    r"(?i)^(?:fails|probes|rejects|falls|returns|uses|adds|sends|keeps|makes|gets|runs|shows|fixes|handles|allows|ensures"
     r"|prevents|requires|means|works|avoids|takes|gives|goes|stays|remains|supports|provides|still"
-    r"|asserts|covers|checks|only|expected|defined|called|based)\b(?! (?:because|when|if)\b)",
-    re.IGNORECASE,
+    r"|asserts|covers|checks|only|expected|defined|called|based)\b(?! (?:because|when|if)\b)"
 )
 _TASK = re.compile(
-    r"^(?:just|add|write|create|fix|implement|run|commit|push|update|check|verify|test|review|look"
+    r"(?i)^(?:just|add|write|create|fix|implement|run|commit|push|update|check|verify|test|review|look"
     r"|investigate|find|show|give|make sure|ensure|merge|deploy|rebase|open|close|delete|build"
     r"|generate|refactor|continue|rerun|restart|install|try"
-    r"|i (?:know|see|like|do|think|am|was|have|also|just))\b",
-    re.IGNORECASE,
+    r"|i (?:know|see|like|do|think|am|was|have|also|just))\b"
 )
 """What a user wants done once, or only tells."""
 _PROPOSAL = re.compile(
-    r"^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
+    r"(?i)^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
     r"|optional|residual|minor|need to be|the stated|if|unless"
-    r"|whether|suppose|assuming|worse|either|assumption|test)\b",
-    re.IGNORECASE,
+    r"|whether|suppose|assuming|worse|either|assumption|test)\b"
 )
 _PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? \d|→|->(?=[^`]{0,200}$)")
 """A place in code that moves with the next edit, or a chain of steps."""
 _PASSING = re.compile(
-    r"\b(?:worth (?:confirming|checking|noting)|main concern|failing step|remaining issues|zero"
+    r"(?i)\b(?:worth (?:confirming|checking|noting)|main concern|failing step|remaining issues|zero"
     r"|untracked|uncommitted|flagged|in scope|residual|nitpick"
     r"|no longer true|heads-up|follow-up|pr title|commit title|the live|surfaced|showed up|moot"
     r"|failing test|fully preserved|sandbox(?:ed)? (?:because|run)"
     r"|this (?:sandbox|session|checkout)"
     r"|now (?:also|reads?|carries)|not yet|n't (?:been )?\w{2,20} yet"
-    r"|was just|just (?:landed|added|fixed|a typo))\b",
-    re.IGNORECASE,
+    r"|was just|just (?:landed|added|fixed|a typo))\b"
 )
 _QUOTED = re.compile(r"^[\"'“‘«>|+=*#<{\[\\/-]|[{};]$|=>|::=|\$ ")
-_UNFINISHED = re.compile(
-    r"(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$", re.IGNORECASE
-)
+_UNFINISHED = re.compile(r"(?i)(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$")
 _DEMONSTRATIVE = re.compile(
-    rf"\b(?:this|these) (?!(?:{_NOUNS}|is|was|are|were|has|had|does|did|means|meant|makes"
+    rf"(?i)\b(?:this|these) (?!(?:{_NOUNS}|is|was|are|were|has|had|does|did|means|meant|makes"
     r"|made|keeps|kept|will|would|can|requires|happens|happened|breaks|broke|fails|failed|works"
-    r"|prevents|avoids|causes|caused|gives|gave|lets)\b)[a-z]+",
-    re.IGNORECASE,
+    r"|prevents|avoids|causes|caused|gives|gave|lets)\b)[a-z]+"
 )
-_NOT_ABLE = re.compile(r"\bcould(?: not|n't)\b", re.IGNORECASE)
+_NOT_ABLE = re.compile(r"(?i)\bcould(?: not|n't)\b")
 _HOSTILE = re.compile(
-    r"\b(?:ignore|disregard|forget|override) (?:\w+ ){0,3}(?:previous|prior|above|earlier|all|any)?"
+    r"(?i)\b(?:ignore|disregard|forget|override) (?:\w+ ){0,3}(?:previous|prior|above|earlier"
+    r"|all|any)?"
     r" ?(?:instructions?|rules|prompts?)\b|\bsystem prompt\b|\byou are (?:now|an?)\b"
-    r"|\bas an ai\b|\b(?:curl|wget)\b.{0,200}\|\s{0,3}(?:ba|z)?sh\b|\brm -rf\b",
-    re.IGNORECASE,
+    r"|\bas an ai\b|\b(?:curl|wget)\b.{0,200}\|\s{0,3}(?:ba|z)?sh\b|\brm -rf\b"
 )
 """Words that speak to an agent instead of about the project."""
-_TAG = re.compile(r"</?[a-z][\w-]{2,40}>", re.IGNORECASE)
+_TAG = re.compile(r"(?i)</?[a-z][\w-]{2,40}>")
 _TRACE = re.compile(
     r"\b(?:0x[0-9a-f]{4,}|[0-9a-f]{16,})\b|`[0-9a-f]{7,40}`|\bat \S+:\d+:\d+|https?://\S{80,}"
 )

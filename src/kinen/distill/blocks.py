@@ -41,7 +41,7 @@ _ABBREVIATED = re.compile(
     |(?<![^\W_])(?-i:[A-Z])|^\W{0,3}\d{1,3})\.$""",
     re.IGNORECASE | re.VERBOSE,
 )
-_COUNTED = re.compile(r"\b(?:nos?|figs?|pp?|vol|sec|chap|ver|eq|ca)\.$", re.IGNORECASE)
+_COUNTED = re.compile(r"(?i)\b(?:nos?|figs?|pp?|vol|sec|chap|ver|eq|ca)\.$")
 _ENDING = re.compile(r"(?:ations?|ingly|ings?|edly|iness|ies|ied|ers?|ions?|ed|es|ly|s|e|y)$")
 
 

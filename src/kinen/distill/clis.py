@@ -49,7 +49,7 @@ _QUIET = {
     "context": {"includeDirectoryTree": False},
 }
 _LOGIN = ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json", "installation_id")
-_START = re.compile(r"^[\[{]", re.MULTILINE)
+_START = re.compile(r"(?m)^[\[{]")
 
 
 class Cli(NamedTuple):

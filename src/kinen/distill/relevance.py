@@ -73,11 +73,9 @@ _DATE = re.compile(
 )
 _ISO = re.compile(r"\b\d{4}-(\d\d)(?:-(\d\d))?\b")
 _SPAN = rf"(?:last|next|this) (?:week(?:end)?|month|year|night|summer|winter|spring|fall|{_DAY})"
-RELATIVE = re.compile(rf"\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b", re.IGNORECASE)
+RELATIVE = re.compile(rf"(?i)\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b")
 """Matches times that are relative to the date of the text."""
-WHEN = re.compile(
-    r"^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|month|day|time)\b", re.IGNORECASE
-)
+WHEN = re.compile(r"(?i)^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|month|day|time)\b")
 _TIME = rf"{RELATIVE.pattern}|\b(?:{'|'.join(_MONTHS)}|{_DAY}|recently|(?:week|month|year)s?|\d+)\b"
 _AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|maximum|budget|cap"
 _OFFERS = "if you (?:want|like|prefer)|want me to|(?:should|shall) i|i can|would you like"
@@ -125,9 +123,8 @@ CUES = [
     for question, line in _CUES
 ]
 _TELLING = re.compile(
-    r"\b(?:decid\w+|decisions?|chose\w*|reject\w+|next|todo|remain\w*|blocked|errors?|fail\w*"
-    r"|root cause|fix(?:ed)?|impact)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:decid\w+|decisions?|chose\w*|reject\w+|next|todo|remain\w*|blocked|errors?|fail\w*"
+    r"|root cause|fix(?:ed)?|impact)\b"
 )
 _NAMED = re.compile(
     r"(?<![\w~#./:-])[\w~#./:-]{0,100}[\d_./#][\w./:#-]{0,100}\w|\b\w*[a-z][A-Z]\w*|\b[A-Z]{3,}\b|\d+"

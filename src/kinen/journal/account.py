@@ -33,7 +33,7 @@ LOOKED_BACK = 4
 """Requests in whose answers a list of what is left to do is looked for."""
 STATEMENTS = 200
 """The latest statements that are remembered."""
-_SUBJECT = re.compile(r"^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] ([^\n]{1,300})", re.MULTILINE)
+_SUBJECT = re.compile(r"(?m)^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] ([^\n]{1,300})")
 _MESSAGE = re.compile(r"""-\w*m\s+(?:"\$\(cat <<'?EOF'?\n([^\n]+)|"([^"\n]+)|'([^'\n]+))""")
 
 

@@ -27,37 +27,34 @@ TITLE = 4
 _FENCE = ("```", "~~~")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)")
 _RESULT = re.compile(
-    r"\b\d[\d,]*(?:/\d+)? (?:\w+ )?(?:tests?|passed|passing|checks|failures)\b"
+    r"(?i)\b\d[\d,]*(?:/\d+)? (?:\w+ )?(?:tests?|passed|passing|checks|failures)\b"
     r"|\b(?:tests?|checks|suite|build|lint|types?|typecheck)\b.{0,40}\b(?:pass\w*|green|clean)\b"
     r"|\b(?:pushed|committed|merged|deployed|released|published|closed|deleted|reverted)\b"
     r"|\b(?:pull request|PR|commit)\b|/pull/\d|\b\d{1,3} ?%|\bcoverage\b"
-    r"|\b(?:not|un)[ -]?(?:committed|pushed|tested|verified)\b|\bpending\b",
-    re.IGNORECASE,
+    r"|\b(?:not|un)[ -]?(?:committed|pushed|tested|verified)\b|\bpending\b"
 )
 _LEAD_IN = re.compile(r"[*_`]*[^.!?]{0,120}:[*_` ]*")
 _OFFER = r"\bif you(?:'d)? (?:want|like|prefer)\b|\bwant me to\b|\bshould i\b|\bshall i\b"
 _OPEN = re.compile(
-    r"\b(?:next (?:steps?|task|up|session|time)"
+    r"(?i)\b(?:next (?:steps?|task|up|session|time)"
     r"|remain(?:s|ing)? (?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)"
     r"|what remains|still (?:need|to do|open|missing|pending|has to|have to|to be)"
     r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
     r"|left to do|to-?do\b|follow[- ]?ups?|pending|outstanding|deferred|out of scope"
     r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you|waiting (?:for|on)"
     r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b)"
-    rf"|{_OFFER}",
-    re.IGNORECASE,
+    rf"|{_OFFER}"
 )
 _OPEN_HEAD = re.compile(
-    r"(?:(?:recommended |suggested )?next(?: steps?| up)?|remaining(?: work| tasks?| items?)?"
+    r"(?i)(?:(?:recommended |suggested )?next(?: steps?| up)?|remaining(?: work| tasks?| items?)?"
     r"|to-?do|follow[- ]?ups?|pending(?: tasks?| changes?)?|open (?:points?|questions?|items?)"
     r"|not (?:done|yet done|included)|what'?s (?:left|next|missing)|left to do|out of scope"
-    r"|deferred|rollout(?: order| steps?)?|known (?:issues|limitations|gaps)|missing)\b.{0,60}",
-    re.IGNORECASE,
+    r"|deferred|rollout(?: order| steps?)?|known (?:issues|limitations|gaps)|missing)\b.{0,60}"
 )
 _COMPLETE = re.compile(
-    r"\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending|further)"
-    r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending"
+    r"|further)"
+    r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b"
 )
 
 

@@ -19,12 +19,9 @@ LONGEST_PATH = 300
 LOOKED_AT = 20_000
 """Characters of an output in which the line that names an error is looked for."""
 _ERROR_LINE = re.compile(
-    r"^[^\n]{0,300}?(?:error|exception|fatal|panicked|denied|failed)(?:\[\w{1,20}\])?:[^\n]*",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?im)^[^\n]{0,300}?(?:error|exception|fatal|panicked|denied|failed)(?:\[\w{1,20}\])?:[^\n]*"
 )
-_FAILED_COUNT = re.compile(
-    r"\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing)\b", re.IGNORECASE
-)
+_FAILED_COUNT = re.compile(r"(?i)\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing)\b")
 _WRAPPERS = frozenset(
     "sudo time nice env uv poetry pipenv run npx bunx exec command timeout".split()
 )
@@ -43,8 +40,8 @@ _TESTS = re.compile(
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _COUNT = r"(?<![\d.])\d[\d,]{0,12}\s+(?:tests?|passed|passing|pass|examples|assertions|specs|ok)\b"
 _TEST_COUNT = re.compile(_COUNT.replace(r"\d[\d,]{0,12}", r"(\d[\d,]{0,12})"), re.IGNORECASE)
-_ENDED = re.compile(r"\bpass|\bfail|\bok\b", re.IGNORECASE)
-_COUNTED = re.compile(rf"^[^\n]{{0,200}}?{_COUNT}[^\n]*", re.IGNORECASE | re.MULTILINE)
+_ENDED = re.compile(r"(?i)\bpass|\bfail|\bok\b")
+_COUNTED = re.compile(rf"(?im)^[^\n]{{0,200}}?{_COUNT}[^\n]*")
 
 
 def role(event: Observation) -> Role | None:

@@ -24,13 +24,12 @@ WORDS = range(4, 60)
 """Words of a sentence that states one thing."""
 
 _FILLER = re.compile(
-    r"^(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so|well|actually|please|great|good"
+    r"(?i)^(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so|well|actually|please|great|good"
     r"|perfect"
-    r"|excellent|hmm|then|wait|indeed|alright)\b[,.!: ]+){1,4}",
-    re.IGNORECASE,
+    r"|excellent|hmm|then|wait|indeed|alright)\b[,.!: ]+){1,4}"
 )
 _STEP = re.compile(
-    r"(?:now |first,? |next,? |then |also |finally,? |so |and |but ){0,3}"
+    r"(?i)(?:now |first,? |next,? |then |also |finally,? |so |and |but ){0,3}"
     r"(?:let me\b|let's (?:start|check|see|look|move|run|try|verify|continue|now|first)\b"
     r"|let us\b|i'll\b|i will\b|i'm (?:now |also |just )?\w+ing\b|i am going to\b"
     r"|i need to (?:add|fix|check|see|look"
@@ -40,14 +39,12 @@ _STEP = re.compile(
     r"|running\b|reading\b|waiting\b"
     r"|still (?:compiling|running|waiting)\b|almost done\b|now (?:add|update|write|implement|run"
     r"|create|wire|fix|check|the|i|let|it|for|also|move|we)\b"
-    r"|(?:add|update|write|implement|run|create|register|close|check)\b(?=[^.]{0,120}:$))",
-    re.IGNORECASE,
+    r"|(?:add|update|write|implement|run|create|register|close|check)\b(?=[^.]{0,120}:$))"
 )
 _CODE = re.compile(r"`[^`]{1,200}`")
 _EMPTY = re.compile(
-    r"(?:done|clean compile|all green|good|perfect|great|excellent|expected|pushed|fixed|works"
-    r"|here(?:'s| is) (?:a|the|what)\b.{0,80})[.!:]*",
-    re.IGNORECASE,
+    r"(?i)(?:done|clean compile|all green|good|perfect|great|excellent|expected|pushed|fixed|works"
+    r"|here(?:'s| is) (?:a|the|what)\b.{0,80})[.!:]*"
 )
 
 _PAST = "mind been seen had used work works worked did was is are got gets said asked thought knew"
@@ -98,7 +95,7 @@ _RULES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
         ("pattern", 0.8, re.compile(_PREFERRED, re.IGNORECASE)),
         ("decision", 0.85, re.compile(_CHOSEN, re.IGNORECASE)),
         ("lesson", 0.85, re.compile(_KEPT, re.IGNORECASE)),
-        ("pattern", 0.6, re.compile(r"^(?:don'?t|do not|stop|avoid) \w+", re.IGNORECASE)),
+        ("pattern", 0.6, re.compile(r"(?i)^(?:don'?t|do not|stop|avoid) \w+")),
     ],
     "assistant": [
         ("decision", 0.75, re.compile(_CHOSE, re.IGNORECASE)),

@@ -31,26 +31,23 @@ _STOPS = re.compile(r"(?<=[^.][.!?])[\"')\]]*\s+")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
 _LABEL = re.compile(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
 _UNSURE = re.compile(
-    r"\.\.\.|…|\b(?:maybe|perhaps|probably|possibly|presumably|might|seems?|appears?|likely|unsure"
+    r"(?i)\.\.\.|…|\b(?:maybe|perhaps|probably|possibly|presumably|might|seems?|appears?|likely|unsure"
     r"|not sure|no idea|not convinced|could|may be|tbd|to be (?:decided|defined)|undecided"
     r"|for now|too early|no strong|thoughts|(?:do not|don'?t) (?:know|think)"
     r"|i (?:guess|suppose|wonder|think|believe)|can also|consider(?:ing)?"
-    r"|would (?:be|also|like)|need to (?:look|find|see|think|explore)|explor(?:e|ing))\b",
-    re.IGNORECASE,
+    r"|would (?:be|also|like)|need to (?:look|find|see|think|explore)|explor(?:e|ing))\b"
 )
 _REQUEST = re.compile(
-    r"^(?:(?:ok|okay|yes|yeah|yep|no|good|great|so|and|also|then|now|but|well|indeed)\b[\s,.!]*)*"
+    r"(?i)^(?:(?:ok|okay|yes|yeah|yep|no|good|great|so|and|also|then|now|but|well|indeed)\b[\s,.!]*)*"
     r"(?:please|pls|(?:can|could|would|will) you|let me|(?:tell|show) me|have a look|go ahead"
     r"|i(?:'d| would) like|i (?:want|need)|look|see|try|check|explore|advise|what|why|how|where"
     r"|when|which|who|is|are|do|does|did|should|shall|can|could|would|will"
     r"|let'?s (?!use|go with|keep|stick|switch|move|drop|avoid|adopt|rename|make|store|put|not use"
-    r"|default|stay|target|support|skip|start with))\b",
-    re.IGNORECASE,
+    r"|default|stay|target|support|skip|start with))\b"
 )
 _POINTING = re.compile(
-    r"\b(?:it|this|that|these|those|them|they|he|she|here|there|above|below|former|latter|same"
-    r"|such|previous|earlier)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:it|this|that|these|those|them|they|he|she|here|there|above|below|former|latter|same"
+    r"|such|previous|earlier)\b"
 )
 _FILLERS = frozenset(
     """always never please make sure ensure use using used want need like good great fine ok okay

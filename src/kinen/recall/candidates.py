@@ -50,21 +50,19 @@ EVENTS: Mapping[str, float] = {
     "tool_call": 0.1,
 }
 _PASSING = re.compile(
-    r"\b(?:in[ _-]progress|pending"
+    r"(?i)\b(?:in[ _-]progress|pending"
     r"|not (?:yet )?(?:started|done|committed|pushed|implemented|closed)"
     r"|still (?:open|needed|needs?|to do|missing|failing|has to|have to)|next (?:task|step|up)\b"
     r"|remaining|left to do|to be done|todo|currently (?:working|failing|blocked)|waiting for"
-    r"|\(open\b|is open\b)",
-    re.IGNORECASE,
+    r"|\(open\b|is open\b)"
 )
 """Says how something stood at the time, which what came after may have changed."""
 _ASKS_OUTCOME = re.compile(
-    r"\b(?:finish(?:ed)?|done|completed?|(?:did|how|when|session|work)\b.{0,60}\bend(?:ed)?"
+    r"(?i)\b(?:finish(?:ed)?|done|completed?|(?:did|how|when|session|work)\b.{0,60}\bend(?:ed)?"
     r"|in the end|by now|so far|outcome|what(?:'s| is| comes)? next|next steps?|remain\w*"
     r"|uncommitted|not (?:yet )?(?:committed|pushed|merged|done)|pushed|pending|to do"
     r"|follow[- ]?ups?|offer(?:ed)?|pull request"
-    r"|how many\b.{0,40}\btests|tests?\b.{0,40}\bpass\w*|passing\b.{0,40}\btests?)\b",
-    re.IGNORECASE,
+    r"|how many\b.{0,40}\btests|tests?\b.{0,40}\bpass\w*|passing\b.{0,40}\btests?)\b"
 )
 """Asks how something ended, how it stands, or what is left of it."""
 

@@ -48,20 +48,18 @@ _RULES = (
 """What differs from run to run, in lower case, and what stands for it."""
 _WORD = re.compile(r"[^\W\d_][\w']*(?:\.[^\W\d_]\w*)*|\w*[^\W\d_]\w*")
 _NAMES_ERROR = re.compile(
-    r"\b\w*(?:Error|Exception|Failure|Panic)\b|\b(?:error|fatal|panic(?:ked)?|denied|exception|ERR!"
+    r"(?i)\b\w*(?:Error|Exception|Failure|Panic)\b|\b(?:error|fatal|panic(?:ked)?|denied|exception|ERR!"
     r"|not found|no such|cannot|can't|undefined|unresolved|unexpected|invalid|refused|timed out"
-    r"|missing|assert)\b",
-    re.IGNORECASE,
+    r"|missing|assert)\b"
 )
 _GENERIC = re.compile(
-    r"^(?:exit code|traceback \(most recent|make(?:\[\d+\])?: \*\*\*"
+    r"(?i)^(?:exit code|traceback \(most recent|make(?:\[\d+\])?: \*\*\*"
     r"|npm err! (?:a complete log|code|errno)"
     r"|error: (?:could not compile|aborting due to|process completed)"
     r"|error: script .{0,80} exited|command failed|=+|-+$|short test summary|caused by:?$"
     r"|(?:hint|note|help|warning|info|= note|= help)\b ?:|for more information about"
     r"|the above exception|during handling of|.{0,80}\bexited with (?:code|error)|error:?$"
-    r"|\d+ (?:failed|errors?)\b|failed$|errors?:?$)",
-    re.IGNORECASE,
+    r"|\d+ (?:failed|errors?)\b|failed$|errors?:?$)"
 )
 _DISTINCT = re.compile(r"([`'\"])[^`'\"\s]{2,80}[`'\"]|\b[A-Z]{1,5}\d{3,5}\b")
 _NOISE = frozenset("the a an at in on of to is was be for error failed line file".split())

@@ -51,33 +51,29 @@ _FUNCTION = frozenset(
     "of and or to in on at by for with is was are were the a from has had".split()
 )
 _EVENT = re.compile(
-    r"\b(?:add(?:ed|s|ing)?|wr[io]te|written|creat\w+|remov\w+|delet\w+|found|flagged|report\w+"
+    r"(?i)\b(?:add(?:ed|s|ing)?|wr[io]te|written|creat\w+|remov\w+|delet\w+|found|flagged|report\w+"
     r"|fix\w*|chang\w+|register\w*|read|new|more|another|additional|extra|first|last|each|every"
-    r"|least|most|up to|than|went|after|before|about|was|were|had|missing|remaining)\b",
-    re.IGNORECASE,
+    r"|least|most|up to|than|went|after|before|about|was|were|had|missing|remaining)\b"
 )
 """Before a number: tells what happened, or how much came to it, and not how much there is."""
-_NOW = re.compile(r"\b(?:now|total|all|overall|currently|in all)\b", re.IGNORECASE)
+_NOW = re.compile(r"(?i)\b(?:now|total|all|overall|currently|in all)\b")
 _DONE = re.compile(
-    r"\b(?:done|fixed|added|implemented|completed?|created|updated|replaced|removed|resolved"
-    r"|committed|pushed|passed|passing|finished|closed)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:done|fixed|added|implemented|completed?|created|updated|replaced|removed|resolved"
+    r"|committed|pushed|passed|passing|finished|closed)\b"
 )
 _UNFINISHED = re.compile(
-    r"\b(?:not (?:yet )?(?:committed|pushed|merged|deployed|released)|in progress)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:not (?:yet )?(?:committed|pushed|merged|deployed|released)|in progress)\b"
 )
 """Says how far something was, which the same words say again later of what is left then."""
 _HELD = re.compile(
-    r"\b(?:keep|keeps|kept|remains?|stays?|continues?|existing|still)\b[^`]{0,40}`([^`\s]{2,60})`"
-    r"|`([^`\s]{2,60})`[^`]{0,20}\b(?:remains?|stays?|continues?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:keep|keeps|kept|remains?|stays?|continues?|existing|still)\b[^`]{0,40}`([^`\s]{2,60})`"
+    r"|`([^`\s]{2,60})`[^`]{0,20}\b(?:remains?|stays?|continues?)\b"
 )
 """Says that something stays as it is."""
 _GIVEN_UP = re.compile(
-    r"\b(?:replace[ds]|remove[ds]|dropped|drops|deleted|deletes|stopped using|no longer uses?)\b"
-    r"[^`.\"“]{0,40}`([^`\s]{2,60})`",
-    re.IGNORECASE,
+    r"(?i)\b(?:replace[ds]|remove[ds]|dropped|drops|deleted|deletes|stopped using"
+    r"|no longer uses?)\b"
+    r"[^`.\"“]{0,40}`([^`\s]{2,60})`"
 )
 """Says that it does not; `remove` and `removing` may be a plan."""
 _NAME = re.compile(r"(?<![\w-])[\w-]++(?:[./]\w[\w-]*+)*+")

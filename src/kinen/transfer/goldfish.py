@@ -38,12 +38,12 @@ KINDS = {
 }
 """The checkpoint type for each type that lines of JSON have."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_HEADING = re.compile(r"^# Checkpoints for (\d{4}-\d{2}-\d{2})", re.MULTILINE)
-_ENTRY = re.compile(r"^## (\d{2}:\d{2}) - ", re.MULTILINE)
-_COMMENT = re.compile(r"^<!--\n((?:(?!-->$|<!--$).*\n)*+)-->$", re.MULTILINE)
-_FIELD = re.compile(r"^- \*\*(Tags|Branch|Commit|Files)\*\*: (.+)$", re.MULTILINE)
-_COMMENTED = re.compile(r"^(timestamp|summary):\s*(.+)$", re.MULTILINE)
-_DATED_ENTRY = re.compile(r"\s*(\d{4}-\d{2}-\d{2})\s*\|\s*(.*)", re.DOTALL)
+_HEADING = re.compile(r"(?m)^# Checkpoints for (\d{4}-\d{2}-\d{2})")
+_ENTRY = re.compile(r"(?m)^## (\d{2}:\d{2}) - ")
+_COMMENT = re.compile(r"(?m)^<!--\n((?:(?!-->$|<!--$).*\n)*+)-->$")
+_FIELD = re.compile(r"(?m)^- \*\*(Tags|Branch|Commit|Files)\*\*: (.+)$")
+_COMMENTED = re.compile(r"(?m)^(timestamp|summary):\s*(.+)$")
+_DATED_ENTRY = re.compile(r"(?s)\s*(\d{4}-\d{2}-\d{2})\s*\|\s*(.*)")
 
 
 def is_goldfish(path: str) -> bool:

@@ -33,7 +33,7 @@ _CHANGED_FILES = ("files", "files_changed", "filesChanged")
 """The names that Goldfish has had for the list of changed files."""
 _PLAN_KEYS = ("id", "title", "status", "created", "updated", "tags")
 _KEY = re.compile(r"[\"']?([\w.-]+)[\"']?\s*:(?:\s|\Z)")
-_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+_HEADING = re.compile(r"(?m)^#{1,6}\s+(.+?)\s*#*$")
 
 
 def read_checkpoint(data: bytes, name: str) -> Checkpoint:

@@ -44,7 +44,7 @@ FEW = 64
 MAX_RULE = 4096
 """Characters of a rule: no path is longer, so longer lines are skipped."""
 
-_TRAILING_SPACES = re.compile(r"((?:\\.|[^\\])*?) +", re.DOTALL)
+_TRAILING_SPACES = re.compile(r"(?s)((?:\\.|[^\\])*?) +")
 _NONE = (-1, -1)
 
 
