@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,13 @@ from kinen.cli.command import Output, json_command
 from kinen.cli.run import colours
 from kinen.errors import KinenError
 from kinen.ipc import extras
+from kinen.memory import Memory
 from kinen.render.text import counted
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kinen.memory import Memory
     from kinen.render.style import Style
 
 

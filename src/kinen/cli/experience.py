@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from kinen.cli.command import Output, limit_option, listing, memory_command
 from kinen.cli.run import colours, piped
+from kinen.memory import Memory
 from kinen.render.experience import (
     NOT_KNOWN,
     NOT_USED,
@@ -17,9 +17,6 @@ from kinen.render.experience import (
     invocation_json,
     invocations_text,
 )
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 
 @click.command()

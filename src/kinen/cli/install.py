@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,6 @@ from kinen.hooks.install import AGENTS
 from kinen.ipc import extras
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kinen.hooks.install import Done
 
 SCOPES = ("user", "project", "local")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from kinen.cli.output import raw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _LABELS = {"read": "reading", "history": "history", "embed": "embedding", "import": "importing"}
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kinen.cli.command import FILE_NAME, Output, memory_command
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
+from kinen.memory import Memory
 
 
 @click.command()

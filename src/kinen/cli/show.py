@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
@@ -11,14 +11,9 @@ from kinen.cli.command import FILE_NAME, Output, emit, json_option, space_option
 from kinen.cli.output import write_raw
 from kinen.cli.run import FOUND, colours
 from kinen.memory import Memory
-from kinen.model.records import GIT_KINDS
+from kinen.model.records import GIT_KINDS, Chunk, Record
 from kinen.query import place
 from kinen.render.history import revisions_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.model.records import Chunk, Record
 
 COMMITS = 5
 """Number of commits shown for a file."""

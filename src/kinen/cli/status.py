@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen import render
 from kinen.cli.command import Output, memory_command
 from kinen.cli.run import colours
+from kinen.memory import Memory
 from kinen.render.daemon import daemon_text
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 
 @click.command()

@@ -7,7 +7,7 @@ sources; what was asked, what is pending and what is being worked on are not.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from kinen.consolidation.kinds import Verdict, classify
 from kinen.consolidation.prose import Sentence, read_sentences
@@ -19,9 +19,6 @@ from kinen.consolidation.wording import (
     standalone,
     without_opening,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FIXED = 0.85
 STATED = 0.75

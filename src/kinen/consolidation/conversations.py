@@ -7,6 +7,7 @@ accepted, and what kinen itself told the agent are not.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,17 +18,14 @@ from kinen.consolidation.kinds import classify
 from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound, standalone
 from kinen.journal import events
-from kinen.model.journal import Finding
+from kinen.model.journal import Finding, Observation, Summary
 from kinen.privacy.injected import own_words, without_reminders
 from kinen.text import excerpt, iso, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from kinen.consolidation.claims import Claim
     from kinen.consolidation.kinds import Verdict
     from kinen.consolidation.prose import Sentence
-    from kinen.model.journal import Observation, Summary
 
 LONGEST = {"user": 4_000, "assistant": 12_000}
 """Characters of a message; a longer one was pasted or generated."""

@@ -7,8 +7,9 @@ memory.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kinen.consolidation.kinds import is_clause
 from kinen.consolidation.wording import LONGEST, SHORTEST
@@ -17,10 +18,6 @@ from kinen.markdown.parse import split_lines
 from kinen.markdown.sentences import parsed, plain, sentences, weight
 from kinen.model.journal import Finding
 from kinen.sources.files.layout import date_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
 
 DECIDED = 0.9
 MOST_ITEMS = 20

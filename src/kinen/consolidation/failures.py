@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from kinen.journal import events
 from kinen.markdown.sentences import statement
-from kinen.model.journal import Finding
+from kinen.model.journal import Finding, Observation
 from kinen.privacy.injected import asks_kinen, is_kinen_tool
 from kinen.text import excerpt, iso
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kinen.model.journal import Observation
 
 OFTEN = 3
 """The number of failures from which a command yields a finding."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kinen.consolidation.claims import claim
@@ -19,14 +20,11 @@ from kinen.markdown.sentences import (
     statement,
     weight,
 )
-from kinen.model.journal import Finding
+from kinen.model.journal import Checkpoint, Finding
 from kinen.sources.git.messages import read_message, without_trailers
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kinen.model.journal import Checkpoint
     from kinen.sources.git.messages import Message
 
 EXPLICIT = 0.85

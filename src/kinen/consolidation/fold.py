@@ -7,7 +7,8 @@ changes nothing. Rules and measurements: docs/decisions/0010-consolidation.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from kinen.consolidation.claims import (
     HALF,
@@ -21,16 +22,12 @@ from kinen.consolidation.claims import (
     share,
     without_reason,
 )
-from kinen.model.journal import Clock, Learned
+from kinen.model.journal import Clock, Finding, Learned
 from kinen.text import digest, words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+Embed = Callable[[Sequence[str]], Any]
+"""Texts to unit vectors."""
 
-    from kinen.model.journal import Finding
-
-    Embed = Callable[[Sequence[str]], Any]
-    """Texts to unit vectors."""
 
 NEAR = 0.8
 """The cosine from which two claims count as the same."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,16 +20,13 @@ from kinen.consolidation.prose import read_sentences
 from kinen.consolidation.wording import capitalized, is_sound
 from kinen.distill.models import ask
 from kinen.distill.process import Failed
-from kinen.model.journal import Finding
+from kinen.model.journal import Finding, Observation, Summary
 from kinen.model.kinds import MEMORY_TYPES, MODELS
 from kinen.privacy import entrance
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from kinen.config.keys import DistillSection
-    from kinen.model.journal import Observation, Summary
 
 MOST_STATEMENTS = 80
 """Statements that a model is given, the latest ones."""

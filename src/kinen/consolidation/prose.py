@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kinen.markdown.sentences import parsed, plain, sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LONGEST_LABEL = 80
 """Characters of the label of a list item, or of a line that only announces what follows."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 
@@ -24,11 +25,9 @@ from kinen.markdown.sentences import (
 from kinen.model.journal import Finding
 from kinen.sources.files.layout import date_in
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+Drawn = tuple[str, str, str, float]
+"""The topic, choice, reason and confidence of a decision."""
 
-    Drawn = tuple[str, str, str, float]
-    """The topic, choice, reason and confidence of a decision."""
 
 CALLOUT = 1.0
 """The confidence of a decision in a callout."""

@@ -11,7 +11,8 @@ import os
 import shlex
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.hooks.jsontext import drop, put
@@ -20,10 +21,8 @@ from kinen.space.repository import git_above
 from kinen.storage import atomic, inside, private, regular
 from kinen.text import digest
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+Keys = tuple[str | int | None, ...]
 
-    Keys = tuple[str | int | None, ...]
 
 LARGEST = 16 << 20
 """Bytes of a file of settings."""

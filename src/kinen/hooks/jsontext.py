@@ -7,10 +7,10 @@ The text must be JSON already: whoever calls has parsed it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    Path = tuple[str | int | None, ...]
+Path = tuple[str | int | None, ...]
+
 
 _SPACE = " \t\r\n\ufeff"
 

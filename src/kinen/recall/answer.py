@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kinen.distill.blocks import stems
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kinen.model.journal import Item
-    from kinen.model.records import Hit
+from kinen.model.journal import Item
+from kinen.model.records import Hit
 
 NO_SOURCE = "not among the sources"
 TOO_FAR = "too far from the question"

@@ -7,16 +7,12 @@ what was wrong. A recall is read instead of the session, so what a hit is worth 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from kinen.journal.statements import is_step, spoken
-from kinen.model.records import Vote
+from kinen.model.records import Hit, Vote
 from kinen.text import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kinen.model.records import Hit
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""

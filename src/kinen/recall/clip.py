@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kinen.model.journal import Plan
 from kinen.text import estimate, excerpt, terms
-
-if TYPE_CHECKING:
-    from kinen.model.journal import Plan
 
 REPEATED = 25
 """Repeated lines of at least this many characters are omitted."""

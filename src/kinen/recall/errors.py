@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from kinen.journal import events
+from kinen.model.journal import Observation
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kinen.model.journal import Observation
 
 LONGEST_TEXT = 100_000
 """Characters of an error that are looked at: its beginning and its end."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kinen.distill.extract import choose
 from kinen.journal.closing import first_lines
-from kinen.model.journal import Passage
+from kinen.model.journal import Item, Passage
 from kinen.recall.tiers import cited, item
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.model.journal import Item
     from kinen.recall.candidates import Candidate
 
 COMPACT = 100

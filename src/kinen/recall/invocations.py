@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from kinen.journal import events
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kinen.model.journal import Observation
+from kinen.model.journal import Observation
 
 
 class Invocation(NamedTuple):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.distill.blocks import stems
 from kinen.recall.spelling import is_english
 from kinen.text import excerpt, terms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 LEAST_WORDS = 2
 """Telling words of a prompt below which it is an answer or a nod, and no request."""

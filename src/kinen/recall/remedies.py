@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from kinen.journal import events
 from kinen.journal.action import bare_command
+from kinen.model.journal import Observation
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kinen.model.journal import Observation
 
 WITHIN = 6
 """Actions after a failure in which another way has to succeed, so that it is one."""

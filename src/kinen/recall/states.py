@@ -9,16 +9,14 @@ thing in the same words, because a wrong mark misleads too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.distill.blocks import sentences, stems
 from kinen.distill.relevance import MARK
 from kinen.journal.statements import is_step
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 SHOWN = 70
 """Characters of the newer statement that a mark quotes."""

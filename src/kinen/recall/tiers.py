@@ -6,21 +6,18 @@ Headings and the line on omitted items count against the budget too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.characters import visible, visible_line
 from kinen.errors import QueryError
-from kinen.model.journal import Dropped, Item, Recall
+from kinen.model.journal import Digest, Dropped, Item, Recall
+from kinen.model.records import Hit
 from kinen.text import estimate
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+Key = tuple[str, str]
 
-    from kinen.model.journal import Digest
-    from kinen.model.records import Hit
-
-    Key = tuple[str, str]
 
 HEADINGS = {
     "plan": "## Plan",

@@ -7,10 +7,8 @@ the work is about anyway will use it, so this is a correlation and no effect.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import NamedTuple
 
 FEW = 30
 """Entries below which a share says nothing."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
+from kinen.model.records import Companion, Record, Revision
 from kinen.render.style import PLAIN, Style, readable
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinen.index.snapshots import Snapshot
-    from kinen.model.records import Companion, Record, Revision
 
 SHORT_SHA = 10
 _STATUS = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}

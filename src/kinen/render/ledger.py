@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
@@ -9,8 +10,6 @@ from kinen.render.style import PLAIN
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.recall.usefulness import Estimate, Share
     from kinen.render.style import Style

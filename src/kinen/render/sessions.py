@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from kinen.render.style import PLAIN, readable
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinen.journal.timeline import SessionOverview, SessionTimeline
     from kinen.render.style import Style
 
