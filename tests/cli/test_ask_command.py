@@ -174,7 +174,7 @@ def ollama() -> Iterator[str]:
 
 
 def test_a_model_of_ollama_streams_the_same_answer_without_its_thoughts(ollama: str) -> None:
-    from kinen.distill.ollama import ollama as asked
+    from kinen.distill.services import ollama as asked
 
     pieces: list[str] = []
     streamed = asked("question", "m", 30, ollama, 100, pieces.append)

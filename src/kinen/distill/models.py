@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kinen.distill.clis import claude, gemini
-from kinen.distill.ollama import ollama
-from kinen.distill.openai import openai
+from kinen.distill.services import ollama, openai
 
 if TYPE_CHECKING:
     from kinen.config.keys import DistillSection
