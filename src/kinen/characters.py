@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _hidden: dict[int, str] = {}
 """Filled when first needed: most hooks see none of these characters."""
@@ -10,6 +14,17 @@ _IN_LINE = {ord("\n"): "\\n", ord("\t"): "\\t"}
 STYLES = {"path": "35", "line": "32", "dim": "2", "bold": "1", "match": "1;31", "warn": "33"}
 """The terminal codes of the colours that kinen prints."""
 _OWN = tuple(f"[{code}m" for code in (*STYLES.values(), "0"))
+
+
+def spliced(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """A text with some places replaced: the start and the end of each, in order, and new words."""
+    pieces: list[str] = []
+    end = 0
+    for start, stop, words in edits:
+        pieces.append(text[end:start])
+        pieces.append(words)
+        end = stop
+    return "".join(pieces) + text[end:]
 
 
 def hidden() -> dict[int, str]:

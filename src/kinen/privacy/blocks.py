@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinen.characters import spliced
 from kinen.privacy.marks import mark_of
 from kinen.privacy.shapes import EXPRESSIONS, compiled
 
@@ -39,7 +40,7 @@ def mask_keys(text: str, counts: Counts) -> str:
     """Masks private keys from their first line to their last, or as far as key text goes."""
     begins = [match.span() for match in compiled(EXPRESSIONS["key_begin"]).finditer(text)]
     ends = [match.end() for match in compiled(EXPRESSIONS["key_end"]).finditer(text)]
-    pieces: list[str] = []
+    edits: list[tuple[int, int, str]] = []
     end = 0
     last = 0
     for number, (start, body) in enumerate(begins):
@@ -52,7 +53,6 @@ def mask_keys(text: str, counts: Counts) -> str:
         if stop > min(following, body + LONGEST_KEY):
             run = compiled(EXPRESSIONS["key_text"]).match(text, body, following)
             stop = run.end() if run else body
-        pieces.append(text[end:start])
-        pieces.append(mark_of(counts, "private_key"))
+        edits.append((start, stop, mark_of(counts, "private_key")))
         end = stop
-    return "".join(pieces) + text[end:]
+    return spliced(text, edits)

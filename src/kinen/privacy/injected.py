@@ -7,6 +7,7 @@ and the text after it stays.
 
 from __future__ import annotations
 
+from kinen.characters import spliced
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 
 MEMORY = "kinen-memory"
@@ -69,12 +70,7 @@ def without_blocks(text: str, name: str) -> str:
             while blocks and blocks[-1][0] > first:
                 blocks.pop()
             blocks.append((first, end))
-    pieces: list[str] = []
-    place = 0
-    for start, end in blocks:
-        pieces.append(text[place:start])
-        place = end
-    return "".join(pieces) + text[place:]
+    return spliced(text, ((start, end, "") for start, end in blocks))
 
 
 def _tags(text: str, name: str) -> list[tuple[int, int, bool]]:
@@ -195,15 +191,13 @@ def _neutral(text: str) -> str:
     low = text.lower()
     if MEMORY not in low or len(low) != len(text):
         return text.replace(MEMORY, _INERT)
-    pieces: list[str] = []
-    end = 0
+    edits: list[tuple[int, int, str]] = []
     place = low.find(MEMORY)
     while place >= 0:
         if text[max(0, place - 9) : place].rstrip().rstrip("/").rstrip()[-1:] == "<":
-            pieces.append(text[end:place] + _INERT)
-            end = place + len(MEMORY)
+            edits.append((place, place + len(MEMORY), _INERT))
         place = low.find(MEMORY, place + 1)
-    return "".join(pieces) + text[end:]
+    return spliced(text, edits)
 
 
 _INERT = "kinen memory"

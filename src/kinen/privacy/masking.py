@@ -6,8 +6,9 @@ come with, and for such a text not even `re` is imported: a hook starts a proces
 
 from __future__ import annotations
 
+from kinen.characters import spliced
 from kinen.privacy import names
-from kinen.privacy.marks import CHARACTERS, fold, mark_of, spelled, unfold
+from kinen.privacy.marks import fold, mark_of, spelled, unfold
 from kinen.privacy.names import Placeholders, class_of
 from kinen.privacy.shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, call_of, compiled
 from kinen.privacy.values import named_values
@@ -49,23 +50,17 @@ def mask(text: str) -> tuple[str, Counts]:
 def _mask_uncovered(text: str, rows: Rows, counts: Counts) -> str:
     """Applies the rules again around marks while that masks anything."""
     for _ in range(PASSES - 1):
-        changed = False
-        pieces: list[str] = []
-        end = 0
         text = _mask_blocks(text, counts)
+        edits: list[tuple[int, int, str]] = []
         for start, stop in _surroundings(text):
             piece = text[start:stop]
             masked = _mask_shapes(piece, rows, counts)
             if masked != piece:
-                changed = True
                 masked = _mask_named_values(masked, counts)
-                masked = _mask_continued(masked, counts)
-            pieces.append(text[end:start])
-            pieces.append(masked)
-            end = stop
-        text = "".join(pieces) + text[end:]
-        if not changed:
+                edits.append((start, stop, _mask_continued(masked, counts)))
+        if not edits:
             break
+        text = spliced(text, edits)
     return text
 
 
@@ -176,8 +171,7 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, cou
     """Masks the first group of an expression wherever it matches at its word."""
     pattern = compiled(expression)
     placeholders = Placeholders()
-    pieces: list[str] = []
-    end = 0
+    edits: list[tuple[int, int, str]] = []
     place = low.find(word)
     while place >= 0:
         match = pattern.match(text, place)
@@ -187,32 +181,21 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, cou
         secret = match[1]
         prose = name == "bearer" and not any(c.isdigit() or c == "=" for c in secret)
         if not prose and not placeholders[secret]:
-            pieces.append(text[end : match.start(1)])
-            pieces.append(mark_of(counts, name))
-            end = match.end(1)
+            edits.append((*match.span(1), mark_of(counts, name)))
         place = low.find(word, match.end())
-    return "".join(pieces) + text[end:]
+    return spliced(text, edits)
 
 
 def _mask_url_logins(text: str, counts: Counts) -> str:
     placeholders = Placeholders()
-    pieces: list[str] = []
-    end = 0
+    edits: list[tuple[int, int, str]] = []
     for match in compiled(EXPRESSIONS["url_login"]).finditer(text):
         rest = match[1]
         length = _password_end(rest)
         if length > 0 and not placeholders[rest[:length]]:
             start = match.start(1)
-            pieces.append(text[end:start])
-            end = start + length
-    return _with_marks([*pieces, text[end:]], "url_password", counts)
-
-
-def _with_marks(pieces: list[str], name: str, counts: Counts) -> str:
-    """Joins what stands between secrets of one class, and counts the secrets."""
-    if len(pieces) > 1:
-        counts[name] = counts.get(name, 0) + len(pieces) - 1
-    return CHARACTERS[name].join(pieces)
+            edits.append((start, start + length, mark_of(counts, "url_password")))
+    return spliced(text, edits)
 
 
 def _password_end(rest: str) -> int:
@@ -249,8 +232,7 @@ def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], counts: C
     """Masks the passwords among the arguments of a command, wherever it is called."""
     search = pattern.search
     placeholders = Placeholders()
-    pieces: list[str] = []
-    end = 0
+    edits: list[tuple[int, int, str]] = []
     for call in compiled(call_of(command)).finditer(text):
         place, stop = call.span()
         while match := search(text, place, stop):
@@ -258,9 +240,8 @@ def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], counts: C
             password = match[1].strip("\"'")
             if password and not placeholders[password]:
                 start = text.index(password, match.start(1))
-                pieces.append(text[end:start])
-                end = start + len(password)
-    return _with_marks([*pieces, text[end:]], "password", counts)
+                edits.append((start, start + len(password), mark_of(counts, "password")))
+    return spliced(text, edits)
 
 
 def _mask_continued(text: str, counts: Counts) -> str:
@@ -277,14 +258,8 @@ def _mask_continued(text: str, counts: Counts) -> str:
         return text
     for name, count in more.items():
         counts[name] = counts.get(name, 0) + count
-    pieces: list[str] = []
-    end = 0
-    for (start, stop), before, after in zip(blocks, joined, masked, strict=True):
-        if before != after:
-            pieces.append(text[end:start])
-            pieces.append(after)
-            end = stop
-    return "".join(pieces) + text[end:]
+    pairs = zip(blocks, joined, masked, strict=True)
+    return spliced(text, ((*span, after) for span, before, after in pairs if before != after))
 
 
 _BETWEEN_BLOCKS = "\n\0}\0\n"
@@ -331,15 +306,10 @@ def _mask_named_values(text: str, counts: Counts) -> str:
     spans = named_values(text, low)
     if not spans:
         return text
-    spans.sort()
-    pieces: list[str] = []
+    edits: list[tuple[int, int, str]] = []
     end = 0
-    for start, stop, name in spans:
+    for start, stop, name in sorted(spans):
         if start >= end:
-            pieces.append(text[end:start])
-            pieces.append(CHARACTERS[name])
+            edits.append((start, stop, mark_of(counts, name)))
             end = stop
-    marks = pieces[1::2]
-    for name in {name for *_, name in spans}:
-        counts[name] = counts.get(name, 0) + marks.count(CHARACTERS[name])
-    return "".join(pieces) + text[end:]
+    return spliced(text, edits)
