@@ -12,7 +12,7 @@ import pytest
 
 from kinen import config, paths
 from kinen.config import file as configfile
-from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row
+from kinen.config.keys import ROWS, SECTIONS, Config, Row
 from kinen.config.trust import is_trusted, revoke, trust
 from kinen.config.values import parse_value, to_raw
 from kinen.errors import ConfigError, StoreError
@@ -115,7 +115,6 @@ def test_every_row_is_a_field_with_a_default_of_its_kind_and_every_field_a_row()
         assert row.help
         raw = to_raw(config.get(Config(), dotted))
         assert parse_value(row, raw, "default") == row.default
-    assert not set(RESERVED) & set(ROWS)
 
 
 def test_the_config_of_the_first_design_loads_as_user_and_as_space_file(
@@ -617,7 +616,6 @@ def test_a_value_that_would_not_load_is_not_written(ours: Path) -> None:
         ("index.chunk_size", "64"),
         ("index.chunksize", "99"),
         ("daemon.auto_start", "often"),
-        ("index.path", "elsewhere"),
     ]:
         with pytest.raises(ConfigError):
             config.set_value(ours, dotted, value)

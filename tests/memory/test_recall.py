@@ -454,7 +454,7 @@ def test_the_work_at_hand_is_that_of_the_worktree(
     (tmp_path / "tree/auth.py").write_text("2")
     monkeypatch.chdir(tmp_path / "tree")
     with Memory.open() as memory:
-        assert memory.space.root == str(repo.root)
+        assert memory.space.root == str(tmp_path / "tree")
         assert memory.context.around().query == "feature"
         assert len(refs(memory.context.around(), "commits")) == 1
         assert "on feature at" in memory.reports.handoff()

@@ -89,16 +89,17 @@ def test_a_folder_below_one_with_kinen(repo: Path, data: str) -> None:
     assert found.git == str(repo / ".git")
 
 
-def test_a_worktree_belongs_to_its_repository_and_has_its_own_branch(
+def test_a_worktree_shares_the_journal_and_has_its_own_branch_and_index(
     repo: Path, tmp_path: Path, data: str
 ) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "side")
     (tmp_path / "tree" / "src").mkdir()
     found = routed(data, tmp_path / "tree" / "src")
-    assert found.root == str(repo.resolve())
+    assert found.root == str((tmp_path / "tree").resolve())
     assert read_head(found.git, found.common)[0] == "side"
     main = routed(data, repo)
     assert main.data == found.data
+    assert main.index != found.index
     assert read_head(main.git, main.common)[0] == "main"
 
 

@@ -127,7 +127,9 @@ def test_a_linked_folder_is_the_folder_it_leads_to(tmp_path: Path) -> None:
     assert spaces.find(tmp_path / "link") == spaces.find(top)
 
 
-def test_a_worktree_belongs_to_its_main_repository(tmp_path: Path) -> None:
+def test_a_worktree_has_the_identity_of_its_main_repository_and_its_own_root(
+    tmp_path: Path,
+) -> None:
     main = repository(tmp_path / "main")
     (main / ".kinen").mkdir()
     (main / ".kinen" / "config.yml").write_text("")
@@ -138,9 +140,11 @@ def test_a_worktree_belongs_to_its_main_repository(tmp_path: Path) -> None:
     tree = tmp_path / "elsewhere" / "tree"
     git(main, "worktree", "add", "-q", str(tree))
     assert (tree / ".kinen").is_dir()
-    assert spaces.find(tree / "docs") == spaces.find(main)
-    shutil.rmtree(tree / ".kinen")
-    assert spaces.find(tree / "docs") == spaces.find(main)
+    for _ in range(2):
+        found, own = spaces.find(tree / "docs"), spaces.find(main)
+        assert (found.id, found.name, found.data) == (own.id, own.name, own.data)
+        assert (found.root, own.root) == (str(tree.resolve()), str(main.resolve()))
+        shutil.rmtree(tree / ".kinen", ignore_errors=True)
 
 
 def test_worktrees_of_a_bare_repository_share_one_identity(tmp_path: Path) -> None:
@@ -342,9 +346,12 @@ def test_a_moved_repository_keeps_its_memory(tmp_path: Path) -> None:
 
 def test_two_clones_share_one_entry_with_two_roots(tmp_path: Path, data: Path) -> None:
     one = remember(spaces.find(repository(tmp_path / "one", origin=URL)))
-    two = spaces.find(repository(tmp_path / "two", commit="other", origin=URL))
-    assert (two.id, remembered(two)) == (one.id, "knowledge")
+    seen = spaces.find(repository(tmp_path / "two", commit="other", origin=URL))
+    assert (seen.id, remembered(seen)) == (one.id, "knowledge")
+    assert (seen.roots, seen.registered) == ((one.root,), False)
+    two = spaces.register(seen)
     assert two.roots == (two.root, one.root)
+    assert two.index_folder() == seen.index_folder() != one.index_folder() == one.data
     assert [space.id for space in registry.registered(data)] == [one.id]
     assert spaces.find(one.root).root == one.root
 

@@ -25,7 +25,7 @@ def ask_daemon(
         return None
     if not space:
         here = route.here()
-        if here is None or not os.path.exists(os.path.join(here.data, "index.db")):
+        if here is None or not os.path.exists(os.path.join(here.index, "index.db")):
             return None  # the first search builds the index and reports it
         space = here.root
     accept = "application/json" if as_json else "text/plain"

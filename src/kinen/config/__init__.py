@@ -6,11 +6,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kinen.config import file as configfile
-from kinen.config.keys import RESERVED, ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
+from kinen.config.keys import ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
 from kinen.config.trust import trusts
 from kinen.config.values import parse_value, to_raw
 from kinen.errors import ConfigError
 from kinen.paths import user_file
+from kinen.space.repository import main_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 
 def space_file(root: Path) -> str:
-    return os.path.join(root, ".kinen", "config.yml")
+    """The config file of a space; a linked worktree without one has that of the main tree."""
+    file = os.path.join(root, ".kinen", "config.yml")
+    if os.path.lexists(file):
+        return file
+    return os.path.join(main_folder(os.fspath(root)), ".kinen", "config.yml")
 
 
 def load(
@@ -92,13 +97,12 @@ def _build(values: dict[str, Any], ignored: tuple[str, ...], sources: dict[str, 
 def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Dotted key, value and variable for each variable that is set; unknown ones are refused."""
     keys = {row.variable: dotted for dotted, row in ROWS.items()}
-    reserved = {f"KINEN_{dotted}".replace(".", "_").upper() for dotted in RESERVED}
     sections = tuple(f"KINEN_{name.upper()}_" for name in SECTIONS)
     for variable in sorted(name for name in env if name.startswith("KINEN_")):
         if variable in keys:
             if env[variable]:
                 yield keys[variable], env[variable], variable
-        elif variable.startswith(sections) and variable not in reserved:
+        elif variable.startswith(sections):
             raise ConfigError(f"unknown variable {variable}", _suggestion(variable, keys))
 
 
@@ -117,13 +121,11 @@ def items(config: Config) -> list[tuple[str, Any]]:
 def _row(dotted: str, where: str) -> Row:
     if dotted in ROWS:
         return ROWS[dotted]
-    if dotted in RESERVED:
-        raise ConfigError(f"{dotted} is not used yet ({where})", "remove it")
     raise _unknown(dotted, where)
 
 
 def _unknown(dotted: str, where: str) -> ConfigError:
-    return ConfigError(f"unknown key {dotted} in {where}", _suggestion(dotted, (*ROWS, *RESERVED)))
+    return ConfigError(f"unknown key {dotted} in {where}", _suggestion(dotted, ROWS))
 
 
 def _suggestion(word: str, words: Iterable[str]) -> str:
@@ -164,17 +166,17 @@ def settings(home: Path, file: Path) -> tuple[Settings, str]:
 
 
 def _accepted(values: dict[str, Any], file: str) -> Settings:
-    """The keys of a file that are set; unknown keys are refused, reserved ones left out."""
-    sections = {dotted.partition(".")[0] for dotted in (*ROWS, *RESERVED)}
+    """The keys of a file that are set; unknown keys are refused."""
+    sections = {dotted.partition(".")[0] for dotted in ROWS}
     accepted: Settings = {}
     for dotted, (raw, line) in values.items():
         if dotted in sections:
             if raw is not None:
                 hint = "write its keys below it, indented"
                 raise ConfigError(f"{dotted} is a section: {file}:{line}", hint)
-        elif dotted not in ROWS and dotted not in RESERVED:
+        elif dotted not in ROWS:
             raise _unknown(dotted, f"{file}:{line}")
-        elif dotted in ROWS and raw is not None:
+        elif raw is not None:
             accepted[dotted] = (raw, line)
     return accepted
 

@@ -46,6 +46,9 @@ class SpaceSection(NamedTuple):
 
 
 class IndexSection(NamedTuple):
+    path: Annotated[
+        str, Row("path", "folder for indexes and caches, instead of kinen's own", dangerous=True)
+    ] = ""
     embedding_provider: Annotated[
         str,
         Row(
@@ -247,8 +250,6 @@ def _rows() -> dict[str, Row]:
 
 
 ROWS = _rows()
-RESERVED = ("index.path",)
-"""Keys that files may have although nothing reads them."""
 
 
 def clean_name(text: str) -> str:

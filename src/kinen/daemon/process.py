@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
+from kinen.config.keys import Config
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.http.guard import Access, failure
 from kinen.ipc import client, loopback
 from kinen.memory import Memory
+from kinen.memory.core import Core
 from kinen.ports import Embedder
 from kinen.privacy import entrance
 from kinen.space import find as spaces
@@ -267,7 +269,7 @@ class Daemon:
         if not folder or not spaces.locate(folder, home=self.home):
             raise SpaceError(f"{folder or 'nowhere'} is in no space", "run `kinen init` there")
         memory = self.open(folder)
-        if os.path.exists(os.path.join(memory.space.data, "index.db")):
+        if memory.space.registered and os.path.exists(memory.core.index_file):
             self._scheduler.add(memory.space)
         return memory
 
@@ -304,13 +306,18 @@ class Daemon:
             self.stop(f"{self.home} is gone")
             return
         try:
-            registered = registry.registered(self.home)
+            checkouts = registry.checkouts(self.home)
         except KinenError as error:
             self._diary.note(str(error))
             return
-        self._scheduler.replace(
-            space for space in registered if os.path.exists(os.path.join(space.data, "index.db"))
-        )
+        self._scheduler.replace(space for space in checkouts if self._has_index(space))
+
+    def _has_index(self, space: Space) -> bool:
+        try:
+            settings = config.load(self.home, space.root)
+        except KinenError:  # noted when the space is synced
+            settings = Config()
+        return os.path.exists(Core(space, settings).index_file)
 
     def _publish(self, kind: str, data: dict[str, Any]) -> None:
         self._diary.check_clock()

@@ -49,7 +49,6 @@ class SpaceState:
 
     root: str
     name: str
-    data: str
     first_change: float = AT_ONCE
     """When the first change came that is not indexed yet; 0 if there is none."""
     last_change: float = AT_ONCE
@@ -114,26 +113,21 @@ class Scheduler:
             self._thread.join(seconds)
 
     def replace(self, spaces: Iterable[Space]) -> None:
-        """Watch these spaces and no others; new ones are synced."""
-        by_data = {space.data: space for space in spaces}
-        roots = {space.data: space.root for space in [*self._spaces.values()]}
-        for data in roots.keys() - by_data.keys():
-            self._remove(roots[data])
-        for data in by_data.keys() - roots.keys():
-            self.add(by_data[data])
+        """Watch these clones and worktrees and no others; new ones are synced."""
+        by_root = {space.root: space for space in spaces}
+        watched = [*self._spaces]
+        for root in watched:
+            if root not in by_root:
+                self._remove(root)
+        for space in by_root.values():
+            self.add(space)
 
     def add(self, space: Space) -> None:
-        """Watch a space from now on, if it is not watched yet.
-
-        Of clones that share one index, only the one that was added last is watched.
-        """
+        """Watch a clone or worktree of a space from now on, if it is not watched yet."""
         if space.root in self._spaces:
             return
-        for other in [*self._spaces.values()]:
-            if other.data == space.data:
-                self._remove(other.root)
         with self._wake:
-            self._spaces[space.root] = SpaceState(space.root, space.name, space.data)
+            self._spaces[space.root] = SpaceState(space.root, space.name)
             self._wake.notify()
 
     def _remove(self, root: str) -> None:

@@ -54,6 +54,6 @@ def close(agent: str, session_id: str) -> None:
         memory.journal.close_idle()
         with contextlib.suppress(StoreError):
             memory.ledger.learn_remedies()
-        if os.path.exists(os.path.join(session.here.data, "index.db")):
+        if os.path.exists(os.path.join(session.here.index, "index.db")):
             with contextlib.suppress(StoreError):
                 memory.sync(embed=False, wait=0.0)

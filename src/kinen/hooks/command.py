@@ -138,7 +138,7 @@ def _start(session: Session) -> str:
     decided = decisions_of(session.here.tree)
     memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db)) if db else decided
     here = session.here
-    overview = capsules.overview(db, session.capsule, here.tree, here.data) if db else ""
+    overview = capsules.overview(db, session.capsule, here.tree, here.index) if db else ""
     context = Context(session)
     if source in CLEARED:
         context.forget()
@@ -294,7 +294,7 @@ def _relevant(prompt: str, session: Session, refs: list[str], injection: Injecti
     """
     from kinen.ipc import client
 
-    if not os.path.exists(os.path.join(session.here.data, "index.db")):
+    if not os.path.exists(os.path.join(session.here.index, "index.db")):
         return  # building an index takes too long for a hook
     home = paths.default_home(os.environ)
     if not client.own_settings(os.environ):

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kinen import ids
@@ -33,10 +33,18 @@ HINT = "run `kinen doctor`; your journal was not changed"
 class Journal:
     """Read and write access to one journal; the database is opened when it is first needed."""
 
-    def __init__(self, data: str, spools: list[str], patience_ms: int = PATIENCE_MS) -> None:
+    def __init__(
+        self,
+        data: str,
+        spools: list[str],
+        patience_ms: int = PATIENCE_MS,
+        on_write: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_write` is called before something is written."""
         self.path = os.path.join(data, "journal.db")
         self.spools = spools
         self._patience = patience_ms
+        self._on_write = on_write
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] = (0, 0)
 
@@ -111,6 +119,7 @@ class Journal:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
+        self._on_write()
         with self.translated():
             db = self.db
             self.drain(self._patience)  # what happened before comes first
@@ -135,6 +144,7 @@ class Journal:
 
     def observe(self, row: Row) -> Observation:
         """Store an observation; when this returns, it is on disk. An existing id stays as it is."""
+        self._on_write()
         try:
             db = self.db
             written = insert(db, [row])

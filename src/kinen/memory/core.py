@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -33,6 +34,10 @@ FILES = {
     "ledger.db": "move it away: kinen begins a new ledger",
 }
 """The files of a space, each with what to do where something else has its name."""
+
+
+SHARED = ("journal.db", "ledger.db")
+"""Files that all clones and worktrees of a repository share."""
 
 
 class Core:
@@ -95,14 +100,13 @@ class Core:
         if self._store is None:
             from kinen.journal.store import Journal
 
-            self.register()
             self.file("journal.db")
-            self._store = Journal(self.space.data, self.spools)
+            self._store = Journal(self.space.data, self.spools, on_write=self.register)
         return self._store
 
     def register(self) -> None:
-        """Put the space into the registry, unless it is there."""
-        if not self.space.roots:
+        """Put the space into the registry, unless it is there; for what reads, it need not be."""
+        if not self.space.registered:
             self.space = spaces.register(self.space)
 
     def waiting(self) -> list[str]:
@@ -133,8 +137,46 @@ class Core:
         if self._cache is None:
             from kinen.index.cache import Cache
 
-            self._cache = Cache(self.file("cache.db"))
+            self._cache = Cache(self.cache_file)
         return self._cache
+
+    @property
+    def folder(self) -> str:
+        """The folder of everything that is derived from this clone or worktree."""
+        return self.space.index_folder(self.config.index.path)
+
+    @property
+    def index_file(self) -> str:
+        """The path of the index, whether it is there or not; no folder is made."""
+        return os.path.join(self.folder, "index.db")
+
+    @property
+    def cache_file(self) -> str:
+        """The cache: that of the first clone, whose vectors the others reuse.
+
+        A clone has one of its own if either of them masks what is indexed.
+        """
+        own = self.file("cache.db")
+        if not self.space.checkout or self.config.privacy.mask_index:
+            return own
+        from kinen.index.masked import MARK
+
+        first = Core(self.space._replace(checkout=""), self.config)
+        return own if os.path.exists(first.file(MARK)) else first.file("cache.db")
+
+    def all_folders(self) -> list[str]:
+        """The folders of the indexes of all clones and worktrees of this space."""
+        from kinen import config
+
+        roots = filter(os.path.isdir, self.space.roots)
+        places = {config.load(self.space.home, root).index.path for root in roots}
+        folders = []
+        for place in sorted({"", self.config.index.path, *places}):
+            first = self.space._replace(checkout="").index_folder(place)
+            folders.append(first)
+            with contextlib.suppress(FileNotFoundError):
+                folders += [entry.path for entry in os.scandir(os.path.join(first, "checkouts"))]
+        return folders
 
     @property
     def embedder(self) -> Embedder | None:
@@ -180,7 +222,8 @@ class Core:
 
         Something else in the place of a file is refused here, with what to do about it.
         """
-        path = os.path.join(private.folder(self.space.data), name)
+        folder = self.space.data if name in SHARED else self.folder
+        path = os.path.join(private.folder(folder), name)
         if name in FILES:
             refuse_other_than_file(path, FILES[name])
         return path

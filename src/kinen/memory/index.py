@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES, Part
 from kinen.model.records import Status
-from kinen.text import now
+from kinen.text import now, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +36,7 @@ FOLLOWED = 500
 """Maximum number of new journal entries that a search indexes itself, in one transaction."""
 FOLLOW_MS = 1000
 """Maximum milliseconds that a search waits for another process that writes the index."""
+LATER_FILES = "the files are still being indexed: more will be found later"
 LATER = "the journal is still being indexed: more will be found later"
 
 SMALL = 20_000
@@ -89,6 +90,7 @@ class Index(Part):
         with sync_lock(self._core.file("sync.lock"), wait):
             self._heed_mask()
             report = self.healed(work, notes)
+            self._note_root()
             about = self._core.file("meta.json")
             if any(report[:4]) or report.embedded or not os.path.exists(about):
                 write_about(about, self.status())
@@ -97,10 +99,19 @@ class Index(Part):
         notes += report.notes
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
 
+    def _note_root(self) -> None:
+        """Remember which clone the index is of."""
+        from kinen.index.writer import Writer
+
+        root = spelled(self._core.space.root)
+        if self._core.reader.meta("root") != root:
+            with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
+                writer.set("root", root)
+
     def _heed_mask(self) -> None:
         from kinen.index.masked import remove_unmasked
 
-        if remove_unmasked(self._core.space.data, masked=self._core.config.privacy.mask_index):
+        if remove_unmasked(self._core.folder, masked=self._core.config.privacy.mask_index):
             self._core.close()
 
     def _snapshot_if_due(self) -> None:
@@ -335,7 +346,7 @@ class Index(Part):
             return call()
         except (sqlite3.DatabaseError, StoreError):
             self._core.close()
-            damaged = discard_damaged(self._core.file("index.db"), self._core.file("cache.db"))
+            damaged = discard_damaged(self._core.file("index.db"), self._core.cache_file)
             if not damaged:
                 raise
             names = " and ".join(os.path.basename(path) for path in damaged)
@@ -353,7 +364,7 @@ class Index(Part):
 
     def prepare(self) -> list[str]:
         if os.path.exists(self._core.file("index.db")) and self._core.reader.meta("synced"):
-            return self._follow()
+            return self._reread() or self._follow()
         from kinen.index.schema import was_damaged
 
         if was_damaged(self._core.reader.db):
@@ -363,6 +374,20 @@ class Index(Part):
         except Busy:
             return ["the first indexing is still under way: more will be found later"]
         return [f"first search here: indexed {report.added:,} documents", *report.notes]
+
+    def _reread(self) -> list[str]:
+        """Read the files again if the index has those of another clone.
+
+        It has where that clone was deleted, or where an earlier kinen had one index for all.
+        """
+        root = spelled(self._core.space.root)
+        if len(self._core.space.roots) < 2 or self._core.reader.meta("root") == root:
+            return []
+        try:
+            self.sync(embed=False, wait=0.2)
+        except Busy:
+            return [LATER_FILES]
+        return ["the index had the files of another clone: it was brought up to date"]
 
     def status(self) -> Status:
         """Counted now, from the databases themselves."""
@@ -398,7 +423,7 @@ class Index(Part):
             pending=counts.chunks - vectors if settings.embedding_provider != "none" else 0,
             synced=core.reader.meta("synced"),
             untrusted=core.config.ignored,
-            bytes=size_of(core.space.data),
+            bytes=sum(map(size_of, {core.space.data, core.folder})),
             epoch=clock.epoch,
             surprise=clock.accumulated,
         )

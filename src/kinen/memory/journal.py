@@ -228,7 +228,7 @@ class Journal(Part):
         last = capsules.summary(db, own)
         decided = decisions_of(self._core.space.root)
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
-        overview = capsules.overview(db, own, self._core.space.root, self._core.space.data)
+        overview = capsules.overview(db, own, self._core.space.root, self._core.folder)
         return brief(plan, pins, last, memories, size, overview)
 
     def state(self) -> JournalState:
@@ -316,23 +316,39 @@ class Journal(Part):
 
         What was said beside it goes too: earlier states of its segment, the summary made of it.
         """
+        from kinen.distill.chain import expire
+        from kinen.index.cache import Cache
+
+        folders = self._core.all_folders()  # other clones have indexed the journal, too
+        digests: set[str] = set()
+        for folder in folders:
+            digests |= self._erase_from_index(folder)
+        indexed = any(os.path.exists(os.path.join(folder, "index.db")) for folder in folders)
+        for folder in folders:
+            file = os.path.join(folder, "cache.db")
+            if os.path.exists(file):
+                with contextlib.closing(Cache(file)) as cache:
+                    expire(cache.texts, float("inf"))
+                    if indexed:
+                        cache.prune(digests)
+                        cache.forget(())
+        self._core.loaded_vectors = ("", None)
+
+    def _erase_from_index(self, folder: str) -> set[str]:
+        """Take what was erased out of one index; the digests of the chunks that stay."""
         import shutil
 
-        from kinen.distill.chain import expire
-
-        snapshots.prune(self._core.file("snapshots"), 0)  # they have it too, and can be made again
-        shutil.rmtree(self._core.file("answers"), ignore_errors=True)  # of earlier versions
-        expire(self._core.cache.texts, float("inf"))
-        if not os.path.exists(self._core.file("index.db")):
-            return
-        with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
+        snapshots.prune(os.path.join(folder, "snapshots"), 0)  # they can be made again
+        shutil.rmtree(os.path.join(folder, "answers"), ignore_errors=True)  # of earlier versions
+        index = os.path.join(folder, "index.db")
+        if not os.path.exists(index):
+            return set()
+        with contextlib.closing(Writer(index)) as writer:
             writer.follow(self._memory.index.journal_source)
-            self._core.cache.prune(set(self._core.reader.digests()))
-            self._core.cache.forget(())
-            self._core.loaded_vectors = ("", None)
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._core.file("vectors.bin"))
+                os.unlink(os.path.join(folder, "vectors.bin"))
             writer.scrub()
+            return {row[0] for row in writer.db.execute("SELECT DISTINCT digest FROM chunks")}
 
     def restore(self, ref: str) -> str:
         """Show a file or commit again that was forgotten."""

@@ -132,4 +132,4 @@ def _renewed(memory: Memory, call: Callable[[Memory], T]) -> T:
 
 
 def _same(memory: Memory, other: Memory) -> bool:
-    return memory.space.data == other.space.data and memory.config == other.config
+    return memory.core.folder == other.core.folder and memory.config == other.config

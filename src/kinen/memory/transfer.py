@@ -26,7 +26,7 @@ from kinen.model.journal import Capsule, Scope
 from kinen.privacy import entrance
 from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
-from kinen.space.repository import git_above, parents
+from kinen.space.repository import git_above, main_folder, parents
 from kinen.storage import atomic, private
 from kinen.text import now
 from kinen.transfer import bundle, kindling
@@ -183,13 +183,14 @@ class Transfer(Part):
         """Whether a session ran in this space: in its root, a worktree or another clone."""
         if origin and origin == self._core.space.origin:
             return True
-        roots = {self._core.space.root, *self._core.space.roots}
+        roots = {main_folder(root) for root in (self._core.space.root, *self._core.space.roots)}
         if not cwd:
             from hashlib import sha256
 
             return project in {sha256(root.encode()).hexdigest() for root in roots}
         folder = next(filter(os.path.isdir, parents(os.path.realpath(cwd))), "")
-        return bool(folder) and spaces.locate(folder, home=self._core.space.home) in roots
+        root = spaces.locate(folder, home=self._core.space.home) if folder else ""
+        return bool(root) and main_folder(root) in roots
 
     def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
         """Store the new entries of a session, unless it was recorded live or forgotten."""

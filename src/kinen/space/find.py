@@ -10,7 +10,7 @@ from kinen.config.trust import is_trusted
 from kinen.errors import SpaceError, StoreError
 from kinen.space import registry
 from kinen.space.registry import Identity, Space
-from kinen.space.repository import git_above, parents
+from kinen.space.repository import git_above, main_folder, parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -112,12 +112,11 @@ def _locate(start: str, home: str, env: Env) -> tuple[str, str]:
     for folder in parents(start):
         own = os.path.join(folder, ".kinen")
         if os.path.isdir(own) and own != os.path.realpath(home) and not _refusal(folder, env):
-            around = git_above(folder)
-            return around.in_main_tree(folder) if around else folder, ""
+            return folder, ""
     git = git_above(start)
     refusal = _refusal(git.top, env) if git else ""
     if git and not refusal:
-        return git.in_main_tree(git.top), ""
+        return git.top, ""
     roots = {root for entry in registry.read(home).values() for root in entry["roots"]}
     return next((folder for folder in parents(start) if folder in roots), ""), refusal
 
@@ -144,9 +143,10 @@ def _refusal(folder: str, env: Env) -> str:
 def at(root: Path, *, home: Path | None = None, env: Env | None = None) -> Space:
     """The space whose root is this very folder, registered or not.
 
-    If a better identity has appeared since it was registered (an origin was added, an id was
-    set), the old id becomes an alias and the data moves; if both ids have data, both stay on disk
-    and the new one is used. If the data cannot be moved now, the old id stays in use.
+    A linked worktree has the identity of its main working tree. If a better identity has appeared
+    since the folder was registered (an origin was added, an id was set), the old id becomes an
+    alias and the data moves; if both ids have data, both stay on disk and the new one is used. If
+    the data cannot be moved now, the old id stays in use. A further clone is not registered.
     """
     env = os.environ if env is None else env
     home = _home(home, env)
@@ -158,15 +158,18 @@ def at(root: Path, *, home: Path | None = None, env: Env | None = None) -> Space
     listed = next((key for key, entry in table.items() if root in entry["roots"]), "")
     git = git_above(root)
     git = None if git and _refusal(git.top, env) else git
-    identity = _identity(root, git, home, env, table.get(listed))
+    main = main_folder(root)
+    identity = _identity(root, main, git, home, env, table)
     key = registry.lookup(table, identity)
-    if key and root in table[key]["roots"]:
+    roots = table[key]["roots"] if key else ()
+    if root in roots:
         return _space(identity, home, key, table)
-    if key and identity.kind == "config" and not env.get("KINEN_SPACE_ID"):
+    if key and identity.kind == "config" and main not in roots and not env.get("KINEN_SPACE_ID"):
         _check_claim(identity, home, table[key], git)
     same = listed if listed and _same(table[listed], root, git) else ""
-    if not key and not same:
-        return _space(identity, home, "", table)
+    moved = bool(key) and not any(map(os.path.isdir, roots))
+    if not same and not moved:
+        return _space(identity, home, key, table)
 
     def change(table: Table) -> Space:
         return _space(identity, home, registry.reconcile(table, home, identity, same), table)
@@ -193,19 +196,25 @@ def _space(identity: Identity, home: str, key: str, table: Table) -> Space:
     )
 
 
-def _identity(root: str, git: Git | None, home: str, env: Env, entry: Entry | None) -> Identity:
-    """What a folder is known by; `entry` is what the registry has for the folder."""
-    section = config.space_section(home, root, env)
+def _identity(root: str, main: str, git: Git | None, home: str, env: Env, table: Table) -> Identity:
+    """What a folder is known by; `main` is the same folder in the main working tree."""
+    section = config.space_section(home, main, env)
     origin = git.origin if git else ""
-    name = section.name or os.path.basename(root)
+    name = section.name or os.path.basename(main)
     if section.id:
         return Identity(root, name, "config", f"id:{section.id}", origin)
     inside = os.path.relpath(root, git.top).replace(os.sep, "/") if git else "."
     below = "" if inside == "." else f"#{inside}"
     if origin:
         return Identity(root, name, "origin", origin + below, origin)
-    commits = entry["root_commits"] if entry else {}
-    commit = commits[root] if root in commits else _root_commit(git)
+    recorded = (
+        entry["root_commits"][main]
+        for entry in table.values()
+        if main in entry["roots"] and main in entry["root_commits"]
+    )
+    commit = next(recorded, None)
+    if commit is None:
+        commit = _root_commit(git)
     if commit:
         return Identity(root, name, "commit", commit + below, "")
     return Identity(root, name, "path", root, "")

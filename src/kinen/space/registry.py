@@ -35,10 +35,23 @@ class Space(NamedTuple):
     """Other names, and its former ids."""
     key: str = ""
     """The text that the id is the digest of."""
+    checkout: str = ""
+    """The name of this clone's or worktree's folder in `data/checkouts`; empty for the first one,
+    whose index is in `data` itself."""
 
     @property
     def data(self) -> str:
         return data_folder(self.home, self.id)
+
+    @property
+    def registered(self) -> bool:
+        """Whether this very folder is in the registry, not only another clone of it."""
+        return self.root in self.roots
+
+    def index_folder(self, path: str = "") -> str:
+        """Where everything derived from this folder is; below `path` if `index.path` sets one."""
+        folder = os.path.join(path, self.id[:16]) if path else self.data
+        return os.path.join(folder, "checkouts", self.checkout) if self.checkout else folder
 
     @property
     def missing(self) -> bool:
@@ -176,11 +189,36 @@ def reconcile(table: Table, home: str, identity: Identity, listed: str) -> str:
 
 def _place(table: Table, key: str, identity: Identity) -> None:
     """Put a root first in its space, and remove it from all others."""
+    entry = table[key]
+    first = identity.root if not checkout_name(entry, identity.root) else _first_root(entry)
     for other in table.values():
         other["roots"] = [root for root in other["roots"] if root != identity.root]
-    table[key]["roots"].insert(0, identity.root)
+    entry["roots"].insert(0, identity.root)
+    entry.pop("first", None)
+    if first != identity.root:
+        entry["first"] = first
     if identity.kind == "commit":
         table[key]["root_commits"][identity.root] = identity.key.partition("#")[0]
+
+
+def _first_root(entry: Entry) -> str:
+    """The root whose index is in the data folder itself; empty if the space has no root."""
+    first = str(entry.get("first", ""))
+    roots: list[str] = entry["roots"]
+    return first if first in roots else next(iter(roots), "")
+
+
+def checkout_name(entry: Entry, root: str) -> str:
+    """`Space.checkout` of a root. A new one takes the place of a first one that is gone.
+
+    So a clone that was moved keeps its index.
+    """
+    first = _first_root(entry)
+    if root == first or (root not in entry["roots"] and not os.path.isdir(first)):
+        return ""
+    from hashlib import sha256
+
+    return sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def move(home: str, old: str, new: str) -> None:
@@ -203,8 +241,11 @@ def move_back(home: str, new: str, old: str) -> str:
 def space_of(home: str, key: str, entry: Entry, root: str = "") -> Space:
     """The space of an entry; its root is the first that exists, if none is named."""
     roots = tuple(entry["roots"])
+    if not root:
+        candidates = dict.fromkeys((_first_root(entry), *roots))
+        root = next(filter(os.path.isdir, candidates), next(iter(candidates)))
     return Space(
-        root=root or next(filter(os.path.isdir, roots), roots[0] if roots else ""),
+        root=root,
         id=key,
         name=entry["name"],
         origin=entry["origin"],
@@ -213,6 +254,7 @@ def space_of(home: str, key: str, entry: Entry, root: str = "") -> Space:
         roots=roots,
         aliases=tuple(entry["aliases"]),
         key=entry["key"],
+        checkout=checkout_name(entry, root),
     )
 
 
@@ -228,6 +270,17 @@ def registered(home: str | os.PathLike[str]) -> tuple[Space, ...]:
     home = os.path.abspath(home)
     spaces = [space_of(home, key, entry) for key, entry in read(home).items()]
     return tuple(sorted(spaces, key=lambda space: space.name))
+
+
+def checkouts(home: str | os.PathLike[str]) -> list[Space]:
+    """Every registered clone and worktree that exists, several for a space that has several."""
+    home = os.path.abspath(home)
+    return [
+        space_of(home, key, entry, root)
+        for key, entry in read(home).items()
+        for root in entry["roots"]
+        if os.path.isdir(root)
+    ]
 
 
 def unregister(home: str | os.PathLike[str], name: str) -> Space:

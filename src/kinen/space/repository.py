@@ -193,6 +193,18 @@ def _unquoted(value: str) -> str:
     return text.strip()
 
 
+def main_folder(folder: str) -> str:
+    """A folder of a linked worktree as it is in the main working tree; any other one itself."""
+    for above in parents(folder):
+        place = os.path.join(above, ".git")
+        if os.path.isfile(place):
+            git = git_above(folder)
+            return git.in_main_tree(folder) if git else folder
+        if os.path.isdir(place):
+            break
+    return folder
+
+
 def normalise_origin(url: str, base: str = "") -> str:
     """A remote in one spelling, however it was written, and without credentials."""
     url = url.replace("\0", "").strip()

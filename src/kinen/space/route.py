@@ -16,8 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_FIELDS = ("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks")
-_VERSION = "route 6"
+_FIELDS = (
+    *("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks"),
+    "index",
+)
+_VERSION = "route 7"
 _END = "end"
 
 
@@ -45,6 +48,8 @@ class Route:
     hooks: str
     """The section `hooks` of the configuration: the budget, then 0 or 1 for `inject_on_prompt` and
     for `before_tools`."""
+    index: str
+    """The folder of the index of this clone or worktree."""
 
     @property
     def spool_folders(self) -> list[str]:
@@ -55,22 +60,23 @@ class Route:
         return [glob for glob in self.exclude.split("\t") if glob]
 
 
-def find(home: str, folder: str, start: str | None = None) -> Route:
+def find(home: str, folder: str, start: str | None = None, *, register: bool = True) -> Route:
     """The route of a folder, from the cache if nothing changed.
 
-    With `start`, the space is searched from there and KINEN_SPACE is ignored.
+    With `start`, the space is searched from there and KINEN_SPACE is ignored. Without `register`,
+    a space that is not registered stays so, and its route is not cached.
     """
     folder = os.path.realpath(folder)
     env = _env(start)
-    return _cached(home, folder, env) or _find(home, folder, start, env)
+    return _cached(home, folder, env) or _find(home, folder, start, env, register=register)
 
 
 def here() -> Route | None:
-    """The route of the working folder; None if it is not in a space."""
+    """The route of the working folder, for commands that read; None if it is not in a space."""
     from kinen.errors import KinenError
 
     try:
-        return find(paths.default_home(os.environ), os.getcwd())
+        return find(paths.default_home(os.environ), os.getcwd(), register=False)
     except (OSError, KinenError):
         return None
 
@@ -94,7 +100,7 @@ def _cached(home: str, folder: str, env: str, *, stale: bool = False) -> Route |
     return Route(lines[2:end])
 
 
-def _find(home: str, folder: str, start: str | None, env: str) -> Route:
+def _find(home: str, folder: str, start: str | None, env: str, *, register: bool) -> Route:
     from contextlib import suppress
 
     from kinen import config
@@ -104,7 +110,7 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     from kinen.storage.tables import table_file
 
     space = spaces.find(start, home=home)
-    if not space.roots:
+    if register and not space.registered:
         with suppress(StoreError):  # on a full disk observations can still be spooled
             space = spaces.register(space)
     settings = config.load(home, space.root)
@@ -117,7 +123,10 @@ def _find(home: str, folder: str, start: str | None, env: str) -> Route:
     values.append(git.in_tree(space.root) if git else space.root)
     section = settings.hooks
     hooks = f"{section.budget} {section.inject_on_prompt:d} {section.before_tools:d}"
-    route = Route([*values, "\t".join(settings.privacy.exclude), hooks])
+    index = space.index_folder(settings.index.path)
+    route = Route([*values, "\t".join(settings.privacy.exclude), hooks, index])
+    if not space.registered:
+        return route
     watched = [
         os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")
     ]
