@@ -307,11 +307,15 @@ class Journal(Part):
         discard(store.spools, [ref.partition(":")[2] for ref in erased.refs])
         with store.translated():
             scrub(store.db, store.path)
-        with sync_lock(self._core.file("sync.lock"), 600):
-            self._scrub_index()
+        folders = self._core.all_folders()  # other clones have indexed the journal, too
+        with contextlib.ExitStack() as locks:
+            for folder in folders:
+                if os.path.isdir(folder):
+                    locks.enter_context(sync_lock(os.path.join(folder, "sync.lock"), 600))
+            self._scrub_indexes(folders)
         return erased
 
-    def _scrub_index(self) -> None:
+    def _scrub_indexes(self, folders: Sequence[str]) -> None:
         """Take what was erased out of index, vectors and cache, freed pages and logs included.
 
         What was said beside it goes too: earlier states of its segment, the summary made of it.
@@ -319,7 +323,6 @@ class Journal(Part):
         from kinen.distill.chain import expire
         from kinen.index.cache import Cache
 
-        folders = self._core.all_folders()  # other clones have indexed the journal, too
         digests: set[str] = set()
         for folder in folders:
             digests |= self._erase_from_index(folder)
