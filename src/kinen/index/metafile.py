@@ -35,3 +35,12 @@ def size_of(folder: str) -> int:
     """The bytes of the files in a folder."""
     with os.scandir(folder) as entries:
         return sum(entry.stat().st_size for entry in entries if entry.is_file())
+
+
+def subfolders(folder: str) -> list[str]:
+    """The folders in a folder of kinen's own; none if it does not exist."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_dir()]
+    except FileNotFoundError:
+        return []

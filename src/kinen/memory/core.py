@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -167,6 +166,7 @@ class Core:
     def all_folders(self) -> list[str]:
         """The folders of the indexes of all clones and worktrees of this space."""
         from kinen import config
+        from kinen.index.metafile import subfolders
 
         roots = filter(os.path.isdir, self.space.roots)
         places = {config.load(self.space.home, root).index.path for root in roots}
@@ -174,8 +174,7 @@ class Core:
         for place in sorted({"", self.config.index.path, *places}):
             first = self.space._replace(checkout="").index_folder(place)
             folders.append(first)
-            with contextlib.suppress(FileNotFoundError):
-                folders += [entry.path for entry in os.scandir(os.path.join(first, "checkouts"))]
+            folders += subfolders(os.path.join(first, "checkouts"))
         return folders
 
     @property
