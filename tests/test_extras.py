@@ -31,7 +31,7 @@ OPTIONAL = (
     "uvicorn",
     "watchfiles",
 )
-SERVERS = ("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp")
+SERVERS = ("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web")
 """Packages that may import an optional dependency when they are loaded."""
 REFUSAL = f"""
 import sys

@@ -138,6 +138,7 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     ask("POST", "/import", json=bundle, params={"dry_run": True})
     ask("POST", "/vectors", 409, json={"texts": ["a"], "model": "another"})
     ask("POST", f"/observations/{kept['id']}/forget")
+    assert ask("POST", "/web", 409)["error"]["code"] == "conflict"  # no port is open here
     paths = ask.schema["paths"].items()
     every = {(method.upper(), path) for path, methods in paths for method in methods}
     assert every - ask.seen == {("GET", "/v1/events")}

@@ -407,6 +407,11 @@ class Status(Response):
     daemon: dict[str, Any]
 
 
+class PageLink(Response):
+    url: str = Field(description="opens the pages in a browser, once")
+    seconds: int = Field(description="until it expires")
+
+
 class Health(Response):
     status: str
     version: str

@@ -22,6 +22,7 @@ COMMANDS = (
     ("Search", "history", "kinen.cli.history:history", "commits of a file, across renames"),
     ("Search", "cochange", "kinen.cli.history:cochange", "files that usually change with others"),
     ("Search", "tags", "kinen.cli.tags:tags", "list file tags, or tags for a commit message"),
+    ("Search", "web", "kinen.cli.web:web", "look at the memory in a browser"),
     ("Record", "checkpoint", "kinen.cli.checkpoint:checkpoint", "save what was done and why"),
     ("Record", "plan", "kinen.cli.checkpoint:plan", "save and follow plans"),
     ("Record", "round", "kinen.cli.session:round_", "add a round to a session"),

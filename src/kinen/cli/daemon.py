@@ -13,11 +13,11 @@ from kinen.cli.command import Output, json_command, number_option, path_option
 from kinen.cli.run import colours, note
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
+from kinen.ipc.loopback import USUAL_PORT
 from kinen.render.daemon import daemon_text
 from kinen.space import find as spaces
 from kinen.storage import private
 
-PORT = 7335
 POLL_SECONDS = 0.5
 """How often `logs --follow` looks for new lines."""
 
@@ -175,7 +175,7 @@ def install(show: bool, remove: bool) -> int:
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=PORT,
+    default=USUAL_PORT,
     show_default=True,
     help="port on loopback (0 = any free port)",
 )
@@ -187,7 +187,7 @@ def serve(port: int, space: str) -> int:
 
     Runs the daemon in the foreground with a port, replacing a running daemon, and prints the
     address. The token is in http.token in kinen's data folder, readable only by you. The header
-    X-Kinen-Space selects another space per request.
+    X-Kinen-Space selects another space per request. `kinen web` opens its pages in a browser.
 
     \b
     Examples:

@@ -186,7 +186,7 @@ class Daemon:
         threading.Thread(target=self._load_model, daemon=True).start()
         self._hub = Hub()
         pool = MemoryPool(self._open_scheduled)
-        access = Access(self._token, self._port)
+        self._access = access = Access(self._token, self._port)
         app = create_app(
             pool,
             hub=self._hub,
@@ -194,6 +194,7 @@ class Daemon:
             access=access,
             default=self._options.folder,
             used=self._count_use,
+            open_port=self._open_port,
         )
         self._server: IdleServer = server.make(self._for_this_version(app, access), failure)
         self._scheduler: Scheduler = Scheduler(
@@ -219,6 +220,21 @@ class Daemon:
             self._hub.close()
             await pool.close()
             await asyncio.to_thread(self._scheduler.stop, END_SECONDS)
+
+    async def _open_port(self) -> int:
+        """The port of the pages; one is opened when the first browser needs it.
+
+        It serves no endpoint of the API, since there is no token for it.
+        """
+        if not self._port:
+            try:
+                listener = loopback.listen(loopback.USUAL_PORT)
+            except KinenError:  # used by another program
+                listener = loopback.listen(0)
+            self._port = listener.getsockname()[1]
+            self._access.listen(self._port)
+            await self._server.add(listener)
+        return self._port
 
     def _announce(self) -> None:
         if self._options.port is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
@@ -14,10 +14,11 @@ from starlette.exceptions import HTTPException
 from kinen import __version__, errors
 from kinen.api import responses
 from kinen.api.complaints import complaint, system_error
-from kinen.http import routes_journal, routes_search
-from kinen.http.guard import BUG, FAULTS, JSON, Access, Guard, Refused, failure
+from kinen.http import routes_journal, routes_search, routes_web
+from kinen.http.guard import BUG, FAULTS, HTML, JSON, PAGES, Access, Guard, Refused, failure
 from kinen.http.space import Backend
 from kinen.memory.pool import MemoryPool
+from kinen.web.page import error_page
 
 if TYPE_CHECKING:
     from kinen.http.events import Hub
@@ -64,12 +65,19 @@ def create_app(
     access: Access | None = None,
     default: str = "",
     used: Callable[[], None] = lambda: None,
+    open_port: Callable[[], Awaitable[int]] | None = None,
 ) -> Guard:
     """The application behind its guard.
 
     Without `access` only requests over a Unix socket are answered. `default` is the folder whose
-    space is used if a request names none; `used` is called for each request.
+    space is used if a request names none; `used` is called for each request. `open_port` returns
+    the port of the pages, by default the one that `access` has.
     """
+    access = access or Access()
+
+    async def own_port() -> int:
+        return access.port
+
     app = FastAPI(
         title="kinen",
         version=__version__,
@@ -79,15 +87,17 @@ def create_app(
         redoc_url=None,
         telemetry=TELEMETRY,
     )
-    app.state.backend = Backend(pool, hub, state, default)
+    app.state.backend = Backend(pool, hub, state, default, access, open_port or own_port)
     app.include_router(routes_search.router, prefix="/v1", tags=["ask"])
     app.include_router(routes_journal.router, prefix="/v1", tags=["journal"])
+    app.include_router(routes_web.api, prefix="/v1", tags=["pages"])
+    app.include_router(routes_web.pages, include_in_schema=False)
     for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):
         app.add_exception_handler(kind, _error_response)
     app.add_exception_handler(RequestValidationError, _validation_response)
     plain = app.openapi
     app.openapi = lambda: app.openapi_schema or describe(plain())  # type: ignore[method-assign]
-    return Guard(app, access=access or Access(), used=used)
+    return Guard(app, access=access, used=used, error_page=error_page)
 
 
 async def _error_response(request: Request, error: Exception) -> Response:
@@ -95,6 +105,8 @@ async def _error_response(request: Request, error: Exception) -> Response:
     if status == 500 and message != BUG[0]:  # the guard logs bugs
         log.error("%s %s: %s", request.method, request.url.path, error)
     headers = {"Retry-After": RETRY_SECONDS} if status == 503 else getattr(error, "headers", None)
+    if request.url.path.startswith(PAGES):
+        return Response(error_page(status, message, hint), status, headers, HTML.decode())
     return Response(failure(status, message, hint), status, headers, JSON.decode())
 
 

@@ -1,7 +1,9 @@
 """Access and limits of requests: everything that holds before an endpoint is reached.
 
 Over a Unix socket the file's mode decides who has access. Over TCP a request needs the token, and a
-Host and an Origin of this machine: a page in a browser can reach loopback, too.
+Host and an Origin of this machine: a page in a browser can reach loopback, too. The pages of
+`kinen web` need the cookie of a browser that has opened a one-time link, and nothing else does: the
+cookie opens no endpoint of the API, and the token no page.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from kinen import render
+from kinen.http.browsers import Browsers, Session, cookie_name, cookie_value
 from kinen.privacy import entrance
 
 Scope = MutableMapping[str, Any]
@@ -20,7 +23,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
+ErrorPage = Callable[[int, str, str], bytes]
 
 REQUEST_BYTES = 1 << 20
 IMPORT_BYTES = 64 << 20
@@ -32,10 +35,18 @@ RESPONSE_SECONDS = 30.0
 EVENTS = "/v1/events"
 EXPORT = "/v1/export"
 IMPORT = "/v1/import"
-IDLE = ("/v1/health", "/v1/status", EVENTS)
+PAGES = "/web/"
+"""Below it are the pages for browsers."""
+OPEN = "/web/open"
+"""Where a one-time link leads: the only page without a cookie."""
+STATIC = "/web/static/"
+"""Scripts and styles, which are the same for everybody: the page of an error has them, too."""
+LIVE = "/web/events"
+IDLE = ("/v1/health", "/v1/status", EVENTS, LIVE)
 """Requests about the daemon itself: they do not keep it alive."""
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 JSON = b"application/json"
+HTML = b"text/html; charset=utf-8"
 FAULTS = {
     400: ("invalid", "A field, time, cursor or header is invalid."),
     401: ("unauthorized", "The token is missing or wrong."),
@@ -52,6 +63,23 @@ FAULTS = {
     507: ("disk_full", "The disk is full."),
 }
 """The code of each error by its status, and what it means."""
+UNLIMITED = (EVENTS, EXPORT, LIVE)
+"""Requests whose response is a stream."""
+FRAMES = (b"iframe", b"frame", b"embed", b"object")
+PAGE_HEADERS = (
+    (
+        b"content-security-policy",
+        (
+            b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+            b" connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        ),
+    ),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+"""Of every response below `PAGES`: nothing inline runs, and nothing is fetched from elsewhere."""
 CLOSING = (401, 403, 408, 413, 504)
 """After these the connection is closed: the rest of the request is not read."""
 BUG = ("unexpected error: this is a bug in kinen", "see the daemon's log for details")
@@ -89,26 +117,61 @@ def by_socket(scope: Scope) -> bool:
 
 
 class Access:
-    """Who may send requests: anyone over a Unix socket; over TCP, local programs with the token."""
+    """Who may send requests: anyone over a Unix socket; over TCP, local programs with the token.
+
+    Pages are for browsers that opened a one-time link, also over a Unix socket.
+    """
 
     def __init__(self, token: str = "", port: int = 0) -> None:
         self._authorization = f"Bearer {token}".encode() if token else b""
+        self.browsers = Browsers()
+        self.listen(port)
+
+    def listen(self, port: int) -> None:
+        """Accept requests to a port, which has been opened for them."""
+        self.port = port
         self._hosts = {f"{name}:{port}".encode() for name in LOCAL}
         self._origins = {b"http://" + host for host in self._hosts}
 
     def check(self, scope: Scope) -> None:
-        """Raise Refused for a request without the token, or from a page of another site."""
+        """Raise Refused for a request without access, or from a page of another site."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if scope["path"].startswith(PAGES):
+            self._check_page(scope, headers)
+            return
         if by_socket(scope):
             return
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        if headers.get(b"host", b"").lower() not in self._hosts:
-            raise Refused(403, "foreign Host header", "use 127.0.0.1 or localhost, with the port")
-        own = headers.get(b"origin", b"") in (b"", *self._origins)
-        if not own or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
-            raise Refused(403, "request from a page of another origin", "send it from a program")
+        self._check_host(headers)
+        self._check_origin(headers)
         token = headers.get(b"authorization", b"")
         if not self._authorization or not hmac.compare_digest(token, self._authorization):
             raise Refused(401, "missing or wrong token", "send Authorization: Bearer TOKEN")
+
+    def session(self, scope: Scope) -> Session | None:
+        """The session of the browser that sent a request."""
+        header = dict(scope["headers"]).get(b"cookie", b"")
+        return self.browsers.session(cookie_value(header, cookie_name(self.port)))
+
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        if headers.get(b"host", b"").lower() not in self._hosts:
+            raise Refused(403, "foreign Host header", "use 127.0.0.1 or localhost, with the port")
+
+    def _check_origin(self, headers: dict[bytes, bytes]) -> None:
+        own = headers.get(b"origin", b"") in (b"", *self._origins)
+        if not own or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+            raise Refused(403, "request from a page of another origin", "send it from a program")
+
+    def _check_page(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        self._check_host(headers)
+        if headers.get(b"sec-fetch-dest", b"") in FRAMES:
+            raise Refused(403, "pages are not shown in frames", "open the page itself")
+        if scope["path"] == OPEN and scope["method"] == "GET":
+            return  # the key decides, and the link may be clicked on anywhere
+        self._check_origin(headers)
+        if scope["method"] not in ("GET", "HEAD") and b"origin" not in headers:
+            raise Refused(403, "form without an Origin header", "send it from the page")
+        if not scope["path"].startswith(STATIC) and self.session(scope) is None:
+            raise Refused(401, "this browser has no session", "run `kinen web` for a new link")
 
     def allows(self, scope: Scope) -> bool:
         try:
@@ -121,10 +184,14 @@ class Access:
 class Guard:
     """An application behind its access check and its limits."""
 
-    def __init__(self, app: App, *, access: Access, used: Callable[[], None]) -> None:
+    def __init__(
+        self, app: App, *, access: Access, used: Callable[[], None], error_page: ErrorPage
+    ) -> None:
+        """`error_page` makes the body of an error below `PAGES`."""
         self._app = app
         self._access = access
         self._used = used
+        self._error_page = error_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -132,13 +199,14 @@ class Guard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         path = scope["path"]
-        sender = Sender(send, limited=path not in (EVENTS, EXPORT))
+        page = self._error_page if path.startswith(PAGES) else None
+        sender = Sender(send, limited=path not in UNLIMITED, page=page)
         try:
             self._access.check(scope)
             if path not in IDLE:
                 self._used()
             body = await _body(scope, receive)
-            unlimited = path in (EVENTS, EXPORT, IMPORT)
+            unlimited = path in (*UNLIMITED, IMPORT)
             async with asyncio.timeout(None if unlimited else RESPONSE_SECONDS):
                 await self._app(scope, body, sender.send)
         except Disconnected:
@@ -200,9 +268,10 @@ async def _body(scope: Scope, receive: Receive) -> Receive:
 class Sender:
     """Sends one response, and nothing of it before its size is checked."""
 
-    def __init__(self, send: Send, *, limited: bool) -> None:
+    def __init__(self, send: Send, *, limited: bool, page: ErrorPage | None = None) -> None:
         self._send = send
         self._limited = limited
+        self._page = page
         self._start: Message | None = None
         self._started = False
         self._failed = False
@@ -225,6 +294,7 @@ class Sender:
             return
         headers = [*self._start.get("headers", ())]
         headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+        headers += PAGE_HEADERS if self._page else ()
         if self._start["status"] in CLOSING:
             headers.append((b"connection", b"close"))
         start = {**self._start, "headers": headers}
@@ -239,9 +309,10 @@ class Sender:
         self._failed = True
         if self._started:
             return
-        body = failure(status, message, hint)
-        headers = [(b"content-type", JSON), (b"content-length", str(len(body)).encode())]
-        if status == 401:
+        body = (self._page or failure)(status, message, hint)
+        kind = HTML if self._page else JSON
+        headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+        if status == 401 and not self._page:
             headers.append((b"www-authenticate", b"Bearer"))
         self._start = {"type": "http.response.start", "status": status, "headers": headers}
         await self._send_start()

@@ -12,16 +12,16 @@ from kinen.api.paging import decode_cursor, encode_cursor
 from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.http.guard import Refused
+from kinen.http.queries import period, recall_of, search_of
 from kinen.http.space import (
     CurrentSpace,
     OpenMemory,
     json_response,
-    moment,
     text_response,
     with_memory,
 )
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
-from kinen.query import kinds_of, recall_query, search_query
+from kinen.query import kinds_of, recall_query
 from kinen.render import history as history_render
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
@@ -63,10 +63,7 @@ def search(memory: OpenMemory, request: requests.Search, accept: Accept = "") ->
 
 
 def _search(memory: OpenMemory, request: requests.Search, accept: str) -> Response:
-    fields = request.model_dump(exclude={"query", "files", "explain", "colour"})
-    fields["near"] = [memory.git.current_name(memory.git.inside(path)) for path in request.near]
-    fields |= _period(request)
-    hits = memory.search(search_query(request.query, memory.config.search, **fields))
+    hits = memory.search(search_of(memory, request))
     headers = _headers(bool(hits), hits.notes)
     if not _wants_text(accept):
         return json_response(render.hits_json(hits), headers)
@@ -93,8 +90,7 @@ def recall(memory: OpenMemory, request: requests.Recall, accept: Accept = "") ->
 
 
 def _recall(memory: OpenMemory, request: requests.Recall, accept: str) -> Response:
-    fields = request.model_dump(exclude={"query", "full", "distill", "distiller"})
-    query = recall_query(request.query, **(fields | _period(request)))
+    query = recall_of(request)
     distiller = request.distiller or ("configured" if request.distill else "none")
     answer = memory.recall(
         query, full=request.full, distiller="" if distiller == "none" else distiller
@@ -104,10 +100,6 @@ def _recall(memory: OpenMemory, request: requests.Recall, accept: str) -> Respon
     if _wants_text(accept):
         return text_response(recall_text(answer), PLAIN, headers)
     return json_response(recall_json(answer), headers)
-
-
-def _period(request: requests.Search | requests.Recall | requests.Retrieve) -> dict[str, Any]:
-    return {"since": moment(request.since), "until": moment(request.until, end=True)}
 
 
 def _headers(hits: bool, notes: Any) -> dict[str, str]:
@@ -130,7 +122,7 @@ def retrieve(memory: OpenMemory, request: requests.Retrieve) -> Any:
         session=scope.session,
         limit=request.limit,
         budget=request.budget,
-        **_period(request),
+        **period(request),
     )
     query = query._replace(repo=scope.repo, agent=scope.agent, user=scope.user)
     answer = recall_json(memory.recall(query, summary=True))

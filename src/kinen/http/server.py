@@ -39,7 +39,9 @@ SINGLE = (
     b"host",
     b"origin",
     b"authorization",
+    b"cookie",
     b"sec-fetch-site",
+    b"sec-fetch-dest",
     b"content-length",
     b"content-type",
     b"transfer-encoding",
@@ -208,6 +210,19 @@ class Server(uvicorn.Server):
         for listener in sockets or ():
             if listener.family != getattr(socket, "AF_UNIX", None):
                 listener.listen(BACKLOG)
+
+    async def add(self, listener: socket.socket) -> None:
+        """Listen on one more TCP socket."""
+
+        def protocol() -> Any:
+            return self.config.http_protocol_class(  # type: ignore[call-arg]
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+            )
+
+        loop = asyncio.get_running_loop()
+        self.servers.append(await loop.create_server(protocol, sock=listener, backlog=BACKLOG))
 
 
 class IdleServer(Server):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -15,7 +15,7 @@ from fastapi import Depends, Header, Request, Response
 from kinen import paths, render
 from kinen.api import requests
 from kinen.errors import QueryError, SpaceError
-from kinen.http.guard import JSON
+from kinen.http.guard import JSON, Access
 from kinen.memory import Memory
 from kinen.memory.pool import ASK, MemoryPool
 from kinen.space import find as spaces
@@ -39,6 +39,9 @@ class Backend:
     """Returns the state of the daemon."""
     default: str
     """The folder whose space is used if a request names none."""
+    access: Access
+    open_port: Callable[[], Awaitable[int]]
+    """Returns the port of the pages, which is opened if there is none."""
 
 
 class RequestSpace:

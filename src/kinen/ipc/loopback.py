@@ -13,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
+USUAL_PORT = 7335
+"""The port of `kinen serve` and `kinen web`, unless another is chosen or it is in use."""
+
 
 def listen(port: int) -> socket.socket:
     """A socket bound on loopback; port 0 means any free port."""

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from kinen.characters import unescaped
 from kinen.errors import NotFound, QueryError
 from kinen.memory.core import Part
-from kinen.model.records import GIT_KINDS, JOURNAL_KINDS, Chunk, Edge, Record, TagCount
+from kinen.model.records import (
+    FILE_KINDS,
+    GIT_KINDS,
+    JOURNAL_KINDS,
+    Chunk,
+    Edge,
+    Record,
+    TagCount,
+)
 from kinen.text import spelled
 
 
@@ -138,6 +146,25 @@ class Records(Part):
 
         self._memory.index.prepare()
         return graph.edges(self._core.reader.db)
+
+    def source_text(self, record: Record) -> str:
+        """The markdown file of a record as it is now; empty if it is of another kind.
+
+        Where the index is masked, so is this: then it is empty, and the chunks are to be used.
+        """
+        from kinen.errors import UnsafeFile
+        from kinen.sources.files.layout import is_markdown
+        from kinen.storage import inside
+
+        masked = self._core.config.privacy.mask_index
+        if record.kind not in FILE_KINDS or masked or not is_markdown(record.path):
+            return ""
+        limit = self._core.config.index.max_file_mb << 20
+        try:
+            data = inside.read(self._core.space.root, record.path, limit)
+        except (OSError, UnsafeFile):
+            return ""
+        return data.decode("utf-8", "replace")
 
     def whole_text(self, ref: str) -> str:
         return "\n".join(chunk.text for chunk in self._core.reader.between(ref, 0, 1 << 31))

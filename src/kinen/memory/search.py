@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy, EmbedError
 from kinen.memory.core import Part
-from kinen.model.records import Hits, Query
+from kinen.model.records import Hit, Hits, Query, Record
 from kinen.query import storable_query
 
 if TYPE_CHECKING:
     from kinen.recall.search import Meaning
+
+
+FURTHEST = 200
+"""Hits among which a record is looked for, to say where it stands."""
+FILTERS = tuple("kinds events session agent user repo tags paths since until".split())
+"""Fields of a query that exclude records."""
+
+
+class Standing(NamedTuple):
+    """Where a record stands in a search, and why it is not higher."""
+
+    record: Record
+    rank: int
+    """Its place among the hits, from 1; 0 if it is not among the first `FURTHEST`."""
+    hit: Hit | None
+    """The hit with its votes; None if nothing in the record matches."""
+    reason: str
 
 
 class Searcher(Part):
@@ -36,6 +53,34 @@ class Searcher(Part):
                 notes.append("files had changed: the index was brought up to date")
                 hits = answer()
         return Hits(hits.hits, hits.query, hits.mode, (*notes, *hits.notes))
+
+    def standing(self, query: Query, record: Record) -> Standing:
+        """Why a record is, or is not, among the hits of a query."""
+        rank, hit = self._place(query, record)
+        if hit:
+            shown = "it is shown" if rank <= query.limit else f"the first {query.limit} are shown"
+            return Standing(record, rank, hit, f"hit {rank:,}; {shown}")
+        filters = [name for name in FILTERS if getattr(query, name)]
+        if filters:
+            bare = query._replace(**{name: type(getattr(query, name))() for name in filters})
+            rank, hit = self._place(bare, record)
+            if hit:
+                reason = f"excluded by the filters; without them it is hit {rank:,}"
+                return Standing(record, 0, hit, reason)
+        paths = (record.path,) if record.path else ()
+        kinds = () if record.path else (record.kind,)
+        alone = Query(query.text, mode=query.mode, paths=paths, kinds=kinds)
+        _, hit = self._place(alone, record)
+        if hit:
+            return Standing(record, 0, hit, f"not among the first {FURTHEST} hits")
+        return Standing(record, 0, None, "no word of the query is in it, nor is it near in meaning")
+
+    def _place(self, query: Query, record: Record) -> tuple[int, Hit | None]:
+        hits = self.search(query._replace(limit=FURTHEST, context=0))
+        for rank, hit in enumerate(hits, 1):
+            if hit.record.ref == record.ref:
+                return rank, hit
+        return 0, None
 
     def stale(self, hits: Hits) -> bool:
         """Did a file that was found change or vanish since it was indexed?"""

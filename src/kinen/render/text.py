@@ -58,8 +58,8 @@ def hit_text(
 ) -> str:
     hit = readable(hit)
     score = style("dim", f"{hit.score:.3f}")
-    rows = [f"{_location(hit, style)}  {_description(hit, style)}  {score}"]
-    rows += [f"    {line}" for line in _hit_lines(hit, query_terms, style)]
+    rows = [f"{_location(hit, style)}  {hit_description(hit, style)}  {score}"]
+    rows += [f"    {line}" for line in hit_lines(hit, query_terms, style)]
     if explain:
         rows.append("    " + style("dim", explanation(hit)))
     before = hit.before
@@ -82,7 +82,7 @@ def _location(hit: Hit, style: Style) -> str:
     return location
 
 
-def _description(hit: Hit, style: Style) -> str:
+def hit_description(hit: Hit, style: Style = PLAIN) -> str:
     """The heading of a hit, the tags of a file, or date, author and subject of a commit."""
     record = hit.record
     if record.kind == "file":
@@ -95,7 +95,7 @@ def _description(hit: Hit, style: Style) -> str:
     return title
 
 
-def _hit_lines(hit: Hit, query_terms: Sequence[str], style: Style) -> list[str]:
+def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> list[str]:
     """The passage of a hit, or the lines with words of the query if it has none."""
     if hit.record.kind == "commit":
         return matching_lines(hit.chunk.text, hit.record.title, query_terms, style)

@@ -1,0 +1,30 @@
+"""Requests of the API as queries, the same for endpoints and pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kinen.http.space import moment
+from kinen.memory import Memory
+from kinen.model.records import Query
+from kinen.query import recall_query, search_query
+
+if TYPE_CHECKING:
+    from kinen.api import requests
+
+
+def search_of(memory: Memory, request: requests.Search) -> Query:
+    """The query of a search request, with the defaults of the space."""
+    fields = request.model_dump(exclude={"query", "files", "explain", "colour"})
+    fields["near"] = [memory.git.current_name(memory.git.inside(path)) for path in request.near]
+    fields |= period(request)
+    return search_query(request.query, memory.config.search, **fields)
+
+
+def recall_of(request: requests.Recall) -> Query:
+    fields = request.model_dump(exclude={"query", "full", "distill", "distiller"})
+    return recall_query(request.query, **(fields | period(request)))
+
+
+def period(request: requests.Search | requests.Recall | requests.Retrieve) -> dict[str, Any]:
+    return {"since": moment(request.since), "until": moment(request.until, end=True)}

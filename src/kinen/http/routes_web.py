@@ -1,0 +1,197 @@
+"""The pages for browsers: the link that opens them, their addresses, forms, scripts and events."""
+
+import os
+from functools import cache
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, quote
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import RedirectResponse, StreamingResponse
+
+from kinen import paths
+from kinen.api import responses
+from kinen.errors import NotFound, SpaceError
+from kinen.http.browsers import KEY_SECONDS, cookie_name, same
+from kinen.http.guard import HTML, LIVE, LOCAL, OPEN, PAGES, Refused
+from kinen.http.space import CurrentSpace, RequestSpace, json_response
+from kinen.memory import Memory
+from kinen.space import registry
+from kinen.web import html, site
+from kinen.web.page import ALL, ROOT, Fields, Visit, frame
+
+api = APIRouter()
+pages = APIRouter()
+FIRST = "search"
+"""The page that a space opens with."""
+FORM = "application/x-www-form-urlencoded"
+MOST_FIELDS = 200
+STATIC = os.path.join(os.path.dirname(html.__file__), "static")
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@api.post("/web", response_model=responses.PageLink)
+async def link(space: CurrentSpace) -> Response:
+    """A link that opens the pages in a browser once, at the space that the request names."""
+    place = PAGES
+    if space.name:
+        place = await space.call(lambda memory: _place(memory.space.name))
+    port = await space.backend.open_port()
+    if not port:
+        raise Refused(409, "no port is open for browsers", "run `kinen web` or `kinen serve`")
+    key = space.backend.access.browsers.issue(place)
+    url = f"http://{LOCAL[0]}:{port}{OPEN}?key={key}"
+    return json_response({"url": url, "seconds": round(KEY_SECONDS)})
+
+
+def _place(space: str) -> str:
+    return f"{ROOT}/s/{quote(space, safe='')}/{FIRST}"
+
+
+@pages.get(OPEN)
+async def open_link(request: Request, key: str = "") -> Response:
+    """Take a one-time key and go to its page with a cookie.
+
+    The page is opened by a document of our own: a browser that followed the link from elsewhere
+    would not send a strict cookie with a redirect.
+    """
+    access = request.app.state.backend.access
+    cookie, place = access.browsers.redeem(key)
+    if not cookie:
+        raise Refused(401, "this link was used already or has expired", "run `kinen web` again")
+    head = html.element(
+        "head",
+        html.element("meta", charset="utf-8"),
+        html.element("meta", http_equiv="refresh", content=f"0; url={place}"),
+        html.element("title", "kinen"),
+        html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
+    )
+    body = html.element("body", html.p(html.a("Open kinen", href=place)))
+    document = f"<!doctype html>{html.element('html', head, body, lang='en')}"
+    response = Response(document, media_type=HTML.decode())
+    response.set_cookie(
+        cookie_name(access.port), cookie, path=PAGES, httponly=True, samesite="strict"
+    )
+    return response
+
+
+@pages.get(PAGES)
+async def first(request: Request) -> Response:
+    """The first page: that of the server's folder, of the only space, or of all spaces."""
+    backend = request.app.state.backend
+    names = _names()
+    if backend.default:
+        space = RequestSpace(backend, "")
+        return RedirectResponse(await space.call(lambda memory: _place(memory.space.name)), 303)
+    if not names:
+        raise SpaceError("no space yet", "run `kinen init` in a folder of notes")
+    return RedirectResponse(_place(names[0] if len(names) == 1 else ALL), 303)
+
+
+@pages.get(LIVE)
+async def events(
+    request: Request, last: Annotated[int, Header(alias="Last-Event-ID", ge=-1, lt=1 << 63)] = -1
+) -> Response:
+    """What is recorded and indexed, as it happens."""
+    hub = request.app.state.backend.hub
+    if hub.full:
+        raise Refused(503, "too many listeners", "close some pages")
+    return StreamingResponse(hub.subscribe(last), media_type="text/event-stream")
+
+
+@pages.get("/web/static/{name}")
+async def static(name: str) -> Response:
+    files = _static_files()
+    if name not in files:
+        raise NotFound(f"no file {name!r}")
+    return Response(files[name], media_type=KINDS[os.path.splitext(name)[1]])
+
+
+@cache
+def _static_files() -> dict[str, bytes]:
+    """The scripts and styles of the package, by name."""
+    files = {}
+    for name in os.listdir(STATIC):
+        if os.path.splitext(name)[1] in KINDS:
+            with open(os.path.join(STATIC, name), "rb") as file:
+                files[name] = file.read()
+    return files
+
+
+@pages.get("/web/s/{space}/{page}")
+async def show(request: Request, space: str, page: str) -> Response:
+    """A page of a space, or of all spaces."""
+    visit = await _visit(request, space, page, request.query_params.multi_items())
+    backend = request.app.state.backend
+    if space == ALL and page in site.VIEWS_OF_ALL:
+        content = await backend.pool.thread(site.VIEWS_OF_ALL[page], visit)
+        return _document(frame(content, visit), content.status)
+    view = site.VIEWS.get(page)
+    if view is None or space == ALL:
+        raise NotFound(f"no page {page!r}", "use the links of the navigation")
+
+    def work(memory: Memory) -> Response:
+        content = view(memory, visit)
+        return _document(frame(content, visit), content.status)
+
+    return await RequestSpace(backend, space).call(work)
+
+
+@pages.get("/web/s/{space}/{page}/data")
+async def data(request: Request, space: str, page: str) -> Response:
+    """The figures that a script of a page draws."""
+    visit = await _visit(request, space, page, request.query_params.multi_items())
+    source = site.DATA.get(page)
+    if source is None:
+        raise NotFound(f"no data of {page!r}")
+    value = await RequestSpace(request.app.state.backend, space).call(
+        lambda memory: source(memory, visit)
+    )
+    return Response(value, media_type="application/octet-stream")
+
+
+@pages.post("/web/s/{space}/{page}/{action}")
+async def change(request: Request, space: str, page: str, action: str) -> Response:
+    """Do what a form asks for, if it has the token of the session; then show the next page.
+
+    Every form that changes something comes here: there is no other POST below `PAGES`.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip() != FORM:
+        raise Refused(400, "not a form", "send it from the page")
+    body = (await request.body()).decode("utf-8", "replace")
+    try:
+        pairs = parse_qsl(body, max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        raise Refused(400, "too many fields", "send it from the page") from error
+    visit = await _visit(request, space, page, pairs)
+    if not same(visit.fields.get("token"), visit.token):
+        raise Refused(403, "form without the token of this session", "reload the page")
+    work = site.ACTIONS.get(f"{page}/{action}")
+    if work is None:
+        raise NotFound(f"no action {action!r}")
+    target = RequestSpace(request.app.state.backend, space)
+
+    def run(memory: Memory) -> str:
+        done = work(memory, visit)
+        if done.event:
+            target.publish(done.event, memory, {"ref": done.ref})
+        return done.place
+
+    return RedirectResponse(await target.call(run), 303)
+
+
+async def _visit(request: Request, space: str, page: str, pairs: Any) -> Visit:
+    backend = request.app.state.backend
+    session = backend.access.session(request.scope)
+    names = await backend.pool.thread(_names)
+    token = session.token if session else ""
+    return Visit(space, page, Fields(pairs), names, token)
+
+
+def _names() -> tuple[str, ...]:
+    """The names of all spaces whose folder is there."""
+    spaces = registry.registered(paths.default_home(os.environ))
+    return tuple(space.name for space in spaces if not space.missing)
+
+
+def _document(document: str, status: int = 200) -> Response:
+    return Response(document.encode("utf-8", "replace"), status, media_type=HTML.decode())

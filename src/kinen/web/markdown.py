@@ -1,0 +1,161 @@
+"""Markdown and code as HTML: no raw HTML, no link that runs something, nothing fetched."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from kinen.characters import visible
+from kinen.web.html import Html, a, code, join, pre, safe_url, span, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+    Resolve = Callable[[str], str]
+    """The page that a link as written leads to; empty if it leads nowhere."""
+
+LONGEST = 400_000
+"""Characters of a text that are rendered as markdown; a longer one is shown as it is."""
+HIGHLIGHTED = 10_000
+"""Characters of a block of code that is coloured: lexers of some languages take quadratic time."""
+LANGUAGES = frozenset(
+    """bash c console cpp css diff dockerfile go html ini java javascript js json kotlin make php
+    python py rust ruby sh shell sql swift toml ts typescript xml yaml yml""".split()
+)
+"""Languages that are coloured."""
+_WIKI = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
+
+
+def highlighted(source: str, language: str) -> Html:
+    """Code with a class for each kind of word; plain if it is long or its language is unknown."""
+    name = language.strip().lower()
+    if name not in LANGUAGES or len(source) > HIGHLIGHTED:
+        return text(source)
+    from pygments import lex
+    from pygments.lexers import get_lexer_by_name
+    from pygments.token import STANDARD_TYPES
+
+    lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    parts = []
+    for kind, value in lex(visible(source), lexer):
+        short = STANDARD_TYPES.get(kind, "")
+        parts.append(span(value, class_=short) if short.strip() else text(value))
+    return join(parts)
+
+
+def code_block(source: str, language: str = "", **attributes: object) -> Html:
+    return pre(code(highlighted(source, language)), class_="code", tabindex="0", **attributes)
+
+
+def markdown(source: str, resolve: Resolve = lambda _: "", first_line: int = 1) -> Html:
+    """A text as HTML. Blocks have the number of their line as id: `L12`.
+
+    `resolve` gets the targets of relative and wiki links, and returns a page of the site.
+    """
+    if len(source) > LONGEST:
+        return code_block(source)
+    tokens = _parser().parse(visible(source))
+    last = -1
+    for token in tokens:
+        start = token.map[0] if token.map and token.nesting >= 0 and token.level < 2 else -1
+        if start > last and token.type != "inline":
+            token.attrSet("id", f"L{start + first_line}")
+            last = start
+    return Html(_render(tokens, resolve))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
+        ["table", "strikethrough"]
+    )
+
+
+def _render(tokens: Iterable[Token], resolve: Resolve) -> str:
+    parts: list[str] = []
+    for token in tokens:
+        if token.type == "inline":
+            parts.append(_inline(token.children or [], resolve))
+        elif token.type in ("fence", "code_block"):
+            language = token.info.split()[0] if token.info.split() else ""
+            parts.append(code_block(token.content, language, id=token.attrGet("id")))
+        elif token.hidden:
+            continue
+        else:
+            parts.append(_tag(token))
+    return "".join(parts)
+
+
+def _tag(token: Token) -> str:
+    """A block's start or end tag: its name is one that the parser chooses."""
+    if token.nesting < 0:
+        return f"</{_block(token.tag)}>"
+    attributes = ""
+    anchor = token.attrGet("id")
+    if anchor:
+        attributes += f' id="{text(anchor)}"'
+    if token.tag == "ol" and token.attrGet("start"):
+        attributes += f' start="{text(token.attrGet("start"))}"'
+    return f"<{_block(token.tag)}{attributes}>"
+
+
+def _block(tag: str) -> str:
+    """Headings of a text stand below the heading of its page."""
+    return f"h{min(6, int(tag[1]) + 1)}" if tag in ("h1", "h2", "h3", "h4", "h5", "h6") else tag
+
+
+def _inline(tokens: list[Token], resolve: Resolve) -> Html:
+    parts: list[Any] = []
+    closing: list[str] = []
+    for token in tokens:
+        kind = token.type
+        if kind == "text":
+            parts.append(_wiki(token.content, resolve))
+        elif kind == "code_inline":
+            parts.append(code(token.content))
+        elif kind in ("softbreak", "hardbreak"):
+            parts.append(Html("<br>" if kind == "hardbreak" else "\n"))
+        elif kind == "image":
+            parts.append(span("image: ", token.content or token.attrGet("src"), class_="image"))
+        elif kind == "link_open":
+            start = _link_start(str(token.attrGet("href") or ""), resolve)
+            closing.append("</a>" if start else "")
+            parts.append(Html(start))
+        elif kind == "link_close":
+            parts.append(Html(closing.pop() if closing else ""))
+        elif token.tag in ("em", "strong", "s"):
+            parts.append(Html(f"<{token.tag}>" if token.nesting > 0 else f"</{token.tag}>"))
+        else:
+            parts.append(token.content)
+    return join(parts)
+
+
+def _link_start(url: str, resolve: Resolve) -> str:
+    """The start tag of a link; empty if it may not be followed."""
+    if re.match(r"(?:https?://|mailto:)", url, re.IGNORECASE) and safe_url(url):
+        return f'<a href="{text(url)}" rel="noopener noreferrer" target="_blank">'
+    if re.match(r"[a-z][a-z0-9+.-]*:", url, re.IGNORECASE) or url.startswith("//"):
+        return ""
+    page = url if url.startswith("#") else resolve(url)
+    return f'<a href="{text(page)}">' if page and safe_url(page) else ""
+
+
+def _wiki(words: str, resolve: Resolve) -> Html:
+    """Text with its `[[links]]` as links; those that lead nowhere are marked."""
+    parts: list[Any] = []
+    end = 0
+    for match in _WIKI.finditer(words):
+        parts.append(words[end : match.start()])
+        target = match[1].strip()
+        label = match[2] or target
+        page = resolve(target)
+        parts.append(a(label, href=page) if page else span(label, class_="broken"))
+        end = match.end()
+    parts.append(words[end:])
+    return join(parts)

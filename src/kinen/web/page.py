@@ -1,0 +1,261 @@
+"""What all pages share: the request, the frame around the content, errors, and small parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from kinen.errors import QueryError
+from kinen.model.records import KINDS
+from kinen.recall.tiers import short_id
+from kinen.web import html
+from kinen.web.html import Html
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+ROOT = "/web"
+ALL = "all"
+"""The name that stands for every space."""
+SECTIONS: tuple[tuple[str, str], ...] = (("search", "Search"),)
+"""The pages of the navigation, by the last part of their address."""
+IN_ALL = ("search",)
+"""Pages that can show all spaces at once."""
+LONGEST = 10_000
+"""Characters of a field of a request."""
+
+
+class Fields:
+    """The parameters of a request, as text; those that are empty count as missing."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self._pairs = [(name, value.strip()) for name, value in pairs if value.strip()]
+        for name, value in self._pairs:
+            if len(value) > LONGEST:
+                raise QueryError("too long", f"use at most {LONGEST:,} characters", parameter=name)
+
+    def get(self, name: str, default: str = "") -> str:
+        return next((value for key, value in self._pairs if key == name), default)
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self._pairs if key == name]
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """A number from 0 to `most`."""
+        value = self.get(name)
+        if not value:
+            return default
+        if not (value.isascii() and value.isdigit()) or int(value[:12]) > most:
+            raise QueryError(f"invalid value {value!r}", f"use 0 to {most:,}", parameter=name)
+        return int(value)
+
+    def pairs(self, *without: str) -> list[tuple[str, str]]:
+        return [pair for pair in self._pairs if pair[0] not in without]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request for a page of a space."""
+
+    space: str
+    page: str
+    fields: Fields
+    spaces: tuple[str, ...] = ()
+    """The names of all spaces."""
+    token: str = ""
+    """What forms that change something send back."""
+
+    def url(self, page: str = "", space: str = "", **query: object) -> str:
+        """The address of a page, of this space unless another is given."""
+        path = f"{ROOT}/s/{quote(space or self.space, safe='')}/{page or self.page}"
+        pairs = [(name, value) for name, value in query.items() if value not in ("", None)]
+        return f"{path}?{urlencode(pairs)}" if pairs else path
+
+    def here(self, **changes: object) -> str:
+        """The address of this page with some parameters changed; empty ones are removed."""
+        pairs = [*self.fields.pairs(*changes), *changes.items()]
+        query = urlencode([(name, value) for name, value in pairs if value not in ("", None)])
+        return f"{self.url()}?{query}" if query else self.url()
+
+    def record(self, ref: str, line: int = 0, space: str = "") -> str:
+        """The address of a record."""
+        kind, _, key = ref.partition(":")
+        if kind == "capsule":
+            return self.url("session", space, id=key)
+        if kind == "file":
+            return self.url("file", space, path=key)
+        return self.url("record", space, ref=ref) + (f"#L{line}" if line else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The content of a page."""
+
+    title: str
+    body: Html
+    scripts: tuple[str, ...] = ()
+    """Modules of `static/` besides the one that all pages have."""
+    live: bool = False
+    """Whether it is shown anew when something is recorded or indexed."""
+    status: int = 200
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+def frame(page: Page, visit: Visit) -> Html:
+    """The whole document around the content of a page."""
+    head = html.element(
+        "head",
+        html.element("meta", charset="utf-8"),
+        html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        html.element("meta", name="color-scheme", content="light dark"),
+        html.element("title", f"{page.title} · {visit.space} · kinen"),
+        html.element("link", rel="stylesheet", href=f"{ROOT}/static/pages.css"),
+        html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
+        [
+            html.element("script", type="module", src=f"{ROOT}/static/{name}")
+            for name in ("pages.js", *page.scripts)
+        ],
+    )
+    body = html.element(
+        "body",
+        html.a("Skip to the content", href="#main", class_="skip"),
+        html.header(
+            html.a("kinen", href=visit.url("search"), class_="brand"),
+            _space_menu(visit),
+            class_="top",
+        ),
+        _navigation(visit),
+        html.main(
+            html.h1(page.title),
+            page.body,
+            id="main",
+            tabindex="-1",
+            data_live=page.live,
+            data_space=visit.space,
+        ),
+        html.div("", id="status", role="status", aria_live="polite"),
+        data_page=visit.page,
+    )
+    return Html("<!doctype html>" + html.element("html", head, body, lang="en"))
+
+
+def _navigation(visit: Visit) -> Html:
+    names = SECTIONS
+    if visit.space == ALL:
+        names = tuple(pair for pair in SECTIONS if pair[0] in IN_ALL)
+    parent = {"session": "sessions", "file": "files", "record": "search", "injection": "ledger"}
+    current = parent.get(visit.page, visit.page)
+    links = (
+        html.li(
+            html.a(title, href=visit.url(name), aria_current="page" if name == current else None)
+        )
+        for name, title in names
+    )
+    return html.nav(html.ul(links), aria_label="Pages")
+
+
+def _space_menu(visit: Visit) -> Html:
+    """The spaces, as a list that opens without a script."""
+    page = visit.page if visit.page in dict(SECTIONS) else "search"
+    links = [
+        html.li(
+            html.a(
+                name,
+                href=visit.url(page, name),
+                aria_current="true" if name == visit.space else None,
+            )
+        )
+        for name in visit.spaces
+    ]
+    if len(visit.spaces) > 1:
+        links.append(html.li(html.a("all spaces", href=visit.url("search", ALL))))
+    title = "all spaces" if visit.space == ALL else visit.space
+    return html.details(
+        html.summary(html.span("Space ", class_="quiet"), title), html.ul(links), class_="spaces"
+    )
+
+
+def error_page(status: int, message: str, hint: str = "") -> bytes:
+    """A page about a request that failed; it shows nothing of any space."""
+    body = html.element(
+        "body",
+        html.main(
+            html.p(status, class_="quiet"),
+            html.h1(message),
+            html.p(hint) if hint else None,
+            html.p(html.a("To the first page", href=f"{ROOT}/")),
+            id="main",
+        ),
+    )
+    head = html.element(
+        "head",
+        html.element("meta", charset="utf-8"),
+        html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        html.element("title", f"{message} · kinen"),
+        html.element("link", rel="stylesheet", href=f"{ROOT}/static/pages.css"),
+        html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
+    )
+    document = "<!doctype html>" + html.element("html", head, body, lang="en")
+    return document.encode("utf-8", "replace")
+
+
+def mutation(
+    visit: Visit, action: str, label: object, *children: object, **attributes: Any
+) -> Html:
+    """A form with a button that changes something; the fields are hidden inputs or `children`."""
+    hidden = attributes.pop("fields", {})
+    classes = attributes.pop("form_class", "inline")
+    inputs = [
+        html.input_(type="hidden", name=name, value=value)
+        for name, value in {"token": visit.token, **hidden}.items()
+    ]
+    return html.form(
+        inputs,
+        children,
+        html.button(label, type="submit", **attributes),
+        method="post",
+        action=visit.url(f"{visit.page}/{action}"),
+        class_=classes,
+    )
+
+
+def date(at: str) -> Html | None:
+    """A moment as people read it, in UTC; at midnight the day alone, which is all that is known."""
+    if not at:
+        return None
+    minute = at[:16].replace("T", " ").removesuffix(" 00:00")
+    return html.time(minute, datetime=at)
+
+
+def ref_link(visit: Visit, ref: str, title: str = "") -> Html:
+    """A link to a record, by its short name."""
+    if ref.partition(":")[0] not in KINDS:
+        return html.code(ref)
+    return html.a(title or short_id(ref), href=visit.record(ref))
+
+
+def chips(names: Iterable[object], class_: str = "chip") -> list[Html]:
+    return [html.span(name, class_=class_) for name in names if name]
+
+
+def notes(lines: Iterable[str]) -> Html | None:
+    items = [html.li(line) for line in lines if line]
+    return html.ul(items, class_="notes") if items else None
+
+
+def empty(text: object, *more: object) -> Html:
+    return html.p(text, *more, class_="empty")
+
+
+def choices(
+    name: str, title: str, values: Sequence[tuple[str, str]], chosen: str, **attributes: object
+) -> Html:
+    """A labelled list to choose one value from."""
+    options = (html.option(label, value=value, selected=value == chosen) for value, label in values)
+    return html.label(title, html.select(options, name=name, **attributes))
+
+
+def entry(name: str, title: str, value: str = "", **attributes: object) -> Html:
+    """A labelled field."""
+    return html.label(title, html.input_(name=name, value=value, **attributes))

@@ -1,0 +1,235 @@
+"""The page of a record: its text with line anchors, links in and out, what was drawn from it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from kinen.api.refs import resolve
+from kinen.characters import visible_line
+from kinen.errors import GitError, NotFound, QueryError
+from kinen.markdown.frontmatter import read_frontmatter
+from kinen.render.text import untitled
+from kinen.text import excerpt
+from kinen.web import html
+from kinen.web.markdown import code_block, markdown
+from kinen.web.page import Page, chips, date, empty, mutation, ref_link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kinen.memory import Memory
+    from kinen.model.records import Edge, Record, Revision
+    from kinen.web.html import Html
+    from kinen.web.page import Visit
+
+REVISIONS = 20
+COMPANIONS = 8
+MOST_EDGES = 200
+PREVIEW = 6_000
+"""Characters of a text in a preview."""
+PROSE = ("memory", "summary", "pin", "commit")
+"""Kinds of records outside files whose text is markdown."""
+EDGES = {
+    "links": ("links to", "linked from"),
+    "derived_from": ("drawn from", "memories drawn from it"),
+    "part_of": ("part of", "contains"),
+    "summarizes": ("summary of", "summaries"),
+    "pins": ("pins", "pinned by"),
+    "touches": ("changes", "changed by"),
+    "renames": ("renames", "renamed by"),
+    "reverts": ("reverts", "reverted by"),
+    "fixes": ("fixes", "fixed by"),
+    "refs": ("refers to", "referred to by"),
+}
+"""What an edge is called, seen from its source and from its target."""
+
+
+def page(memory: Memory, visit: Visit) -> Page:
+    name, _, _ = resolve(memory, visit.fields.get("ref"))
+    record = memory.records.get(name)
+    edges = memory.records.links(record.ref)[:MOST_EDGES]
+    title = visible_line(record.title) or untitled(record)
+    body = html.div(
+        html.div(
+            _about(visit, record),
+            _actions(memory, visit, record),
+            html.article(_text(memory, visit, record, edges), class_="prose", id="text"),
+        ),
+        html.aside(
+            _edges(memory, visit, record, edges),
+            _history(memory, visit, record),
+            aria_label="Links and history",
+        ),
+        class_="split",
+    )
+    return Page(excerpt(title, 120), body, ("record.js",))
+
+
+def preview(memory: Memory, visit: Visit, ref: str) -> Html:
+    """The beginning of a record, for beside a list."""
+    record = memory.records.get(resolve(memory, ref)[0])
+    edges = memory.records.links(record.ref)[:MOST_EDGES]
+    title = visible_line(record.title) or untitled(record)
+    return html.join(
+        [
+            html.h2(html.a(excerpt(title, 120), href=visit.record(record.ref))),
+            _about(visit, record),
+            html.div(_text(memory, visit, record, edges, PREVIEW), class_="prose"),
+        ]
+    )
+
+
+def _about(visit: Visit, record: Record) -> Html:
+    about = record.metadata or {}
+    parts = [
+        html.span(record.kind, class_=f"chip kind-{record.kind}"),
+        html.code(record.path or record.ref),
+        date(record.at),
+        html.span(about["agent"], class_="chip") if about.get("agent") else None,
+        html.span(about["author"]) if about.get("author") else None,
+        html.a("its session", href=visit.record(str(about["parent"])))
+        if about.get("parent")
+        else None,
+        *chips(f"#{tag}" for tag in record.tags),
+    ]
+    return html.p(html.join(parts, " "), class_="about")
+
+
+def _actions(memory: Memory, visit: Visit, record: Record) -> Html:
+    pins = [pin for pin in memory.journal.entries("pins")[0] if pin.target == record.ref]
+    ref = {"ref": record.ref}
+    buttons = [
+        mutation(visit, "unpin", "Unpin", fields=ref)
+        if pins
+        else mutation(visit, "pin", "Pin", fields=ref),
+    ]
+    if record.path:
+        buttons.append(
+            html.button("Copy path", type="button", data_copy=record.path, class_="scripted")
+        )
+    return html.div(buttons, class_="actions")
+
+
+def _text(
+    memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge], most: int = 0
+) -> Html:
+    """The text of a record: markdown with its lines as anchors, or chunks as they are."""
+    follow = _resolver(visit, record, edges)
+    source = memory.records.source_text(record)
+    if source:
+        lines = source.splitlines()
+        front = read_frontmatter(lines)
+        text = "\n".join(lines[front.end :])
+        parts = [_front(front.values), markdown(_cut(text, most), follow, front.end + 1)]
+        return html.join(parts)
+    with contextlib.suppress(NotFound):
+        chunks = memory.records.show(record.ref)[1]
+        if record.kind in PROSE:
+            text = "\n\n".join(chunk.text for chunk in chunks)
+            return markdown(_cut(text, most), follow)
+        parts = []
+        room = most or 1 << 30
+        for chunk in chunks:
+            if room <= 0:
+                break
+            text = chunk.text[:room]
+            room -= len(text)
+            anchor = f"L{chunk.start_line}" if chunk.start_line else None
+            parts.append(code_block(text, "", id=anchor))
+        if parts:
+            return html.join(parts)
+    return empty("It has no text.")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if not most or len(text) <= most else text[:most].rpartition("\n")[0] + "\n\n…"
+
+
+def _front(values: dict[str, object]) -> Html | None:
+    if not values:
+        return None
+    rows = [
+        (html.dt(key), html.dd(", ".join(map(str, value)) if isinstance(value, list) else value))
+        for key, value in values.items()
+    ]
+    return html.dl(rows, class_="front")
+
+
+def _resolver(visit: Visit, record: Record, edges: Sequence[Edge]) -> Callable[[str], str]:
+    """Leads links as written to the pages of the records that they name."""
+    targets = {
+        edge.written: edge.target for edge in edges if edge.source == record.ref and edge.target
+    }
+
+    def resolve_link(written: str) -> str:
+        for name in (written, unquote(written), unquote(written).partition("#")[0]):
+            if name in targets:
+                return visit.record(targets[name])
+        return ""
+
+    return resolve_link
+
+
+def _edges(memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge]) -> list[Html]:
+    groups: dict[str, list[Html]] = {}
+    for edge in edges:
+        outgoing = edge.source == record.ref
+        other = edge.target if outgoing else edge.source
+        heading = EDGES.get(edge.type, (edge.type, edge.type))[0 if outgoing else 1]
+        if not other:
+            item = html.li(html.span(edge.written, class_="broken"), " leads nowhere")
+            groups.setdefault("broken links", []).append(item)
+            continue
+        words = edge.text if edge.text and edge.text != edge.written else ""
+        item = html.li(
+            ref_link(visit, other, _title(memory, other)),
+            html.small(f" “{excerpt(words, 120)}”") if words else None,
+        )
+        groups.setdefault(heading, []).append(item)
+    return [
+        html.section(html.h2(heading.capitalize()), html.ul([*dict.fromkeys(items)]))
+        for heading, items in groups.items()
+    ]
+
+
+def _title(memory: Memory, ref: str) -> str:
+    with contextlib.suppress(NotFound):
+        record = memory.records.get(ref)
+        text = record.title
+        if record.kind in ("memory", "summary", "observation"):
+            text = memory.records.whole_text(ref)
+        return excerpt(visible_line(text or ref), 100)
+    return ref
+
+
+def _history(memory: Memory, visit: Visit, record: Record) -> Html | None:
+    """The commits of a file, and the files that change with it."""
+    if not record.path or record.kind == "file":
+        return None
+    try:
+        revisions = memory.git.history(record.path)
+    except (GitError, NotFound, QueryError):
+        return None
+    link = html.a("the whole history", href=visit.url("file", path=record.path))
+    return html.section(
+        html.h2("History"), revision_list(visit, revisions[-REVISIONS:][::-1]), html.p(link)
+    )
+
+
+def revision_list(visit: Visit, revisions: Sequence[Revision]) -> Html:
+    """Commits, each with its date, author, and the tags that the file had after it."""
+    items = [
+        html.li(
+            date(revision.at),
+            " ",
+            html.a(excerpt(revision.subject, 100), href=visit.record(revision.ref)),
+            html.small(f" {revision.author}"),
+            html.small(f" {revision.before} → {revision.path}") if revision.before else None,
+            " ",
+            html.join(chips(f"#{tag}" for tag in revision.tags), " "),
+        )
+        for revision in revisions
+    ]
+    return html.ul(items, class_="plain")

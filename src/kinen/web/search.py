@@ -1,0 +1,270 @@
+"""The page Search: hits with their votes, filters in the address, a preview, why X is missing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from kinen.api import requests
+from kinen.api.complaints import complaint
+from kinen.api.refs import resolve
+from kinen.errors import QueryError
+from kinen.http.queries import search_of
+from kinen.memory.federation import search_spaces
+from kinen.model.kinds import MODES
+from kinen.model.records import KINDS
+from kinen.render.style import Style, readable
+from kinen.render.text import hit_description, hit_lines, place, plural, untitled
+from kinen.text import terms
+from kinen.web import html, records, votes
+from kinen.web.page import ALL, Page, choices, date, empty, entry, notes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.memory import Memory
+    from kinen.memory.search import Standing
+    from kinen.model.records import Hit, Hits
+    from kinen.web.html import Html
+    from kinen.web.page import Visit
+
+FILTERS = (
+    "types",
+    "agent",
+    "tags",
+    "since",
+    "until",
+    "mode",
+    "kinds",
+    "author",
+    "session",
+    "paths",
+)
+"""Parameters of a search that the form has, or that a link may set."""
+AROUND = 2
+"""Neighbours of a hit that are shown on demand."""
+_BEGIN = "\ue000"
+_MATCH = re.compile(f"{_BEGIN}[0-9;]+m(.*?){_BEGIN}0m")
+_STYLE = Style(colour=True, mark=_BEGIN)
+
+
+def parameters(visit: Visit) -> dict[str, object]:
+    """The fields of the search that a visit asks for, by the names of the API."""
+    several = ("types", "kinds", "tags", "paths")
+    fields: dict[str, object] = {"query": visit.fields.get("q")}
+    for name in FILTERS:
+        values = visit.fields.all(name)
+        if values:
+            fields[name] = values if name in several else values[0]
+    around = visit.fields.number("context", 0, 50)
+    return {**fields, "context": around} if around else fields
+
+
+def page(memory: Memory, visit: Visit) -> Page:
+    """The hits in one space."""
+    request = _request(visit)
+    if request is None:
+        return _page(visit, None)
+    query = search_of(memory, request)
+    opened = visit.fields.get("open")
+    why = visit.fields.get("why")
+    return _page(
+        visit,
+        memory.search(query),
+        memory.searcher.standing(query, memory.records.get(resolve(memory, why)[0]))
+        if why
+        else None,
+        records.preview(memory, visit, opened) if opened else None,
+    )
+
+
+def page_of_all(visit: Visit) -> Page:
+    """The hits in all spaces."""
+    request = _request(visit)
+    if request is None:
+        return _page(visit, None)
+    return _page(visit, search_spaces([ALL], lambda memory: search_of(memory, request)))
+
+
+def _request(visit: Visit) -> requests.Search | None:
+    """The search that a visit asks for; None if it has no words."""
+    if not visit.fields.get("q"):
+        return None
+    try:
+        return requests.Search.model_validate(parameters(visit))
+    except ValidationError as error:
+        raise QueryError(complaint(error.errors())) from error
+
+
+def _page(
+    visit: Visit, hits: Hits | None, standing: Standing | None = None, preview: Html | None = None
+) -> Page:
+    """Search results; None before anything was asked for."""
+    if hits is None:
+        results: Html = empty(
+            "Search notes, sessions, commits, memories and everything else that is indexed here."
+        )
+    elif not hits:
+        results = html.join([notes(hits.notes), empty("No hits. Try fewer words or filters.")])
+    else:
+        query_terms = terms(hits.query.text)
+        items = [_hit(visit, hit, query_terms) for hit in hits]
+        count = f"{len(items)} hits, by {hits.mode}" if len(items) != 1 else "1 hit"
+        results = html.join(
+            [notes(hits.notes), html.p(count, class_="quiet"), html.ol(items, class_="hits")]
+        )
+    parts = html.div(
+        html.section(
+            results,
+            _missing(visit, standing) if hits is not None else None,
+            id="results",
+            aria_label="Results",
+        ),
+        html.aside(preview, id="preview", aria_label="Preview") if preview else None,
+        class_="split" if preview else None,
+    )
+    return Page("Search", html.join([_form(visit), parts]), ("search.js",))
+
+
+def _form(visit: Visit) -> Html:
+    kinds = [("", "everything"), *((plural(kind), plural(kind)) for kind in KINDS)]
+    modes = [("", "as configured"), *((mode, mode) for mode in MODES)]
+    chosen = {name: visit.fields.get(name) for name in FILTERS}
+    hidden = ("kinds", "author", "session", "paths")
+    fields = html.div(
+        choices("types", "Type", kinds, chosen["types"]),
+        entry("agent", "Agent", chosen["agent"], autocomplete="off"),
+        entry("tags", "Tag", chosen["tags"], autocomplete="off"),
+        entry("since", "Since", chosen["since"], placeholder="2w, 2026-03-01", autocomplete="off"),
+        entry("until", "Until", chosen["until"], placeholder="yesterday", autocomplete="off"),
+        choices("mode", "Mode", modes, chosen["mode"]),
+        class_="fields",
+    )
+    return html.form(
+        html.div(
+            html.label(
+                html.span("Search for", class_="hidden"),
+                html.input_(
+                    type="search",
+                    name="q",
+                    value=visit.fields.get("q"),
+                    placeholder="why did we …",
+                    autocomplete="off",
+                    spellcheck="false",
+                    autofocus=not visit.fields.get("q"),
+                    aria_keyshortcuts="/",
+                ),
+            ),
+            html.button("Search", type="submit"),
+            class_="ask",
+        ),
+        html.details(html.summary("Filters"), fields, open=any(chosen.values())),
+        [
+            html.input_(type="hidden", name=name, value=chosen[name])
+            for name in hidden
+            if chosen[name]
+        ],
+        method="get",
+        action=visit.url("search"),
+        role="search",
+        id="search",
+    )
+
+
+def _hit(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> Html:
+    hit = readable(hit)
+    record = hit.record
+    space = hit.space or visit.space
+    line = hit.line or hit.display.start_line
+    about = [
+        html.span(record.kind, class_=f"chip kind-{record.kind}"),
+        html.span(hit.space, class_="chip") if visit.space == ALL else None,
+        html.code(f"{place(hit)}:{line}" if line else place(hit)),
+        date(record.at),
+        html.a("session", href=visit.url("sessions", space, q=record.session))
+        if record.session and record.kind == "observation"
+        else None,
+    ]
+    preview = None
+    if visit.space != ALL:
+        preview = html.a(
+            "preview", href=visit.here(open=record.ref) + "#preview", class_="preview-link"
+        )
+    title = hit_description(hit) or record.title or record.ref
+    if title == untitled(record):
+        title = title.partition(" ")[0].capitalize()
+    around = [
+        html.p(chunk.text, class_="neighbour")
+        for chunk in (*hit.before[-AROUND:], *hit.after[:AROUND])
+    ]
+    context = visit.here(context="" if visit.fields.get("context") else AROUND)
+    return html.li(
+        html.article(
+            html.h2(html.a(title, href=visit.record(record.ref, line, space))),
+            html.p(html.join(about, " "), class_="about"),
+            html.div(
+                [marked(text) for text in hit_lines(hit, query_terms, _STYLE)], class_="passage"
+            ),
+            html.details(html.summary(f"{len(around)} around it"), around) if around else None,
+            html.div(
+                votes.bar(hit.votes, hit.score),
+                html.span(f"{hit.score:.3f}", class_="score"),
+                html.details(
+                    html.summary("why is this here"),
+                    votes.table(hit.votes, hit.score),
+                    class_="why",
+                ),
+                preview,
+                html.a("neighbours", href=context),
+                class_="evidence",
+            ),
+            data_ref=record.ref,
+        )
+    )
+
+
+def marked(line: str) -> Html:
+    """A line with the words of the query marked."""
+    parts: list[object] = []
+    end = 0
+    for match in _MATCH.finditer(line):
+        parts += [_unmarked(line[end : match.start()]), html.mark(_unmarked(match[1]))]
+        end = match.end()
+    return html.p(parts, _unmarked(line[end:]))
+
+
+def _unmarked(text: str) -> str:
+    """Text without a mark that was in the record itself."""
+    return text.replace(_BEGIN, "\ufffd")
+
+
+def _missing(visit: Visit, standing: Standing | None) -> Html | None:
+    """Why a record is not among the hits: a form, and the answer."""
+    if visit.space == ALL:
+        return None
+    form = html.form(
+        [
+            html.input_(type="hidden", name=name, value=value)
+            for name, value in visit.fields.pairs("why", "open")
+        ],
+        entry("why", "Why is this not here?", visit.fields.get("why"), placeholder="ref or path"),
+        html.button("Explain", type="submit"),
+        method="get",
+        action=visit.url("search"),
+        class_="ask-why",
+    )
+    return html.div(form, _standing(visit, standing) if standing else None, id="why")
+
+
+def _standing(visit: Visit, standing: Standing) -> Html:
+    link = html.a(
+        standing.record.title or standing.record.ref, href=visit.record(standing.record.ref)
+    )
+    return html.div(
+        html.p(link, ": ", standing.reason),
+        votes.bar(standing.hit.votes, standing.hit.score) if standing.hit else None,
+        votes.table(standing.hit.votes, standing.hit.score) if standing.hit else None,
+        class_="standing",
+    )

@@ -1,0 +1,72 @@
+// On every page: copying, keys for the search box and lists, and live updates.
+const main = document.getElementById("main");
+const status = document.getElementById("status");
+document.documentElement.classList.add("js");
+
+export function say(text) {
+  status.textContent = text;
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => { status.textContent = ""; }, 4000);
+}
+
+/** The same page from the server, as a document; null if it cannot be had. */
+export async function fetchPage(url, signal) {
+  const answer = await fetch(url, { signal, headers: { Accept: "text/html" } });
+  if (answer.status === 401) say("kinen has restarted: run `kinen web` for a new link");
+  if (!answer.ok) return null;
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+/** Put the element of another document in the place of ours. */
+export function replacePart(other, id) {
+  const fresh = other?.getElementById(id);
+  const old = document.getElementById(id);
+  if (fresh && old) old.replaceWith(document.adoptNode(fresh));
+  return Boolean(fresh);
+}
+
+document.addEventListener("click", async (event) => {
+  const copy = event.target.closest("[data-copy], [data-copy-from]");
+  if (!copy) return;
+  const source = document.getElementById(copy.dataset.copyFrom ?? "");
+  await navigator.clipboard.writeText(source ? source.value : copy.dataset.copy);
+  say("copied");
+});
+
+export const typing = (event) =>
+  event.target.closest?.("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey;
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || typing(event)) return;
+  const box = document.querySelector("input[type=search]");
+  event.preventDefault();
+  if (box) { box.focus(); box.select(); } else location.href = document.querySelector(".brand").href;
+});
+
+// Live pages are fetched again when something of their space was recorded or indexed.
+let source = null;
+let timer = 0;
+async function refresh() {
+  const open = [...main.querySelectorAll("details[open]")].map((item) => item.id).filter(Boolean);
+  const other = await fetchPage(location.href);
+  const fresh = other?.getElementById("main");
+  if (!fresh || document.activeElement?.closest?.("main input, main textarea")) return;
+  main.replaceChildren(...fresh.childNodes);
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  main.dispatchEvent(new Event("kinen:refreshed"));
+}
+function changed(event) {
+  if (JSON.parse(event.data).space !== main.dataset.space) return;
+  clearTimeout(timer);
+  timer = setTimeout(refresh, 300);
+}
+function listen() {
+  if (document.hidden) { source?.close(); source = null; return; }
+  if (source || !main || !("live" in main.dataset)) return;
+  source = new EventSource("/web/events");
+  for (const kind of ["synced", "observation", "capsule", "pin", "forgotten", "import", "memory"])
+    source.addEventListener(kind, changed);
+}
+document.addEventListener("visibilitychange", listen);
+addEventListener("pagehide", () => source?.close());
+listen();

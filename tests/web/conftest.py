@@ -1,0 +1,90 @@
+"""A server with the demo space, and a client that has opened its link."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from daemon.served import TOKEN, Project, application, serving, tcp_door
+from kinen.http.guard import Access
+from kinen.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Site:
+    """A served project, as a browser sees it."""
+
+    def __init__(self, project: Project, port: int) -> None:
+        self.project = project
+        self.port = port
+        self.origin = f"http://127.0.0.1:{port}"
+        self.client = httpx.Client(base_url=self.origin, timeout=300)
+        self.space = "parcelry"
+
+    def link(self) -> str:
+        """A one-time link to the pages of the space."""
+        headers = {"Authorization": f"Bearer {TOKEN}", "X-Kinen-Space": str(self.project.root)}
+        answer = httpx.post(f"{self.origin}/v1/web", headers=headers, timeout=300)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["url"])
+
+    def sign_in(self) -> None:
+        assert self.client.get(self.link()).status_code == 200
+
+    def get(self, page: str, **query: Any) -> httpx.Response:
+        return self.client.get(f"/web/s/{self.space}/{page}", params=query)
+
+    def page(self, page: str, **query: Any) -> str:
+        answer = self.get(page, **query)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def token(self) -> str:
+        """The token that forms of this session have."""
+        session = Site.token_of(self.page("record", ref="notes/oncall.md"))
+        assert session
+        return session
+
+    @staticmethod
+    def token_of(page: str) -> str:
+        match = re.search(r'name="token" value="([^"]+)"', page)
+        return match[1] if match else ""
+
+    def post(self, action: str, *, token: str | None = None, **fields: str) -> httpx.Response:
+        data = {"token": self.token() if token is None else token, **fields}
+        path = f"/web/s/{self.space}/{action}"
+        return self.client.post(path, data=data, headers={"Origin": self.origin})
+
+    def memory(self) -> Memory:
+        return Memory.open(self.project.root)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    project = Project(tmp_path)
+    project.enter(monkeypatch)
+    (project.root / ".kinen").mkdir()
+    return project
+
+
+@pytest.fixture
+def site(project: Project) -> Iterator[Site]:
+    """A server for the project, signed in."""
+    with project_memory(project) as memory:
+        memory.sync()
+    door, port = tcp_door()
+    with serving(application(access=Access(TOKEN, port)), door):
+        site = Site(project, port)
+        site.sign_in()
+        yield site
+        site.client.close()
+
+
+def project_memory(project: Project) -> Memory:
+    return Memory.open(project.root)
