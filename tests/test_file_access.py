@@ -35,6 +35,7 @@ ALLOWED = {
     "index/snapshots.py": HOME,
     "index/vectors.py": HOME,
     "daemon/inotify.py": "/proc",
+    "http/routes_web.py": "scripts and styles of the package",
     "daemon/process.py": "its port in kinen's folder, and /proc",
     "daemon/units.py": "units of the user's service manager",
     "daemon/watch.py": "names and times only, links not followed; limits in /proc",

@@ -2,6 +2,7 @@
 
 import os
 from functools import cache
+from importlib import resources
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
 
@@ -25,7 +26,6 @@ FIRST = "search"
 """The page that a space opens with."""
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 200
-STATIC = os.path.join(os.path.dirname(html.__file__), "static")
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -109,12 +109,12 @@ async def static(name: str) -> Response:
 @cache
 def _static_files() -> dict[str, bytes]:
     """The scripts and styles of the package, by name."""
-    files = {}
-    for name in os.listdir(STATIC):
-        if os.path.splitext(name)[1] in KINDS:
-            with open(os.path.join(STATIC, name), "rb") as file:
-                files[name] = file.read()
-    return files
+    folder = resources.files("kinen.web").joinpath("static")
+    return {
+        file.name: file.read_bytes()
+        for file in folder.iterdir()
+        if os.path.splitext(file.name)[1] in KINDS
+    }
 
 
 @pages.get("/web/s/{space}/{page}")
