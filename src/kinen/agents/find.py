@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.agents import claude, codex, gemini, opencode
+from kinen.agents.session import Past
 from kinen.errors import StoreError, UnsafeFile
 from kinen.paths import user_folder
 from kinen.storage import regular
@@ -17,8 +18,6 @@ from kinen.transfer import stream
 
 if TYPE_CHECKING:
     from io import BufferedReader
-
-    from kinen.agents.session import Past
 
     Line = dict[str, Any]
 

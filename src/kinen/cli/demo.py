@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -18,11 +18,9 @@ from kinen.memory import Memory
 from kinen.model.records import Query
 from kinen.render.history import companions_text, revisions_text
 from kinen.render.journal import recall_text
+from kinen.render.style import Style
 from kinen.space import gitcommand
 from kinen.space.repository import Git
-
-if TYPE_CHECKING:
-    from kinen.render.style import Style
 
 
 class Scene(NamedTuple):

@@ -7,7 +7,6 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +16,11 @@ from kinen.cli.run import colours
 from kinen.errors import KinenError
 from kinen.ipc import extras
 from kinen.memory import Memory
+from kinen.render.style import Style
 from kinen.render.text import counted
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private
-
-if TYPE_CHECKING:
-    from kinen.render.style import Style
 
 
 @dataclass(frozen=True, slots=True)

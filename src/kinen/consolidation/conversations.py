@@ -9,23 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from kinen.consolidation.claims import claim, overlap
+from kinen.consolidation.claims import Claim, claim, overlap
 from kinen.consolidation.compactions import from_compaction, sections
 from kinen.consolidation.failures import from_repeated, is_ours
-from kinen.consolidation.kinds import classify
-from kinen.consolidation.prose import read_sentences
+from kinen.consolidation.kinds import Verdict, classify
+from kinen.consolidation.prose import Sentence, read_sentences
 from kinen.consolidation.wording import capitalized, is_sound, standalone
 from kinen.journal import events
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.privacy.injected import own_words, without_reminders
 from kinen.text import excerpt, iso, terms
-
-if TYPE_CHECKING:
-    from kinen.consolidation.claims import Claim
-    from kinen.consolidation.kinds import Verdict
-    from kinen.consolidation.prose import Sentence
 
 LONGEST = {"user": 4_000, "assistant": 12_000}
 """Characters of a message; a longer one was pasted or generated."""

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kinen.consolidation.prose import Sentence
+from kinen.consolidation.prose import Sentence
 
 LONGEST = 600
 """Characters of a sentence that is looked at; a longer one was not written as one."""

@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from kinen.config.keys import DistillSection
 from kinen.consolidation.claims import claim, stem
 from kinen.consolidation.conversations import from_session, read_messages, speaking_roles
 from kinen.consolidation.kinds import classify
@@ -24,9 +24,6 @@ from kinen.model.journal import Finding, Observation, Summary
 from kinen.model.kinds import MEMORY_TYPES, MODELS
 from kinen.privacy import entrance
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
-
-if TYPE_CHECKING:
-    from kinen.config.keys import DistillSection
 
 MOST_STATEMENTS = 80
 """Statements that a model is given, the latest ones."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from kinen.consolidation.prose import Sentence
 from kinen.journal.statements import is_step
 from kinen.markdown.sentences import is_certain, stands_alone, weight
-
-if TYPE_CHECKING:
-    from kinen.consolidation.prose import Sentence
 
 SHORTEST = 40
 SHORTEST_RULE = 20

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kinen.config.keys import DistillSection
+from kinen.distill.clis import Answer
 from kinen.distill.models import ask
 from kinen.distill.process import Failed
 from kinen.errors import QueryError, StoreError
@@ -14,10 +16,6 @@ from kinen.model.journal import Digest, Passage
 from kinen.model.kinds import DISTILLERS
 from kinen.privacy import entrance
 from kinen.text import digest, estimate
-
-if TYPE_CHECKING:
-    from kinen.config.keys import DistillSection
-    from kinen.distill.clis import Answer
 
 NAMES = (*DISTILLERS, "none")
 PREFIX = "digest:"

@@ -6,21 +6,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import inf, log
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from kinen.distill.blocks import LARGEST, blocks, stems
+from kinen.distill.blocks import LARGEST, Block, blocks, stems
 from kinen.distill.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Digest, Passage
 from kinen.privacy import entrance
 from kinen.text import QUARTERS, estimate, excerpt, weight
 
-if TYPE_CHECKING:
-    from kinen.distill.blocks import Block
+Embed = Callable[[list[str]], Any]
+Heads = dict[str, list[str]]
+Place = tuple[int, int]
 
-    Embed = Callable[[list[str]], Any]
-    Heads = dict[str, list[str]]
-    Place = tuple[int, int]
 
 READ = 5_000
 """Maximum pieces to read; each passage has an equal share of them."""

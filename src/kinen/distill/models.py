@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-from kinen.distill.clis import claude, gemini
+from kinen.config.keys import DistillSection
+from kinen.distill.clis import Answer, claude, gemini
 from kinen.distill.services import ollama, openai
-
-if TYPE_CHECKING:
-    from kinen.config.keys import DistillSection
-    from kinen.distill.clis import Answer
 
 
 def ask(

@@ -9,14 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import inf, log
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from kinen.distill.blocks import stems
+from kinen.distill.blocks import Block, stems
 from kinen.model.journal import Passage
 from kinen.text import estimate
-
-if TYPE_CHECKING:
-    from kinen.distill.blocks import Block
 
 WEIGHTS = {
     # the passage: its rank in the search, and the hits around it

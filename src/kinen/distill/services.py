@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kinen.config.keys import DistillSection
 from kinen.distill.clis import SYSTEM, Answer
 from kinen.distill.process import MOST, Failed
 from kinen.ipc.endpoints import is_local, with_version
 from kinen.text import estimate, excerpt
-
-if TYPE_CHECKING:
-    from kinen.config.keys import DistillSection
 
 
 def ollama(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Unreadable
@@ -12,7 +13,6 @@ from kinen.extract.suffixes import suffix_of
 from kinen.model.records import Extract, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 HEADINGS = 20_000

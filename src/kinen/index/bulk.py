@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from kinen.index.schema import LATE, TRIGGERS
+from kinen.index.writer import Writer
 from kinen.storage.database import statements, translated, writing
-
-if TYPE_CHECKING:
-    from kinen.index.writer import Writer
 
 
 class Loading:

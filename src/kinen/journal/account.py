@@ -8,16 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from kinen.journal import events
 from kinen.journal.closing import listed_points, next_points
-from kinen.journal.statements import has_substance, statements
+from kinen.journal.statements import Role, Statement, has_substance, statements
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt, terms
-
-if TYPE_CHECKING:
-    from kinen.journal.statements import Role, Statement
 
 TRACKED = 4096
 """Distinct files and commands that are told apart."""

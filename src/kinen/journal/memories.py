@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.journal import queries
 from kinen.model.journal import Clock, Learned, Scope
 from kinen.privacy.entrance import name, names
 from kinen.storage.database import writing
-
-if TYPE_CHECKING:
-    import sqlite3
 
 _COLUMNS = (
     "id",

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kinen.journal import events, queries
 from kinen.journal.mentions import MOST, files_in, symbols_in
 from kinen.model.journal import Learned, Observation, Summary
-
-if TYPE_CHECKING:
-    import sqlite3
-
 
 LOOKED_AT = 20
 """Sources of a memory that are looked at."""

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence, Sized
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.errors import QueryError
-from kinen.journal.account import TRACKED, read_account
+from kinen.journal.account import TRACKED, Account, Claim, Quote, Run, Source, Trouble, read_account
 from kinen.journal.closing import condensed, count_results, ends_in_step, without_open
 from kinen.model.journal import Capsule, Observation
 from kinen.text import estimate, excerpt, iso, terms
-
-if TYPE_CHECKING:
-    from kinen.journal.account import Account, Claim, Quote, Run, Source, Trouble
 
 LIMIT = 1_000
 """Tokens of a summary, whatever happened."""

@@ -24,6 +24,7 @@ from kinen import __version__
 from kinen.api.complaints import complaint, system_error
 from kinen.characters import visible, visible_line
 from kinen.errors import KinenError
+from kinen.mcp.tool import Answer, Tool
 from kinen.mcp.tools_experience import FixError, HowTo
 from kinen.mcp.tools_git import GetArtifact, GetCochange, GetProvenance, ListArtifacts, ListTags
 from kinen.mcp.tools_search import (
@@ -43,8 +44,6 @@ from kinen.render.style import readable
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
-
-    from kinen.mcp.tool import Answer, Tool
 
     CallResult = types.CallToolResult | types.InputRequiredResult
 

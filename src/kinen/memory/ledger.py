@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kinen import ids
 from kinen.journal import events, ledger, queries
 from kinen.journal.ledger_queries import Filter, Reader
+from kinen.memory.core import Core
 from kinen.privacy import entrance
 from kinen.recall.usefulness import Trial, estimate_use
 from kinen.text import estimate, iso, now
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.journal.store import Journal
-    from kinen.memory.core import Core
     from kinen.recall.remedies import Remedy
     from kinen.recall.usefulness import Estimate
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kinen.distill.extract import choose
 from kinen.journal.closing import first_lines
 from kinen.model.journal import Item, Passage
+from kinen.recall.candidates import Candidate
 from kinen.recall.tiers import cited, item
 from kinen.text import estimate, excerpt
-
-if TYPE_CHECKING:
-    from kinen.recall.candidates import Candidate
 
 COMPACT = 100
 """Tokens of a record where there is room for all of them: the rest is a `kinen show` away."""

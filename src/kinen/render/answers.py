@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
 from kinen.recall.tiers import short_id
-from kinen.render.style import PLAIN
+from kinen.render.style import PLAIN, Style
 
 if TYPE_CHECKING:
     from kinen.recall.answer import Answer
-    from kinen.render.style import Style
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.ipc import extras
-from kinen.render.style import PLAIN, readable
+from kinen.render.style import PLAIN, Style, readable
 from kinen.render.text import counted
 from kinen.text import excerpt
-
-if TYPE_CHECKING:
-    from kinen.render.style import Style
 
 EVENTS = 5
 """Number of recent events shown."""

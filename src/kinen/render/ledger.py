@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
-from kinen.render.style import PLAIN
+from kinen.render.style import PLAIN, Style
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.recall.usefulness import Estimate, Share
-    from kinen.render.style import Style
 
 WIDTH = 80
 SHORT_SESSION = 8

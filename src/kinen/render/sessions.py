@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
 from kinen.journal.timeline import Gap, Step, fold, overview, select
-from kinen.render.style import PLAIN, readable
+from kinen.render.style import PLAIN, Style, readable
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
     from kinen.journal.timeline import SessionOverview, SessionTimeline
-    from kinen.render.style import Style
 
 TITLE_SHARE = 0.45
 """Share of a line for the title if the line also has the outcome."""

@@ -21,11 +21,11 @@ import os
 from typing import IO, TYPE_CHECKING
 
 from kinen.errors import GitError
+from kinen.space.repository import Git
 
 if TYPE_CHECKING:
     import subprocess
 
-    from kinen.space.repository import Git
 
 PIPE = -1
 """`subprocess.PIPE`, without an import of it."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kinen import errors
 from kinen.errors import StoreError
@@ -16,11 +17,7 @@ from kinen.storage.database import translated, writing
 from kinen.transfer.fields import LONGEST_ID, SCOPE, Masker, UnfitValue
 from kinen.transfer.sections import SECTIONS, Field, Section
 
-if TYPE_CHECKING:
-    import sqlite3
-
-    Conflict = Literal["skip", "overwrite", "error"]
-
+Conflict = Literal["skip", "overwrite", "error"]
 MAJOR = 1
 """The newest major version of bundles that can be read."""
 PAGES_KB = 64_000

@@ -8,15 +8,11 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.errors import StoreError
 from kinen.storage.database import translated
-from kinen.transfer.intake import FIX, UNCHANGED, Intake, Loaded
-
-if TYPE_CHECKING:
-    from kinen.transfer.intake import Conflict
-
+from kinen.transfer.intake import FIX, UNCHANGED, Conflict, Intake, Loaded
 
 _TABLES = {
     "observations": "id kind content provenance ts scope_ids redacted",

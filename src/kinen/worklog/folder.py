@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint, Plan
@@ -15,14 +15,11 @@ from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.sources.git.worktree import changed_files
 from kinen.space import gitcommand
 from kinen.space.head import read_head
-from kinen.space.repository import git_above
+from kinen.space.repository import Git, git_above
 from kinen.text import iso, spelled
 from kinen.worklog import checkpoints
 from kinen.worklog.files import LARGEST, clean_fields
 from kinen.worklog.plans import Plans
-
-if TYPE_CHECKING:
-    from kinen.space.repository import Git
 
 FOLDER = ".memories"
 MOST_FILES = 30

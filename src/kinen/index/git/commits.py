@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.index.bulk import Loading
 from kinen.index.git.lineage import Step, Touch, tag_operations
-from kinen.index.writer import above, encode
+from kinen.index.writer import Writer, above, encode
 from kinen.model.records import Commit
 from kinen.storage.database import translated, writing
 from kinen.text import digest, identifier_parts
-
-if TYPE_CHECKING:
-    from kinen.index.writer import Writer
 
 SOURCE = "git"
 BATCH = 2000

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.extract import budget
+from kinen.index.git.commits import Hand, History
 from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
 from kinen.index.git.settle import (
+    Tree,
     alive_json,
     at_head,
     count_commits,
@@ -19,10 +21,6 @@ from kinen.index.git.settle import (
 )
 from kinen.index.writer import encode
 from kinen.storage.database import translated, writing
-
-if TYPE_CHECKING:
-    from kinen.index.git.commits import Hand, History
-    from kinen.index.git.settle import Tree
 
 
 def grow(history: History, head: str, old: str, tree: Tree) -> bool:

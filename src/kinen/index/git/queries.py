@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.index.filters import conditions, expression, literal
-from kinen.index.git.lineage import SILENT, WIDE, together
-from kinen.index.reader import RECORD, to_record
+from kinen.index.git.lineage import SILENT, WIDE, Pair, together
+from kinen.index.reader import RECORD, Reader, to_record
 from kinen.model.records import Edge, Query, Record, Revision
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from kinen.index.git.lineage import Pair
-    from kinen.index.reader import Reader
 
 _OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
 # The touches of a file: at paths that are its own, and at paths that another file has now.

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.extract import budget
-from kinen.index.git.commits import FILE_RECORD
+from kinen.index.git.commits import FILE_RECORD, History
 from kinen.index.git.lineage import SILENT, File, Lineage, Step, Touch, ordered
 from kinen.index.writer import encode
 from kinen.text import identifier_parts
 
-if TYPE_CHECKING:
-    from kinen.index.git.commits import History
-
-    Tree = Callable[[], list[str] | None]
+Tree = Callable[[], list[str] | None]
 
 
 class Plan(NamedTuple):

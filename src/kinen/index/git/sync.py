@@ -5,22 +5,19 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.errors import GitError
 from kinen.extract import budget
 from kinen.index.git import settle
-from kinen.index.git.commits import BATCH, SOURCE, History
+from kinen.index.git.commits import BATCH, SOURCE, History, Settings
 from kinen.index.git.grow import grow, retag
 from kinen.index.schema import CUT
+from kinen.index.writer import Writer
 from kinen.model.records import Report, State
 from kinen.ports import Past
 from kinen.storage.database import translated, writing
 from kinen.text import digest
-
-if TYPE_CHECKING:
-    from kinen.index.git.commits import Settings
-    from kinen.index.writer import Writer
 
 HEAD = ""
 """The key under which an index remembers the last commit, as its source's mark."""

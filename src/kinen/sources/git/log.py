@@ -20,21 +20,19 @@ from kinen.extract import budget
 from kinen.journal.schema import LATEST
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.records import Commit, Part
-from kinen.sources.git.messages import read_message
+from kinen.sources.git.messages import Message, read_message
 from kinen.sources.git.step import Steps
 from kinen.sources.git.stream import RawCommit, parse, read_ahead, read_blocks, running, split
 from kinen.space import gitcommand
 from kinen.space.gitcommand import complaint
 from kinen.space.head import read_head
-from kinen.space.repository import git_above
+from kinen.space.repository import Git, git_above
 from kinen.storage import regular
 from kinen.text import digest, estimate
 
 if TYPE_CHECKING:
     import subprocess
 
-    from kinen.sources.git.messages import Message
-    from kinen.space.repository import Git
 
 VERSION = 1
 """Raise it when commits are read differently: an index then reads them again."""

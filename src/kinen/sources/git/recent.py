@@ -5,14 +5,12 @@ Reports work before anything is indexed, so they do not wait for the index to ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.privacy import entrance
 from kinen.space import gitcommand
+from kinen.space.repository import Git
 from kinen.text import iso
-
-if TYPE_CHECKING:
-    from kinen.space.repository import Git
 
 READ = 300
 """The most commits that are read."""

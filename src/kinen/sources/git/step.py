@@ -8,14 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from kinen.errors import GitError
 from kinen.sources.git.stream import RawCommit, parse, split
 from kinen.space import gitcommand
-
-if TYPE_CHECKING:
-    from kinen.space.repository import Git
+from kinen.space.repository import Git
 
 MOST = 16
 """Commits that are read one by one; for more, `git log` is quicker."""

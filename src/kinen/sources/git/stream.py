@@ -10,11 +10,11 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from kinen.space import gitcommand
+from kinen.space.repository import Git
 
 if TYPE_CHECKING:
     import subprocess
 
-    from kinen.space.repository import Git
 
 BLOCK = 1 << 18
 """Bytes that are read at once."""

@@ -9,19 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen import config
 from kinen.config import file as configfile
+from kinen.config.keys import GitSection
 from kinen.errors import ConfigError
 from kinen.markdown.frontmatter import unique
 from kinen.sources.files.ignore import Patterns
 from kinen.text import digest
 
-if TYPE_CHECKING:
-    from kinen.config.keys import GitSection
+Words = tuple[str, ...]
 
-    Words = tuple[str, ...]
 
 KISTE = ".kiste.yaml"
 VARP = "varp.yaml"

@@ -14,17 +14,14 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.errors import GitError, UnsafeFile
 from kinen.space import gitcommand
 from kinen.space.head import read_head
-from kinen.space.repository import git_above
+from kinen.space.repository import Git, git_above
 from kinen.storage import regular
 from kinen.text import spelled
-
-if TYPE_CHECKING:
-    from kinen.space.repository import Git
 
 LARGEST = 64 << 20
 """Bytes of a file that are compared; a larger one whose times differ counts as changed."""
