@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import secrets_corpus as corpus
-from kinen.privacy.masking import evidence, lower, mask, mask_values
+from kinen.privacy import entrance
+from kinen.privacy.masking import evidence, mask, mask_values
+from kinen.privacy.shapes import lower
 from secrets_corpus import BASE64, HEX, SETTINGS, UPPER, Secret
 from secrets_corpus import token as made
 
@@ -176,13 +178,37 @@ def test_masking_twice_is_masking_once_and_never_fails(text: str) -> None:
     assert mask(shown) == (shown, {})
 
 
+def test_rules_are_loaded_for_every_text_in_which_they_find_a_secret() -> None:
+    tokens = [
+        head + made(head, length, letters) + tail
+        for _, head, letters, length, tail in corpus.TOKENS
+    ]
+    texts = [setting.replace("{}", secret) for setting in SETTINGS for secret in tokens]
+    texts += [text.replace("{}", secret) for _, text, secret in corpus.ASSIGNED]
+    texts += [row.whole for row in corpus.SECRETS]
+    for text in (*texts, *corpus.LOOK_ALIKES):
+        assert entrance.masked(text) == mask(entrance.plain(text)), text
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(PIECES | st.text(max_size=20), max_size=20).map("".join))
+def test_what_is_stored_is_what_the_rules_make_of_it(text: str) -> None:
+    assert entrance.masked(text) == mask(entrance.plain(text))
+    about = {"inputKeys": [text], "command": text, text: "a1B2c3D4e5F6", "exitCode": 2}
+    values, counts = entrance.masked_values(about)
+    nested, nested_counts = entrance.masked_values({**about, "nested": {"a": 1}})
+    assert nested == {**values, "nested": {"a": 1}}
+    assert nested_counts == counts
+
+
 def test_text_without_a_secret_loads_nothing() -> None:
     source = Path(__file__).parents[2] / "src"
     program = (
         f"import sys; sys.path.insert(0, {str(source)!r})\n"
-        "from kinen.privacy.masking import mask\n"
-        "mask('$ pytest -q\\n12 passed in 0.3 s: see docs/api.md and src/app.py')\n"
-        "print([name for name in ('re', 'typing', 'json', 'enum') if name in sys.modules])\n"
+        "from kinen.privacy.entrance import masked\n"
+        "masked('$ pytest -q\\n12 passed in 0.3 s: see docs/api.md and src/app.py')\n"
+        "heavy = ('re', 'typing', 'kinen.privacy.masking')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
     )
     run = [sys.executable, "-I", "-S", "-c", program]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 
 from kinen import paths
-from kinen.privacy.entrance import plain
+from kinen.privacy.entrance import masked, plain
 from kinen.privacy.exclude import matching_glob
 from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
-from kinen.privacy.masking import mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,8 +153,8 @@ class Sieve:
         return f"{start.strip()}\n…\n{self._clean(end)[MARGIN:].strip()}"
 
     def _clean(self, text: str) -> str:
-        text, masked = mask(without_wrappers(without_reminders(text)))
-        for name, count in masked.items():
+        text, counts = masked(without_wrappers(without_reminders(text)))
+        for name, count in counts.items():
             self.masked[name] = self.masked.get(name, 0) + count
         return text
 
@@ -339,7 +338,10 @@ def _first_text(fields: Fields, names: Iterable[str]) -> str:
 def text_of(fields: Fields, name: str) -> str:
     """A field that is text, else nothing."""
     value = fields.get(name)
-    return plain(value) if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    # Most fields are ASCII: a hook reads dozens of them.
+    return value if value.isascii() and "\0" not in value else plain(value)
 
 
 def is_private(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ def close(agent: str, session_id: str) -> None:
 
     An existing index follows, so that nobody has to wait for it later.
     """
+    gc.enable()
     if hasattr(os, "nice"):
         os.nice(10)
     session = Session({"session_id": session_id, "cwd": os.getcwd()}, agent)

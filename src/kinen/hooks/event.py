@@ -28,8 +28,10 @@ class Session:
     def __init__(self, payload: Payload, agent: str) -> None:
         self.payload = payload
         self.agent = agent
-        self.here = _here(payload)
+        self.event = text_of(payload, "hook_event_name")
+        self.folder = text_of(payload, "cwd")
         self.id = name(text_of(payload, "session_id"))
+        self.here = _here(self.folder)
         self.settled = False
         """Whether the event is on disk, or must not be stored."""
         size = payload.get(CUT)
@@ -58,23 +60,22 @@ class Session:
         return paths.inside(self._full(path), self.here.tree, self.here.root)
 
     def _full(self, path: str) -> str:
-        return os.path.join(text_of(self.payload, "cwd"), os.path.expanduser(path))
+        return os.path.join(self.folder, os.path.expanduser(path))
 
     def keep(self, event: Event, sieve: Sieve, then: Work | None = None) -> None:
         """Write an observation, or spool it; `then` is done with the journal before that."""
         from kinen.journal import write
-        from kinen.journal.observe import observation_row
 
         if self._private(event):
             self.settled = True
             return
 
         def work(db: sqlite3.Connection) -> None:
-            self.begin(db, again=text_of(self.payload, "hook_event_name") == "UserPromptSubmit")
+            self.begin(db, again=self.event == "UserPromptSubmit")
             if then:
                 then(db)
 
-        row = observation_row(
+        row = write.observation_row(
             event.text + self.remark,
             event.kind,
             self.now,
@@ -110,8 +111,7 @@ class Session:
         from kinen.journal.schema import COLUMNS
         from kinen.journal.spool import put
 
-        event = text_of(self.payload, "hook_event_name")
-        text = f"[{event}: its text could not be masked and is not kept]"
+        text = f"[{self.event}: its text could not be masked and is not kept]"
         values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
         values.update(id=ids.ulid(), kind="message", content=text, ts=self.now)
         values.update(capsule=self.capsule, agent=self.agent)
@@ -133,27 +133,24 @@ class Session:
         return db
 
     def _private(self, event: Event) -> bool:
-        folder = text_of(self.payload, "cwd")
         roots = (self.here.tree, self.here.root)
-        return is_private(event.files, event.mentions, self.here.excluded, folder, roots)
+        return is_private(event.files, event.mentions, self.here.excluded, self.folder, roots)
 
 
-def _folders(payload: Payload) -> list[str]:
-    """The folders that an event may belong to, the likeliest first.
+def _folders(folder: str) -> list[str]:
+    """The folders that an event in a folder may belong to, the likeliest first.
 
     If the client gives no usable path, it is the working folder of the hook.
     """
-    candidates = (os.environ.get("CLAUDE_PROJECT_DIR", ""), text_of(payload, "cwd"))
-    usable = [
-        folder for folder in candidates if os.path.isabs(folder) and len(folder) <= LONGEST_PATH
-    ]
+    candidates = (os.environ.get("CLAUDE_PROJECT_DIR", ""), folder)
+    usable = [path for path in candidates if os.path.isabs(path) and len(path) <= LONGEST_PATH]
     try:
         return usable or [os.getcwd()]
     except OSError:
         return []
 
 
-def _here(payload: Payload) -> route.Route:
+def _here(working_folder: str) -> route.Route:
     """The space of the project that the agent works in, else of the folder that it is in.
 
     A deleted folder, or one whose space cannot be determined now, keeps its last known route.
@@ -161,8 +158,8 @@ def _here(payload: Payload) -> route.Route:
     from kinen.errors import KinenError, SpaceError
 
     home = paths.default_home(os.environ)
-    fault = SpaceError("no folder")
-    for folder in _folders(payload):
+    fault: SpaceError | None = None
+    for folder in _folders(working_folder):
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)
@@ -179,4 +176,4 @@ def _here(payload: Payload) -> route.Route:
                     raise
         if last_route:
             return last_route
-    raise fault
+    raise fault or SpaceError("no folder")

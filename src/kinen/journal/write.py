@@ -1,4 +1,4 @@
-"""The write path of hooks: one observation, durable, once, whatever else happens.
+"""The write path of hooks: one observation, checked, durable, once, whatever else happens.
 
 Light on purpose: it loads no more than `sqlite3` does, no `typing`, `re` or `json`.
 """
@@ -9,14 +9,19 @@ import os
 import time
 
 from kinen import ids
+from kinen.errors import Excluded, QueryError
 from kinen.journal import spool
-from kinen.journal.schema import COLUMNS, SCHEMA, insert
+from kinen.journal.schema import COLUMNS, LATEST, SCHEMA, insert
+from kinen.model.kinds import EVENTS
+from kinen.privacy import entrance
+from kinen.privacy.exclude import matching_glob
+from kinen.space.head import read_head
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from kinen.journal.schema import Row
@@ -29,6 +34,43 @@ CHECKPOINT = 200
 PAGE = 4096
 SEEN = "journal.seen"
 """The file with the number of the last observation, as of the last write."""
+
+
+def observation_row(
+    text: str,
+    kind: str,
+    at: int = 0,
+    *,
+    git_folders: tuple[str, str],
+    files: Sequence[str] = (),
+    excluded: Iterable[str] = (),
+    **columns: Any,
+) -> Row:
+    """The row of a new observation: checked, masked, with the branch and commit of now.
+
+    `at` is epoch milliseconds, 0 for now; `columns` are as in `row`. Raises QueryError for
+    what cannot be an observation, and Excluded for a file that matches one of the globs.
+    """
+    text = entrance.plain(text)
+    _check(text, kind, at)
+    for file in files:
+        glob = matching_glob(file, excluded)
+        if glob:
+            raise Excluded(f"{file} is never captured", f"privacy.exclude has {glob}")
+    branch, head = read_head(*git_folders)
+    return row(text, kind, at, files=files, branch=branch, head=head, **columns)
+
+
+def _check(text: str, kind: str, at: int) -> None:
+    if kind not in EVENTS:
+        raise QueryError(f"invalid kind {kind!r}", "use one of " + ", ".join(EVENTS))
+    if not text.strip():
+        raise QueryError("the text is empty", "say what happened")
+    if len(text) > LONGEST:
+        most = f"at most {LONGEST >> 20} million are stored"
+        raise QueryError(f"the text has {len(text):,} characters", most)
+    if not 0 <= at < LATEST:
+        raise QueryError(f"invalid time {at}", "use epoch milliseconds before the year 10000")
 
 
 def row(
@@ -46,14 +88,12 @@ def row(
     `names` are the other columns. `masked_before` counts secrets that were masked in the content
     before, by class.
     """
-    from kinen.privacy import entrance
-
     text, counts = entrance.masked(content)
     about, more = entrance.masked_values(provenance or {})
     for secrets in (more, masked_before or {}):
         for name, count in secrets.items():
             counts[name] = counts.get(name, 0) + count
-    values: dict[str, str | int] = {name: entrance.name(cell) for name, cell in names.items()}
+    values: dict[str, str | int] = {**entrance.named_fields(names)}
     values["id"] = entrance.identifier(names.get("id", "")) or ids.ulid()
     values["kind"] = kind
     values["content"] = text
@@ -218,38 +258,3 @@ def missing(db: sqlite3.Connection, data: str) -> tuple[int, int, float]:
 
 def _number(digits: bytes) -> int:
     return int(digits) if digits.isdigit() else 0
-
-
-def glance(path: str) -> str:
-    """The mark of a journal as text, empty if there is none; read only, so that closing is free."""
-    try:
-        db = snapshot(path)
-    except sqlite3.Error:
-        return ""
-    try:
-        return "|".join(map(str, mark(db)))
-    except sqlite3.Error:
-        return "unknown" if os.path.exists(path) else ""
-    finally:
-        db.close()
-
-
-def snapshot(path: str) -> sqlite3.Connection:
-    """The journal in a read transaction: as it is now, whatever others write."""
-    db = sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, isolation_level=None)
-    db.execute("BEGIN")
-    return db
-
-
-def _quoted(path: str) -> str:
-    return os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
-def mark(db: sqlite3.Connection) -> tuple[str, int, int]:
-    """The journal's own id, and how far it goes: the last observation, the last change."""
-    row: tuple[str, int, int] = db.execute(
-        "SELECT (SELECT value FROM meta WHERE key = 'id'),"
-        " (SELECT IFNULL(MAX(seq), 0) FROM observations),"
-        " (SELECT IFNULL(MAX(seq), 0) FROM changes)"
-    ).fetchone()
-    return row

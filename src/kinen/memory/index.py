@@ -237,20 +237,22 @@ class Index(Part):
 
     def _follow(self) -> list[str]:
         """Index new commits and journal entries, so that they are searchable at once."""
-        from kinen.journal import write
+        from kinen.journal.mark import glance
 
         notes = self._follow_history()
         path = self._core.file("journal.db")
         last = self._core.reader.stamp("journal", "")
-        if not self._core.waiting() and write.glance(path) in ("", last):
+        if not self._core.waiting() and glance(path) in ("", last):
             return notes
-        end = write.mark(self._core.store.db)
         from kinen.index.writer import Writer
+        from kinen.journal.mark import mark
 
-        mark = last.split("|") if last else ["", "0", "0"]
-        behind = end[1] - int(mark[1]) + end[2] - int(mark[2])
+        end = mark(self._core.store.db)
+
+        indexed = last.split("|") if last else ["", "0", "0"]
+        behind = end[1] - int(indexed[1]) + end[2] - int(indexed[2])
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
-            if end[0] == mark[0] and behind <= FOLLOWED:
+            if end[0] == indexed[0] and behind <= FOLLOWED:
                 writer.db.execute(f"PRAGMA busy_timeout={FOLLOW_MS}")
                 try:
                     writer.follow(self.journal_source)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kinen.characters import storable
 from kinen.ids import is_ulid, key_id
-from kinen.privacy.masking import mask, mask_values
+from kinen.privacy.shapes import EXACT_WORDS, LOWER_WORDS, lower
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,13 +27,30 @@ def plain(text: str) -> str:
     NULs are dropped because SQLite's functions and the file system end a text there. Text with NULs
     is mostly UTF-16 read as UTF-8, which becomes readable without them.
     """
-    text = storable(text)
+    if not text.isascii():
+        text = storable(text)
     return text.replace("\0", "") if "\0" in text else text
 
 
 def masked(text: str) -> tuple[str, dict[str, int]]:
     """Text that may be stored, and how many secrets of each class were masked in it."""
-    return mask(plain(text))
+    text = plain(text)
+    if not _may_hold_secret(text):
+        return text, {}
+    from kinen.privacy.masking import mask
+
+    return mask(text)
+
+
+def _may_hold_secret(text: str) -> bool:
+    """Whether a text has one of the words without which no rule of `masking` finds anything."""
+    low = text.lower() if text.isascii() else lower(text)
+    return (
+        any(word in low for word in LOWER_WORDS)
+        or any(word in text for word in EXACT_WORDS)
+        or ("<" in text and "private" in low)
+        or ("@" in text and "://" in text)
+    )
 
 
 def name(text: str) -> str:
@@ -43,6 +60,13 @@ def name(text: str) -> str:
 
 def names(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name(text) for text in texts)
+
+
+def named_fields(fields: dict[str, str]) -> dict[str, str]:
+    """`name` for each value of a mapping; the words of secrets are looked for in all at once."""
+    if _may_hold_secret(plain("\n".join(fields.values()))):
+        return {key: name(text) for key, text in fields.items()}
+    return {key: plain(text) for key, text in fields.items()}
 
 
 def identifier(text: str) -> str:
@@ -84,8 +108,29 @@ def plain_values(value: Any) -> Any:
 
 def masked_values(value: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     """Nested values without secrets, in their keys too, and how many were masked."""
+    text = _joined(value)
+    if text is not None and text == plain(text) and not _may_hold_secret(text):
+        return value, {}
+    from kinen.privacy.masking import mask_values
+
     values, counts = mask_values(value)
     return _masked_keys(values, counts), counts  # type: ignore[return-value]
+
+
+def _joined(value: dict[str, Any]) -> str | None:
+    """The keys and strings of a flat mapping in one text; None for a mapping with other values."""
+    texts: list[str] = []
+    for key, item in value.items():
+        if not isinstance(key, str) or not key.isprintable():
+            return None
+        if isinstance(item, str) or len(key) >= SHORTEST:  # a short name only masks text
+            texts.append(key)
+        for part in item if isinstance(item, list) else [item]:
+            if isinstance(part, str):
+                texts.append(part)
+            elif part is not None and not isinstance(part, (bool, int, float)):
+                return None
+    return "\n".join(texts)
 
 
 def _masked_keys(value: object, counts: dict[str, int]) -> object:

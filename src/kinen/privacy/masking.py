@@ -1,7 +1,7 @@
 """Removes secrets from text before it is stored, and changes nothing else.
 
-The time is linear in the text, whatever it contains. Most text has none of the words that secrets
-come with, and for such a text not even `re` is imported: a hook starts a process for every event.
+The time is linear in the text, whatever it contains. `entrance` loads this module only for text
+that has one of the words that secrets come with: a hook starts a process for every event.
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ from kinen.characters import spliced
 from kinen.privacy import names
 from kinen.privacy.marks import fold, mark_of, spelled, unfold
 from kinen.privacy.names import Placeholders, class_of
-from kinen.privacy.shapes import COMMANDS, EXPRESSIONS, PHRASES, TOKENS, call_of, compiled
+from kinen.privacy.shapes import (
+    COMMANDS,
+    EXPRESSIONS,
+    PHRASES,
+    STEMS,
+    TOKENS,
+    call_of,
+    compiled,
+    lower,
+    token_expression,
+)
 from kinen.privacy.values import named_values
 
 TYPE_CHECKING = False
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
     import re
 
     Counts = dict[str, int]
-    Rows = list[tuple[str, tuple[str, ...], str]]
+    Rows = list[tuple[str, tuple[str, ...], str | tuple[str, ...]]]
 
 VERSION = 4
 """Increased with every change of a rule: text masked by older rules is masked again on import."""
@@ -108,12 +118,6 @@ def mask_values(value: object, depth: int = 50) -> tuple[object, Counts]:
     return (result if isinstance(value, dict) else list(result.values())), counts
 
 
-def lower(text: str) -> str:
-    """The text in lower case and of the same length, so that places in it are the same."""
-    # U+0130 is the one character whose lower case is two.
-    return text.lower() if text.isascii() else text.replace("\u0130", "I").lower()
-
-
 def _mask_blocks(text: str, counts: Counts) -> str:
     low = lower(text)
     if "private" in low and "<" in low:
@@ -153,7 +157,7 @@ def _token_rows(text: str) -> Rows:
 
 def _mask_tokens(text: str, rows: Rows, counts: Counts) -> str:
     placeholders = Placeholders()
-    for name, words, expression in rows:
+    for name, words, shape in rows:
         if any(word in text for word in words):
 
             def replace(match: re.Match[str], name: str = name) -> str:
@@ -163,7 +167,7 @@ def _mask_tokens(text: str, rows: Rows, counts: Counts) -> str:
                 end = match.end(1) - match.start()
                 return f"{match[0][:start]}{mark_of(counts, name)}{match[0][end:]}"
 
-            text = compiled(expression).sub(replace, text)
+            text = compiled(token_expression(shape)).sub(replace, text)
     return text
 
 
@@ -285,7 +289,7 @@ def _continued(text: str) -> list[tuple[int, int]]:
 def _mask_named(key: str, value: str) -> tuple[str, Counts]:
     """Masks a value by the name of its key, in a mapping."""
     low = lower(key)
-    if not any(stem in low for stem in names.STEMS):
+    if not any(stem in low for stem in STEMS):
         return value, {}
     for match in compiled(names.NAME).finditer(low):
         word = key[match.start("word") : match.end("word")]
@@ -301,7 +305,7 @@ def _mask_named(key: str, value: str) -> tuple[str, Counts]:
 def _mask_named_values(text: str, counts: Counts) -> str:
     """Masks the values of names: `password = …`, `--token …`, `the password is …`."""
     low = lower(text)
-    if not any(stem in low for stem in names.STEMS):
+    if not any(stem in low for stem in STEMS):
         return text
     spans = named_values(text, low)
     if not spans:

@@ -4,23 +4,6 @@ from __future__ import annotations
 
 from kinen.privacy.shapes import MARKS, compiled
 
-STEMS = (
-    "passw",
-    "passp",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "credential",
-    "kennwort",
-    "de passe",
-    "de_passe",
-    "contrase",
-    "senha",
-    "wachtwoord",
-    "hasło",
-)
-"""In lower case; every name of a secret contains one of these."""
 _PASSWORD = (
     r"passw(?:or)?[dt]|passphrase|pwd|kennwort|mot[ _]de[ _]passe|contrase[ñn]a|senha"  # noqa: S105
     r"|wachtwoord|hasło"

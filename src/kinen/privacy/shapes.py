@@ -1,4 +1,7 @@
-"""What secrets look like: tables of expressions, compiled one by one when a text needs them.
+"""What secrets look like: words that they come with, and expressions, compiled when needed.
+
+Hooks load this module to look for the words. Most texts have none of them, and then neither the
+rules nor `re` are imported.
 
 Every expression takes time linear in the text. Token expressions begin with their literal part and
 look behind it afterwards, because `re` finds a literal prefix quickly and nothing else. Repeats are
@@ -45,28 +48,33 @@ def _token(head: str, body: str, tail: str = "", before: str = r"\w-") -> str:
     return f"({head}{_guard(head, before)}{body}){tail}"
 
 
+def token_expression(shape: str | tuple[str, ...]) -> str:
+    """The expression of a row of `TOKENS`, whose first group is the secret."""
+    return shape if isinstance(shape, str) else _token(*shape)
+
+
 _MIXED = r"(?=[A-Za-z_-]*+[0-9])(?=[a-z0-9_-]*+[A-Z])"
 _END = r"(?![A-Za-z0-9_])"
 
-TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+TOKENS: tuple[tuple[str, tuple[str, ...], str | tuple[str, ...]], ...] = (
     (
         "aws_access_key",
         ("AKIA", "ASIA"),
-        _token("A(?:KI|SI)A", "[A-Z0-9]{16}", "(?![A-Za-z0-9])", "A-Za-z0-9"),
+        ("A(?:KI|SI)A", "[A-Z0-9]{16}", "(?![A-Za-z0-9])", "A-Za-z0-9"),
     ),
     (
         "github_token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-        _token("gh[pousr]_", "[A-Za-z0-9]{30,}+"),
+        ("gh[pousr]_", "[A-Za-z0-9]{30,}+"),
     ),
-    ("github_token", ("github_pat_",), _token("github_pat_", r"\w{20,}+")),
+    ("github_token", ("github_pat_",), ("github_pat_", r"\w{20,}+")),
     (
         "gitlab_token",
         ("glpat-", "glptt-", "glrt-", "glcbt-", "gldt-", "glsoat-", "glft-"),
-        _token("gl", r"(?:pat|ptt|rt|cbt|dt|soat|ft)-[\w-]{20,}+"),
+        ("gl", r"(?:pat|ptt|rt|cbt|dt|soat|ft)-[\w-]{20,}+"),
     ),
-    ("slack_token", ("xox",), _token("xox[abeoprs]-", "[A-Za-z0-9-]{10,}+")),
-    ("slack_token", ("xapp-",), _token("xapp-", "[A-Za-z0-9-]{10,}+")),
+    ("slack_token", ("xox",), ("xox[abeoprs]-", "[A-Za-z0-9-]{10,}+")),
+    ("slack_token", ("xapp-",), ("xapp-", "[A-Za-z0-9-]{10,}+")),
     (
         "slack_webhook",
         ("hooks.slack.com",),
@@ -75,71 +83,72 @@ TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "stripe_key",
         ("k_live_", "k_test_"),
-        _token("[sr]k_", "(?:live|test)_[A-Za-z0-9]{16,}+", "(?!_)"),
+        ("[sr]k_", "(?:live|test)_[A-Za-z0-9]{16,}+", "(?!_)"),
     ),
-    ("webhook_secret", ("whsec_",), _token("whsec_", "[A-Za-z0-9+/=]{20,}+")),
-    ("anthropic_key", ("sk-ant-",), _token("sk-ant-", r"[\w-]{20,}+")),
-    ("openai_key", ("sk-",), _token("sk-", r"(?!ant-)" + _MIXED + r"[\w-]{20,}+")),
-    ("google_api_key", ("AIza",), _token("AIza", r"[\w-]{35}", r"(?![\w-])", "A-Za-z0-9")),
-    ("google_oauth", ("ya29.",), _token(r"ya29\.", r"[\w-]{20,}+")),
-    ("google_oauth", ("GOCSPX-",), _token("GOCSPX-", r"[\w-]{20,}+")),
-    ("npm_token", ("npm_",), _token("npm_", "[A-Za-z0-9]{36}", _END)),
-    ("pypi_token", ("pypi-",), _token("pypi-", _MIXED + r"[\w-]{40,}+")),
-    ("sendgrid_key", ("SG.",), _token(r"SG\.", r"[\w-]{16,}+\.[\w-]{16,}+")),
-    ("twilio_key", ("SK",), _token("SK", "[0-9a-f]{32}", _END)),
-    ("mailgun_key", ("key-",), _token("key-", "[0-9a-f]{32}", _END)),
+    ("webhook_secret", ("whsec_",), ("whsec_", "[A-Za-z0-9+/=]{20,}+")),
+    ("anthropic_key", ("sk-ant-",), ("sk-ant-", r"[\w-]{20,}+")),
+    ("openai_key", ("sk-",), ("sk-", r"(?!ant-)" + _MIXED + r"[\w-]{20,}+")),
+    ("google_api_key", ("AIza",), ("AIza", r"[\w-]{35}", r"(?![\w-])", "A-Za-z0-9")),
+    ("google_oauth", ("ya29.",), (r"ya29\.", r"[\w-]{20,}+")),
+    ("google_oauth", ("GOCSPX-",), ("GOCSPX-", r"[\w-]{20,}+")),
+    ("npm_token", ("npm_",), ("npm_", "[A-Za-z0-9]{36}", _END)),
+    ("pypi_token", ("pypi-",), ("pypi-", _MIXED + r"[\w-]{40,}+")),
+    ("sendgrid_key", ("SG.",), (r"SG\.", r"[\w-]{16,}+\.[\w-]{16,}+")),
+    ("twilio_key", ("SK",), ("SK", "[0-9a-f]{32}", _END)),
+    ("mailgun_key", ("key-",), ("key-", "[0-9a-f]{32}", _END)),
     (
         "digitalocean_token",
         ("doo_v1_", "dop_v1_", "dor_v1_"),
-        _token("do[opr]_v1_", "[a-f0-9]{64}", _END),
+        ("do[opr]_v1_", "[a-f0-9]{64}", _END),
     ),
-    ("huggingface_token", ("hf_",), _token("hf_", _MIXED + "[A-Za-z0-9]{30,}+", "(?!_)")),
-    ("databricks_token", ("dapi",), _token("dapi", "[a-f0-9]{32}")),
+    ("huggingface_token", ("hf_",), ("hf_", _MIXED + "[A-Za-z0-9]{30,}+", "(?!_)")),
+    ("databricks_token", ("dapi",), ("dapi", "[a-f0-9]{32}")),
     ("discord_webhook", ("/api/webhooks/",), r"/api/webhooks/\d{5,25}/([\w-]{20,}+)"),
     (
         "discord_token",
         ("discord", "Discord", "DISCORD"),
-        _token("[MNO]", r"[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", r"(?!\.)", r"\w.-"),
+        ("[MNO]", r"[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", r"(?!\.)", r"\w.-"),
     ),
     ("telegram_token", (":AA",), r"(?:(?<![\w:])|(?<=\\[nrt]))(\d{8,10}:AA[\w-]{32,33})(?![\w-])"),
     (
         "shopify_token",
         ("shpat_", "shpca_", "shppa_", "shpss_"),
-        _token("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", _END),
+        ("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", _END),
     ),
-    ("square_token", ("sq0",), _token("sq0(?:at|cs|id)p-", r"[\w-]{22,}+")),
-    ("linear_key", ("lin_api_",), _token("lin_api_", "[A-Za-z0-9]{30,}+", "(?!_)")),
+    ("square_token", ("sq0",), ("sq0(?:at|cs|id)p-", r"[\w-]{22,}+")),
+    ("linear_key", ("lin_api_",), ("lin_api_", "[A-Za-z0-9]{30,}+", "(?!_)")),
     (
         "notion_token",
         ("secret_",),
-        _token("secret_", r"(?=[A-Za-z]*+\d)[A-Za-z0-9]{40,}+", "(?!_)"),
+        ("secret_", r"(?=[A-Za-z]*+\d)[A-Za-z0-9]{40,}+", "(?!_)"),
     ),
-    ("notion_token", ("ntn_",), _token("ntn_", r"(?=[A-Za-z]*+\d)[A-Za-z0-9]{40,}+", "(?!_)")),
-    ("vault_token", ("hvs.", "hvb.", "hvr."), _token(r"hv[sbr]\.", r"[\w-]{20,}+")),
+    ("notion_token", ("ntn_",), ("ntn_", r"(?=[A-Za-z]*+\d)[A-Za-z0-9]{40,}+", "(?!_)")),
+    ("vault_token", ("hvs.", "hvb.", "hvr."), (r"hv[sbr]\.", r"[\w-]{20,}+")),
     (
         "doppler_token",
         ("dp.",),
-        _token(r"dp\.", r"(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,}+", before=r"\w.-"),
+        (r"dp\.", r"(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,}+", "", r"\w.-"),
     ),
-    ("postman_key", ("PMAK-",), _token("PMAK-", "[a-f0-9]{24}-[a-f0-9]{34}", _END)),
-    ("atlassian_token", ("ATATT3",), _token("ATATT3", "[\\w=-]{20,}+")),
-    ("grafana_token", ("glsa_",), _token("glsa_", "[A-Za-z0-9]{32}_[a-f0-9]{8}", _END)),
-    ("sentry_token", ("sntry",), _token("sntry[su]_", r"[\w+/=-]{20,}+")),
-    ("docker_token", ("dckr_pat_",), _token("dckr_pat_", r"[\w-]{20,}+")),
-    ("groq_key", ("gsk_",), _token("gsk_", "[A-Za-z0-9]{30,}+", "(?!_)")),
-    ("xai_key", ("xai-",), _token("xai-", _MIXED + "[A-Za-z0-9]{30,}+", "(?!_)")),
-    ("nvidia_key", ("nvapi-",), _token("nvapi-", r"[\w-]{30,}+")),
-    ("supabase_key", ("sbp_",), _token("sbp_", "[a-f0-9]{40}")),
-    ("supabase_key", ("sb_secret_",), _token("sb_secret_", r"[\w-]{20,}+")),
-    ("age_key", ("AGE-SECRET-KEY-1",), _token("AGE-SECRET-KEY-1", "[0-9A-Z]{50,}+")),
-    ("rubygems_key", ("rubygems_",), _token("rubygems_", "[a-f0-9]{48}", _END)),
+    ("postman_key", ("PMAK-",), ("PMAK-", "[a-f0-9]{24}-[a-f0-9]{34}", _END)),
+    ("atlassian_token", ("ATATT3",), ("ATATT3", "[\\w=-]{20,}+")),
+    ("grafana_token", ("glsa_",), ("glsa_", "[A-Za-z0-9]{32}_[a-f0-9]{8}", _END)),
+    ("sentry_token", ("sntry",), ("sntry[su]_", r"[\w+/=-]{20,}+")),
+    ("docker_token", ("dckr_pat_",), ("dckr_pat_", r"[\w-]{20,}+")),
+    ("groq_key", ("gsk_",), ("gsk_", "[A-Za-z0-9]{30,}+", "(?!_)")),
+    ("xai_key", ("xai-",), ("xai-", _MIXED + "[A-Za-z0-9]{30,}+", "(?!_)")),
+    ("nvidia_key", ("nvapi-",), ("nvapi-", r"[\w-]{30,}+")),
+    ("supabase_key", ("sbp_",), ("sbp_", "[a-f0-9]{40}")),
+    ("supabase_key", ("sb_secret_",), ("sb_secret_", r"[\w-]{20,}+")),
+    ("age_key", ("AGE-SECRET-KEY-1",), ("AGE-SECRET-KEY-1", "[0-9A-Z]{50,}+")),
+    ("rubygems_key", ("rubygems_",), ("rubygems_", "[a-f0-9]{48}", _END)),
     (
         "jwt",
         ("eyJ",),
-        _token("eyJ", r"[\w-]{8,}+\.eyJ[\w-]{8,}+(?:\.[\w-]*+)?", before=r"\w.-"),
+        ("eyJ", r"[\w-]{8,}+\.eyJ[\w-]{8,}+(?:\.[\w-]*+)?", "", r"\w.-"),
     ),
 )
-"""Class, words of which one must be in the text, expression whose first group is the secret."""
+"""Class, words of which one must be in the text, and the shape: an expression, or the arguments of
+`_token`, which is not called before a text has one of the words."""
 
 _TERRAFORM = (
     r"variable\s{1,4}\"(?=[^\"\n]{0,80}?(?:passw|secret|token|key|credential))[\w-]{1,80}+\""
@@ -214,3 +223,36 @@ EXPRESSIONS: dict[str, str] = {
     "space": r"\s",
 }
 """Everything else that masking compiles, by name."""
+
+STEMS = (
+    "passw",
+    "passp",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "kennwort",
+    "de passe",
+    "de_passe",
+    "contrase",
+    "senha",
+    "wachtwoord",
+    "hasło",
+)
+"""In lower case; every name of a secret contains one of these."""
+EXACT_WORDS = (
+    *(word for row in TOKENS for word in row[1]),
+    *(row[0] for row in COMMANDS),
+    "-----BEGIN",
+    "\\\n",
+)
+"""Words of secrets, to be looked for in a text as it is."""
+LOWER_WORDS = (*STEMS, *(row[1] for row in PHRASES))
+"""Words of secrets, to be looked for in a text in lower case."""
+
+
+def lower(text: str) -> str:
+    """The text in lower case and of the same length, so that places in it are the same."""
+    # U+0130 is the one character whose lower case is two.
+    return text.lower() if text.isascii() else text.replace("\u0130", "I").lower()

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal import queries
+from kinen.journal.mark import mark, snapshot
 from kinen.journal.origin import origin
 from kinen.journal.queries import Mark
-from kinen.journal.write import mark, snapshot
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
