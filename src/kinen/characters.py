@@ -57,7 +57,7 @@ def visible(text: str) -> str:
 
     Newlines and tabs stay, `\\r\\n` becomes a newline. Applying it twice changes nothing more.
     """
-    if text.isprintable():
+    if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return storable(text).replace("\r\n", "\n").translate(hidden())
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+DAEMON_LOCK = "daemon.lock"
+"""The file below the home that a running daemon has locked."""
+
+
 def user_folder(env: Mapping[str, str]) -> str:
     """The user's home folder."""
     return env.get("USERPROFILE" if os.name == "nt" else "HOME") or os.path.expanduser("~")

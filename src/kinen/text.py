@@ -28,10 +28,8 @@ _WORD = re.compile(r"[^\W_]+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _DEFINING = tuple("def class function func fn fun interface struct trait enum module".split())
 """Keywords before the name of a definition."""
-_DEFINED = re.compile(rf"\b(?:{'|'.join(_DEFINING)})\s+([A-Za-z_]\w*)")
 _MIXED = (b"aA", b"a0", b"AAa", b"A0", b"0a", b"0A")
 """The shapes of words that have parts."""
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 QUARTERS = 4
 """A weight is in quarters of a token."""
@@ -61,7 +59,7 @@ def parts(word: str) -> list[str]:
     """The parts of an identifier: `getUserName` → get User Name, `utf8` → utf 8."""
     if not word.isascii() or (word.isalpha() and (word.islower() or word.isupper())):
         return [word]
-    return _PARTS.findall(word)
+    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
 
 
 def spaced_cjk(text: str) -> list[str]:
@@ -109,11 +107,13 @@ def _mixed(text: str) -> list[str]:
 def _defined(text: str) -> list[str]:
     """The names that code in a text defines."""
     names = []
+    name = re.compile(r"\s+([A-Za-z_]\w*)")
     for keyword in _DEFINING:
         at = text.find(keyword)
         while at >= 0:
-            definition = _DEFINED.match(text, at)
-            if definition:
+            before = text[at - 1 : at]
+            definition = name.match(text, at + len(keyword))
+            if definition and not before.isalnum() and before != "_":
                 names.append(definition[1])
             at = text.find(keyword, at + len(keyword))
     return names

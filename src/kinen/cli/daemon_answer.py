@@ -16,12 +16,15 @@ def ask_daemon(
     endpoint: str, words: dict[str, Any], space: str, *, as_json: bool
 ) -> tuple[int, str, list[str]] | None:
     """The exit code, the text to print and remarks; None if this process has to do the work."""
-    from kinen import paths
+    from kinen.paths import DAEMON_LOCK, default_home
+
+    home = default_home(os.environ)
+    if not os.path.exists(os.path.join(home, DAEMON_LOCK)):
+        return None
     from kinen.ipc import client
     from kinen.space import route
 
-    home = paths.default_home(os.environ)
-    if not os.path.exists(os.path.join(home, client.LOCK)) or client.own_settings(os.environ):
+    if client.own_settings(os.environ):
         return None
     if not space:
         here = route.here()

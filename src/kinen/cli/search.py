@@ -157,14 +157,17 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
 
 def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
     """The answer of this process, ready to print."""
-    from kinen import render
     from kinen.cli.run import FOUND, NOTHING
 
     hits = hits_of(text, options)
-    code = FOUND if hits else NOTHING
+    code = FOUND if hits.hits else NOTHING
     if options["as_json"]:
-        return code, render.to_json(render.hits_json(hits)), []
-    output = render.search_text(
+        from kinen.render.json import hits_json, to_json
+
+        return code, to_json(hits_json(hits)), []
+    from kinen.render.text import search_text
+
+    output = search_text(
         hits, files=options["files"], explain=options["explain"], colour=coloured(sys.stdout)
     )
     return code, output, [*hits.notes]
@@ -178,7 +181,7 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
         from kinen.memory.federation import search_spaces
 
         return search_spaces(spaces, lambda memory: query_of(text, options, memory))
-    from kinen.memory import Memory
+    from kinen.memory.memory import Memory
 
     with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
         return memory.search(query_of(text, options, memory))

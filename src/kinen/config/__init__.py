@@ -96,9 +96,12 @@ def _build(values: dict[str, Any], ignored: tuple[str, ...], sources: dict[str, 
 
 def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Dotted key, value and variable for each variable that is set; unknown ones are refused."""
+    variables = sorted(name for name in env if name.startswith("KINEN_"))
+    if not variables:
+        return
     keys = {row.variable: dotted for dotted, row in ROWS.items()}
     sections = tuple(f"KINEN_{name.upper()}_" for name in SECTIONS)
-    for variable in sorted(name for name in env if name.startswith("KINEN_")):
+    for variable in variables:
         if variable in keys:
             if env[variable]:
                 yield keys[variable], env[variable], variable
@@ -154,8 +157,9 @@ def space_section(home: Path, root: Path, env: Mapping[str, str]) -> SpaceSectio
     values = {}
     for key in ("id", "name"):
         row = ROWS[f"space.{key}"]
-        raw = env.get(row.variable) or own.get(row.dotted, ("", 0))[0]
-        values[key] = parse_value(row, raw, row.variable if env.get(row.variable) else file)
+        variable = row.variable
+        raw = env.get(variable) or own.get(row.dotted, ("", 0))[0]
+        values[key] = parse_value(row, raw, variable if env.get(variable) else file) if raw else ""
     return SpaceSection(**values)
 
 

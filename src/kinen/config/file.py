@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.paths import user_file
-from kinen.storage import atomic, inside, private, regular
+from kinen.storage import private
 
 if TYPE_CHECKING:
     Path = str | os.PathLike[str]
@@ -79,6 +79,8 @@ def _store(path: str, cache: dict[str, Any]) -> None:
 
 
 def content(file: Path, root: str = "") -> bytes:
+    from kinen.storage import inside, regular  # most files are in the cache
+
     file = os.fspath(file)
     root = root or _root(file)
     try:
@@ -103,6 +105,8 @@ def _root(file: str) -> str:
 
 def write(file: Path, text: str) -> None:
     """Replace a config file as a whole; the file of a space is never written outside of it."""
+    from kinen.storage import atomic, inside
+
     file = os.fspath(file)
     root = _root(file)
     if root:

@@ -9,7 +9,7 @@ import signal
 import time
 from typing import Any, NamedTuple
 
-from kinen import __version__
+from kinen import __version__, paths
 from kinen.daemon import diary
 from kinen.errors import KinenError
 from kinen.ipc import client
@@ -133,7 +133,7 @@ def _remove_files(home: str, reason: str) -> bool:
 
 def holder(home: str) -> int:
     """The pid of the process that holds the lock, 0 if it is unknown."""
-    path = os.path.join(home, client.LOCK)
+    path = os.path.join(home, paths.DAEMON_LOCK)
     with contextlib.suppress(OSError, ValueError):
         return int(private.read(path))
     return int(diary.read(home).get("pid") or 0)

@@ -314,11 +314,11 @@ class Daemon:
 
     def _of_home(self, path: str, *_: object) -> bool:
         """Whether a path is a file of the home that says which spaces there are, or its lock."""
-        return path == self.home or os.path.basename(path) in ("spaces.json", client.LOCK)
+        return path == self.home or os.path.basename(path) in ("spaces.json", paths.DAEMON_LOCK)
 
     def _schedule_spaces(self) -> None:
         """Sync every registered space that was indexed once; end if the home is gone."""
-        if not os.path.exists(os.path.join(self.home, client.LOCK)):
+        if not os.path.exists(os.path.join(self.home, paths.DAEMON_LOCK)):
             self.stop(f"{self.home} is gone")
             return
         try:

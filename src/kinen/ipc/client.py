@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from kinen.paths import DAEMON_LOCK
 from kinen.storage import private
 
 TYPE_CHECKING = False
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 SOCKET = "daemon.sock"
 PORT = "daemon.port"
-LOCK = "daemon.lock"
 STARTED = "daemon.started"
 LOG = "daemon.log"
 HOST = "127.0.0.1"
@@ -227,7 +227,7 @@ def running(home: str) -> bool:
 
 def hold(home: str) -> int | None:
     """Take the daemon's lock, as an open file that ends with the process; None if it is held."""
-    file = private.opener(os.path.join(home, LOCK), os.O_RDWR | os.O_CREAT)
+    file = private.opener(os.path.join(home, DAEMON_LOCK), os.O_RDWR | os.O_CREAT)
     try:
         if os.name == "nt":
             import msvcrt

@@ -2,6 +2,9 @@
 
 Search matches small units. A reader wants the section around the match if it is short, else the
 lead-in with its list or code, else the neighbouring blocks, all within a limit of tokens.
+
+Lines are told apart by their first characters and not by expressions: compiling those took a cold
+search longer than all passages.
 """
 
 from __future__ import annotations
@@ -22,12 +25,10 @@ SHORT = 2
 LEAD = 2
 """A lead-in above distant lines of its list takes at most half of what the match leaves."""
 
-_HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)")
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
-_DELIMITER = re.compile(r"\s*+(?:\|\s*+)?:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+(?:\|\s*+)?$")
-_RULE = re.compile(r"\s{0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$")
-_BOLD = re.compile(r"(?:\*\*(?:(?!\*\*).)+\*\*|__(?:(?!__).)+__)[.:]?")
+INDENT = 3
+"""Spaces before a heading, a fence or a rule; more make it code."""
+LONGEST_NUMBER = 9
+"""Digits of the number of a list item."""
 _CLOSING_MARKS = "*_` \t)"
 
 
@@ -47,12 +48,61 @@ def is_lead_in(text: str) -> bool:
         return False
     lines = stripped.splitlines()
     if lines[-1].rstrip(_CLOSING_MARKS).endswith((":", "：")):
-        return not _FENCE.match(lines[-1])
-    return len(lines) == 1 and _BOLD.fullmatch(stripped) is not None
+        return not fence_of(lines[-1])
+    return len(lines) == 1 and _is_bold(stripped)
+
+
+def _is_bold(line: str) -> bool:
+    """Is all of a line, but a period or a colon after it, between one pair of marks?"""
+    text = line[:-1] if line.endswith((".", ":")) else line
+    mark = text[:2]
+    return (
+        mark in ("**", "__")
+        and len(text) > len(mark) * 2
+        and text.endswith(mark)
+        and mark not in text[2:-1]
+    )
 
 
 def is_heading(line: str) -> bool:
-    return _HEADING.match(line) is not None
+    """One to six `#`, then a space or the end."""
+    text = _unindented(line)
+    level = len(text) - len(text.lstrip("#"))
+    return 0 < level <= 6 and (level == len(text) or text[level].isspace())
+
+
+def fence_of(line: str) -> str:
+    """The three or more characters that open or close a block of code; empty if it has none."""
+    text = _unindented(line)
+    mark = text[:1]
+    if mark not in ("`", "~"):
+        return ""
+    length = len(text) - len(text.lstrip(mark))
+    return mark * length if length >= 3 else ""
+
+
+def is_rule(line: str) -> bool:
+    """Three or more of `-`, `*` or `_` and nothing else."""
+    text = _unindented(line)
+    if text[:1] not in ("-", "*", "_"):
+        return False
+    marks = "".join(text.split())
+    return len(marks) >= 3 and not marks.strip(marks[0])
+
+
+def is_item(line: str) -> bool:
+    """`- `, `* `, `+ `, `1. ` or `1) `."""
+    text = line.lstrip()
+    if text[:1] in ("-", "*", "+"):
+        return text[1:2].isspace()
+    head = text[: LONGEST_NUMBER + 1].replace(")", ".").partition(".")
+    return head[0].isdecimal() and bool(head[1]) and text[len(head[0]) + 1 :][:1].isspace()
+
+
+def _unindented(line: str) -> str:
+    """A line without its indentation; empty if that makes it code."""
+    text = line.lstrip()
+    return text if len(line) - len(text) <= INDENT else ""
 
 
 def passage(
@@ -74,24 +124,28 @@ def passage(
     unless that is a bare heading: then it goes on into the next.
     """
     room = limit * QUARTERS // SHORT
-    weights = [weigh(line) for line in lines]
     start, end = _section(lines, sections, first, last)
-    if sum(weights[start:end]) <= room:
+    if _weight(lines, start, end) <= room:
         return [_trimmed(lines, start, end, first, last)]
     groups = _groups(lines, start, end)
     touched = [group for group in groups if group.start <= last and group.end > first]
     group_start = min([first, *(group.start for group in touched)])
     group_end = max([last + 1, *(group.end for group in touched)])
-    if sum(weights[group_start:group_end]) > SHORT * room:
+    if _weight(lines, group_start, group_end) > SHORT * room:
         if best >= 0:
             first = last = best
         rows = touched and touched[-1].kind in ("fence", "table")
         size = room if rows else SHORT * room
-        return _inside(lines, weights, range(group_start, group_end), first, last, size)
+        return _inside(lines, range(group_start, group_end), first, last, size)
     steps_before = [group.start for group in reversed(groups) if group.end <= group_start]
     steps_after = [group.end for group in groups if group.start >= group_end]
-    grown = _grown(weights, group_start, group_end, steps_before, steps_after, room)
+    grown = _grown(lines, group_start, group_end, steps_before, steps_after, room)
     return [_trimmed(lines, grown.start, grown.stop, first, last)]
+
+
+def _weight(lines: Sequence[str], start: int, end: int) -> int:
+    """The weight of some lines: the sum of the weights of each, which takes longer."""
+    return weigh("\n".join(lines[start:end]))
 
 
 def _section(
@@ -115,7 +169,9 @@ def _section_end(sections: Sequence[object], at: int) -> int:
 
 
 def _is_bare(line: str) -> bool:
-    return not line.strip() or bool(_HEADING.match(line) or _RULE.match(line))
+    if line[:1].isalpha():
+        return False
+    return not line.strip() or is_heading(line) or is_rule(line)
 
 
 def blocks_of(lines: Sequence[str], start: int, end: int) -> list[Block]:
@@ -137,32 +193,42 @@ def blocks_of(lines: Sequence[str], start: int, end: int) -> list[Block]:
 
 def _block_at(lines: Sequence[str], at: int, end: int) -> tuple[str, int]:
     line = lines[at]
-    fence = _FENCE.match(line)
+    fence = fence_of(line)
     if fence:
-        return "fence", _fence_end(lines, at + 1, end, fence[1])
-    if _HEADING.match(line):
+        return "fence", _fence_end(lines, at + 1, end, fence)
+    if is_heading(line):
         return "heading", at + 1
-    if _RULE.match(line):
+    if is_rule(line):
         return "rule", at + 1
-    if _ITEM.match(line):
+    if is_item(line):
         return "list", _list_end(lines, at + 1, end)
     stop = at + 1
     while stop < end and lines[stop].strip() and not _opens(lines[stop]):
         stop += 1
-    is_table = stop > at + 1 and "|" in line and _DELIMITER.match(lines[at + 1])
+    is_table = stop > at + 1 and "|" in line and _is_delimiter(lines[at + 1])
     return "table" if is_table else "text", stop
+
+
+def _is_delimiter(line: str) -> bool:
+    """Is it the line between the header and the rows of a table?"""
+    if "-" not in line:
+        return False
+    match = re.match(r"\s*+(?:\|\s*+)?:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+(?:\|\s*+)?$", line)
+    return match is not None
 
 
 def _opens(line: str) -> bool:
     """Does a line begin a block of its own, even without a blank line before it?"""
-    return bool(_FENCE.match(line) or _HEADING.match(line) or _ITEM.match(line))
+    if line[:1].isalpha():
+        return False
+    return bool(fence_of(line)) or is_heading(line) or is_item(line)
 
 
 def _fence_end(lines: Sequence[str], at: int, end: int, mark: str) -> int:
     while at < end:
-        closing = _FENCE.match(lines[at])
+        closing = fence_of(lines[at])
         at += 1
-        if closing and closing[1].startswith(mark) and not lines[at - 1].strip(" `~"):
+        if closing.startswith(mark) and not lines[at - 1].strip(" `~"):
             break
     return at
 
@@ -183,9 +249,9 @@ def _ends_list(line: str, *, blank: bool) -> bool:
     """Does a line after an item, or after the `blank` line below one, end its list?"""
     if not line.strip() or line.startswith((" ", "\t")):
         return False
-    if _HEADING.match(line) or _FENCE.match(line):
+    if is_heading(line) or fence_of(line):
         return True
-    return blank and not _ITEM.match(line)
+    return blank and not is_item(line)
 
 
 def _groups(lines: Sequence[str], start: int, end: int) -> list[Block]:
@@ -207,15 +273,13 @@ def _groups(lines: Sequence[str], start: int, end: int) -> list[Block]:
     return groups
 
 
-def _inside(
-    lines: Sequence[str], weights: Sequence[int], group: range, first: int, last: int, room: int
-) -> list[range]:
+def _inside(lines: Sequence[str], group: range, first: int, last: int, room: int) -> list[range]:
     """The match with the lines around it, below the lead-in or the header of its table."""
-    lead = _lead(lines, weights, group, first, room - sum(weights[first : last + 1]))
-    left = room - sum(weights[at] for at in lead)
+    lead = _lead(lines, group, first, room - _weight(lines, first, last + 1))
+    left = room - _weight(lines, lead.start, lead.stop)
     before = list(range(first - 1, (lead.stop if lead else group.start) - 1, -1))
     after = [at + 1 for at in range(last + 1, group.stop)]
-    window = _trimmed_range(lines, _grown(weights, first, last + 1, before, after, left))
+    window = _trimmed_range(lines, _grown(lines, first, last + 1, before, after, left))
     window = range(min(window.start, first), max(window.stop, last + 1))
     if not lead:
         return [window]
@@ -226,9 +290,7 @@ def _inside(
     return [lead, window]
 
 
-def _lead(
-    lines: Sequence[str], weights: Sequence[int], group: range, first: int, room: int
-) -> range:
+def _lead(lines: Sequence[str], group: range, first: int, room: int) -> range:
     """The lines that lead to the block of a match, and the header if that is a table."""
     blocks = blocks_of(lines, group.start, group.stop)
     own = next((block for block in blocks if block.start <= first < block.end), None)
@@ -236,15 +298,15 @@ def _lead(
     if own and own.kind == "table":
         stop = own.start + 2
     lead = range(group.start, min(stop, first))
-    spent = sum(weights[at] for at in lead)
+    spent = _weight(lines, lead.start, lead.stop)
     while lead and spent > room // LEAD:
-        spent -= weights[lead.start]
+        spent -= weigh(lines[lead.start])
         lead = lead[1:]
     return _trimmed_range(lines, lead)
 
 
 def _grown(
-    weights: Sequence[int],
+    lines: Sequence[str],
     start: int,
     end: int,
     before: Sequence[int],
@@ -255,13 +317,13 @@ def _grown(
 
     `before` has the starts that it may be moved to, `after` the ends, each the nearest first.
     """
-    room -= sum(weights[start:end])
+    room -= _weight(lines, start, end)
     downwards = list(reversed(after))
     upwards = list(reversed(before))
     while downwards or upwards:
         if downwards:
             stop = downwards.pop()
-            cost = sum(weights[end:stop])
+            cost = _weight(lines, end, stop)
             if cost <= room:
                 room -= cost
                 end = stop
@@ -269,7 +331,7 @@ def _grown(
                 downwards.clear()
         if upwards:
             begin = upwards.pop()
-            cost = sum(weights[begin:start])
+            cost = _weight(lines, begin, start)
             if cost <= room:
                 room -= cost
                 start = begin

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound, StoreError
 from kinen.space import find as spaces
-from kinen.storage import inside as contained
 from kinen.storage import private
 from kinen.text import path_bytes, spelled
 
@@ -231,11 +230,13 @@ class Core:
         """A path relative to the space; one that leads outside is refused."""
         if "\0" in path:
             raise NotFound(f"no file has a NUL byte in its name: {path!r}", "give a path")
+        from kinen.storage.inside import relative as relative_inside
+
         path = os.fsdecode(path_bytes(path))
         root = os.path.realpath(self.space.root)
         places = [path, os.path.join(root, path)]
         full = next((place for place in places if os.path.exists(place)), places[1])
-        relative = contained.relative(root, full)
+        relative = relative_inside(root, full)
         if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return spelled(relative)

@@ -167,8 +167,7 @@ def page_of(own: Chunk, around: Sequence[Chunk], covered: Lines = ()) -> Page:
     if not own.start_line:
         lines = own.text.split("\n")
         return Page(0, lines, [0] * len(lines))
-    texts = dict(enumerate(own.text.split("\n"), own.start_line))
-    section_of: dict[int, int] = {}
+    pieces: list[tuple[int, list[str], int]] = []
     section = own_section = 0
     heading: str | None = None
     for chunk in around:
@@ -180,28 +179,29 @@ def page_of(own: Chunk, around: Sequence[Chunk], covered: Lines = ()) -> Page:
         heading = chunk.heading
         if chunk.n == own.n:
             own_section = section
-        for number, text in enumerate(lines, chunk.start_line):
-            texts.setdefault(number, text)
-            section_of.setdefault(number, section)
-    for number in section_of:
-        if any(number in lines for lines in covered):
-            section_of[number] = TAKEN
-    for number in range(own.start_line, own.end_line + 1):
-        section_of[number] = own_section
+        pieces.append((chunk.start_line, lines, section))
+    texts: dict[int, str] = {}
+    section_of: dict[int, int] = {}
+    for start, lines, section in reversed(pieces):  # where chunks overlap, the first one counts
+        texts.update(enumerate(lines, start))
+        section_of.update(dict.fromkeys(range(start, start + len(lines)), section))
+    for shown in covered:
+        section_of.update(dict.fromkeys(section_of.keys() & shown, TAKEN))
+    section_of.update(dict.fromkeys(range(own.start_line, own.end_line + 1), own_section))
+    texts.update(enumerate(own.text.split("\n"), own.start_line))
     return _filled(texts, section_of)
 
 
 def _filled(texts: dict[int, str], section_of: dict[int, int]) -> Page:
     """The known lines as a page; lines between chunks are blank and belong to what is above."""
     number = min(texts)
-    lines: list[str] = []
+    places = range(number, max(texts) + 1)
     sections: list[int] = []
     section = section_of.get(number, 0)
-    for at in range(number, max(texts) + 1):
+    for at in places:
         section = section_of.get(at, section)
-        lines.append(texts.get(at, ""))
         sections.append(section)
-    return Page(number, lines, sections)
+    return Page(number, [texts.get(at, "") for at in places], sections)
 
 
 def best_line(text: str, query_terms: Sequence[str]) -> int:

@@ -9,7 +9,6 @@ from kinen.model.kinds import MODES
 from kinen.model.records import GIT_KINDS, Hit, Hits
 from kinen.query import LONGEST
 from kinen.recall import fuse
-from kinen.recall.spelling import check
 from kinen.recall.wording import exact_wording, read_wording, run_strength, telling_runs
 from kinen.text import code_density, is_identifier, terms
 
@@ -172,6 +171,8 @@ def by_word(reader: Reader, text: str, query: Query, k: int, notes: list[str]) -
     query_terms = terms(text)
     matches = reader.match(query_terms, query, k)
     if not matches and query_terms:
+        from kinen.recall.spelling import check
+
         spelling = check(reader, query_terms)
         corrected = spelling.corrected
         if corrected:
@@ -287,14 +288,17 @@ def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
     """The first hits with what stands around each, as many as the query asks for."""
     from kinen.recall.passages import distinct_passages
 
+    query_terms = terms(query.text)
     return distinct_passages(
         hits,
         query.limit,
-        lambda hit, covered: _with_surroundings(reader, hit, query, covered),
+        lambda hit, covered: _with_surroundings(reader, hit, query_terms, query.context, covered),
     )
 
 
-def _with_surroundings(reader: Reader, hit: Hit, query: Query, covered: Sequence[range]) -> Hit:
+def _with_surroundings(
+    reader: Reader, hit: Hit, query_terms: Sequence[str], context: int, covered: Sequence[range]
+) -> Hit:
     """A hit in its passage, or between its neighbours; an observation comes with its segment."""
     from kinen.recall.passages import with_passage
 
@@ -306,8 +310,7 @@ def _with_surroundings(reader: Reader, hit: Hit, query: Query, covered: Sequence
         if at >= 0:
             return hit._replace(before=tuple(segment[:at]), after=tuple(segment[at + 1 :]))
     if hit.record.path and hit.record.kind not in GIT_KINDS:
-        return with_passage(reader, hit, terms(query.text), query.context, covered)
-    context = query.context
+        return with_passage(reader, hit, query_terms, context, covered)
     if context < 1:
         return hit
     around = reader.between(ref, n - context, n + context)

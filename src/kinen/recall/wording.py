@@ -10,9 +10,6 @@ from kinen.text import STOP_WORDS, longest_run, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-QUOTES = re.compile(r'"([^"]{1,400})"|“([^“”]{1,400})”')
-EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]\w{2,})(?!\S)")
-"""`-word`, of three letters or more: shorter ones are options of commands (`ls -la`)."""
 _WITHOUT_QUOTES = str.maketrans('"“”', "   ")
 SHORTEST_RUN = 3
 """Consecutive words from which on a match is no coincidence."""
@@ -31,16 +28,21 @@ class Wording(NamedTuple):
 
 def read_wording(text: str) -> Wording:
     """Split `"must contain"` and `-without` from a question; one of nothing else stays as it is."""
+    if '"' not in text and "“" not in text and "-" not in text:  # as most questions
+        return Wording(" ".join(text.split()) if words(text) else text)
+    quotes = re.compile(r'"([^"]{1,400})"|“([^“”]{1,400})”')
+    # Three letters or more: shorter ones are options of commands (`ls -la`).
+    without = re.compile(r"(?<!\S)-([^\W\d_]\w{2,})(?!\S)")
     required = tuple(
-        phrase for match in QUOTES.finditer(text) if (phrase := (match[1] or match[2]).strip())
+        phrase for match in quotes.finditer(text) if (phrase := (match[1] or match[2]).strip())
     )
-    rest = QUOTES.sub(" ", text)
-    excluded = tuple(dict.fromkeys(word.lower() for word in EXCLUDED.findall(rest)))
-    rest = EXCLUDED.sub(" ", rest)
+    rest = quotes.sub(" ", text)
+    excluded = tuple(dict.fromkeys(word.lower() for word in without.findall(rest)))
+    rest = without.sub(" ", rest)
     if not required and not words(rest):
         return Wording(text)
-    plain = QUOTES.sub(lambda match: f" {match[1] or match[2]} ", text)
-    return Wording(" ".join(EXCLUDED.sub(" ", plain).split()), required, excluded)
+    plain = quotes.sub(lambda match: f" {match[1] or match[2]} ", text)
+    return Wording(" ".join(without.sub(" ", plain).split()), required, excluded)
 
 
 def exact_wording(text: str) -> Wording:

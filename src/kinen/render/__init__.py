@@ -1,33 +1,37 @@
 """Text and JSON of records, hits, journal entries and reports, the same for every surface."""
 
-from kinen.render.graph import (
-    edges_json,
-    graph_dot,
-    graph_mermaid,
-    links_text,
-    related_json,
-    related_text,
-)
-from kinen.render.json import (
-    counts_json,
-    hit_json,
-    hits_json,
-    record_json,
-    status_json,
-    tag_json,
-    to_json,
-    vote_json,
-)
-from kinen.render.text import (
-    counts_text,
-    hit_text,
-    hits_text,
-    record_text,
-    records_text,
-    report_text,
-    search_text,
-    status_text,
-)
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kinen.render.graph import (
+        edges_json,
+        graph_dot,
+        graph_mermaid,
+        links_text,
+        related_json,
+        related_text,
+    )
+    from kinen.render.json import (
+        counts_json,
+        hit_json,
+        hits_json,
+        record_json,
+        status_json,
+        tag_json,
+        to_json,
+        vote_json,
+    )
+    from kinen.render.text import (
+        counts_text,
+        hit_text,
+        hits_text,
+        record_text,
+        records_text,
+        report_text,
+        search_text,
+        status_text,
+    )
 
 __all__ = [
     "counts_json",
@@ -53,3 +57,13 @@ __all__ = [
     "to_json",
     "vote_json",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Each name is loaded when it is used: a search in a terminal renders no JSON and no graph."""
+    from importlib import import_module
+
+    for module in ("text", "json", "graph"):
+        if name in __all__ and hasattr(import_module(f"kinen.render.{module}"), name):
+            return getattr(import_module(f"kinen.render.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

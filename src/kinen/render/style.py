@@ -18,6 +18,8 @@ def readable(value: Any, *, lines: bool = False) -> Any:
     Texts are put on one line, except in the fields in LONG; with `lines` all keep line breaks.
     """
     if isinstance(value, str):
+        if value.isprintable():
+            return value
         return visible(value) if lines else visible_line(value)
     if isinstance(value, dict):
         long = {key: lines or key in LONG for key in value}
@@ -38,7 +40,7 @@ class Style:
         self.mark = mark
 
     def __call__(self, name: str, text: str) -> str:
-        escaped = visible(text)
+        escaped = text if text.isprintable() else visible(text)
         if not (self.colour and text):
             return escaped
         return f"{self.mark}{STYLES[name]}m{escaped}{self.mark}0m"

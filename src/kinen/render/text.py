@@ -19,7 +19,6 @@ LINES = 3
 LINE_WIDTH = 640
 """Maximum number of characters per line of a passage."""
 SHORT_COMMIT = len("commit:") + 12
-_WORD = re.compile(r"\w+")
 
 
 def counted(count: int, plural: str) -> str:
@@ -118,7 +117,8 @@ def clipped(line: str, query_terms: Sequence[str], width: int) -> str:
     if len(line) <= width:
         return line
     stems = {word[:5] for word in query_terms}
-    matches = [match.start() for match in _WORD.finditer(line) if match[0].lower()[:5] in stems]
+    words_of_line = re.finditer(r"\w+", line)
+    matches = [match.start() for match in words_of_line if match[0].lower()[:5] in stems]
     middle = matches[len(matches) // 2] if matches else 0
     start = max(0, min(middle - width // 2, len(line) - width))
     if start:
