@@ -14,9 +14,9 @@ from kinen.index.writer import Writer, sync_lock
 from kinen.journal import capsules, erase, queries
 from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 from kinen.journal.memories import drawn_from_any
-from kinen.journal.write import observation_row
 from kinen.journal.schema import LATEST
 from kinen.journal.spool import discard
+from kinen.journal.write import observation_row
 from kinen.memory.core import Part
 from kinen.memory.ledger import open_ledger
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
