@@ -57,6 +57,21 @@ def test_observations_are_filtered_by_kind_session_agent_and_time(kinen) -> None
     assert kinen(*ask, "--kind", "nonsense").code == 2
 
 
+def test_a_capsule_can_be_part_of_another(kinen) -> None:
+    whole = ref(kinen("capsule", "open", "--intent", "release", "--session", "s1"))
+    part = ref(
+        kinen("capsule", "open", "--intent", "build", "--session", "s2", "--parent", whole)
+    )
+    assert "build" in kinen("capsule", "show", whole).out
+    assert f"part of {whole}" in kinen("capsule", "show", part).out
+    shown = json.loads(kinen("capsule", "show", whole, "--json").out)
+    assert [capsule["ref"] for capsule in shown["parts"]] == [part]
+    bundle = json.loads(kinen("export").out)
+    parents = [capsule.get("parentId", "") for capsule in bundle["capsules"]]
+    assert parents == ["", whole.removeprefix("capsule:")]
+    assert kinen("capsule", "open", "--intent", "x", "--parent", "capsule:nothing").code == 2
+
+
 def test_a_capsule_is_opened_filled_closed_and_shown(kinen) -> None:
     capsule = ref(kinen("capsule", "open", "--intent", "find the flaky test", "--session", "s1"))
     kinen("log", "$ pytest\n1 failed", "--kind", "command", "--session", "s1")

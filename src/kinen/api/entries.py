@@ -105,6 +105,7 @@ class Capsule(Entry, Scope, Response):
     closed_at: str | None
     reason: str
     forgotten_at: str | None
+    parent: str
 
 
 class Summary(Entry, Response):
@@ -123,6 +124,7 @@ class ClosedCapsule(Capsule):
 
 
 class CapsuleDetails(Capsule):
+    parts: list[Capsule]
     summaries: list[Summary]
     observations: list[Observation]
 

@@ -289,6 +289,7 @@ class OpenCapsule(ScopedRequest):
     type: Literal[*CAPSULE_TYPES] = "session"  # type: ignore[valid-type]
     resume: bool = Field(False, description="return the open capsule of that session")
     id: NewId = Field("", description="the same id is opened once")
+    parent: NewId = Field("", description="the capsule that it is a part of")
 
 
 class CloseCapsule(Request):

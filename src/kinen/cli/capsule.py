@@ -25,10 +25,11 @@ def capsule() -> None:
 @choice_option("--type", CAPSULE_TYPES, "type of capsule", default="session", key="type_")
 @text_option("--session", "ID", "session whose events become part of it")
 @text_option("--agent", "NAME", "agent that does the work")
+@text_option("--parent", "ID", "capsule that it is a part of")
 @click.option("--resume", is_flag=True, help="reuse the open capsule of that session, if any")
 @memory_command
 def open_(
-    memory: Memory, intent: str, type_: str, session: str, agent: str, resume: bool
+    memory: Memory, intent: str, type_: str, session: str, agent: str, parent: str, resume: bool
 ) -> Output:
     """Open a capsule and print its ref.
 
@@ -40,7 +41,9 @@ def open_(
       kinen capsule open --intent 'find the flaky test' --session s1
     """
     scope = {"session": session, "agent": agent}
-    capsule = memory.journal.open_capsule(intent, type=type_, scope=scope, resume=resume)
+    capsule = memory.journal.open_capsule(
+        intent, type=type_, scope=scope, resume=resume, parent=parent
+    )
     return Output(entry_json(capsule), capsule.ref)
 
 
@@ -74,11 +77,13 @@ def close(memory: Memory, name: str, summary: str, confidence: float) -> Output:
 @click.argument("name", metavar="ID")
 @memory_command
 def show(memory: Memory, name: str) -> Output:
-    """Show a capsule with its summaries and events."""
+    """Show a capsule with its parts, summaries and events."""
     capsule, observations, summaries = memory.journal.capsule(name)
+    parts = memory.journal.parts(name)
     data = {
         **entry_json(capsule),
+        "parts": [entry_json(part) for part in parts],
         "summaries": [entry_json(summary) for summary in summaries],
         "observations": [entry_json(observation) for observation in observations],
     }
-    return Output(data, capsule_text(capsule, observations, summaries, colours()))
+    return Output(data, capsule_text(capsule, parts, observations, summaries, colours()))

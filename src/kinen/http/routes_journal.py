@@ -93,6 +93,7 @@ def open_capsule(memory: OpenMemory, request: requests.OpenCapsule) -> Any:
         type=request.type,
         resume=request.resume,
         id=request.id,
+        parent=request.parent,
     )
     return entry_json(capsule)
 
@@ -119,6 +120,7 @@ def show_capsule(memory: OpenMemory, id: Id) -> Any:  # noqa: A002
     return {
         **entry_json(capsule),
         "summaries": [entry_json(summary) for summary in summaries],
+        "parts": [entry_json(part) for part in memory.journal.parts(f"capsule:{id}")],
         "observations": [entry_json(observation) for observation in observations],
     }
 

@@ -256,6 +256,16 @@ def stream(db: sqlite3.Connection, capsule: str, after: tuple[int, str] = (0, ""
     return (decode("observation", row) for row in rows)
 
 
+def parts(db: sqlite3.Connection, capsule: str) -> list[Capsule]:
+    """The capsules that are directly part of a capsule and not forgotten, oldest first."""
+    rows = db.execute(
+        f"SELECT {NOUNS['capsules'].columns} FROM capsules"
+        " WHERE parent = ? AND parent != '' AND forgotten_at = 0 ORDER BY opened_at, id",
+        (capsule,),
+    )
+    return [decode("capsule", row) for row in rows]
+
+
 def outline(
     db: sqlite3.Connection, capsule: str, after: tuple[int, str]
 ) -> Iterator[tuple[str, str, int, Any]]:

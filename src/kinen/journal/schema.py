@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Row = tuple[str | int, ...]
     """The values of an observation in the order of `COLUMNS`."""
 
-SCHEMA = 4
+SCHEMA = 5
 """The number of the newest migration."""
 COLUMNS = (
     "id",

@@ -174,6 +174,7 @@ class Journal:
         *,
         resume: bool = False,
         id_: str = "",
+        parent: str = "",
     ) -> Capsule:
         """Open a capsule. One of the same session that is still open was left by a crash.
 
@@ -191,12 +192,20 @@ class Journal:
             for left in same:
                 self._close(db, left, "", "abandoned", now)
             self._close_idle(db, now)
-            name = id_ or ids.ulid(now)
-            capsule = Capsule(name, type_, entrance.name(intent), "open", now, scope=scope)
+            parent_id = queries.resolve(db, parent, ["capsule"])[1] if parent else ""
+            capsule = Capsule(
+                id_ or ids.ulid(now),
+                type_,
+                entrance.name(intent),
+                "open",
+                now,
+                scope=scope,
+                parent=parent_id,
+            )
             db.execute(
                 "INSERT INTO capsules(id, type, intent, status, opened_at, session, repo, agent,"
-                " user, task) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",
-                (capsule.id, type_, capsule.intent, now, *scope),
+                " user, task, parent) VALUES (?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?)",
+                (capsule.id, type_, capsule.intent, now, *scope, parent_id),
             )
         return capsule
 

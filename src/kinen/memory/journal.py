@@ -92,14 +92,21 @@ class Journal(Part):
         scope: Scope | Mapping[str, str] | None = None,
         resume: bool = False,
         id: str = "",  # noqa: A002
+        parent: str = "",
     ) -> Capsule:
         """Begin a capsule. One left open for the same session is closed as abandoned first, or,
-        with `resume`, goes on. The same `id` is begun once.
+        with `resume`, goes on. The same `id` is begun once. `parent` is a capsule it is part of.
         """
         if type not in CAPSULE_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
         return self._core.store.open_capsule(
-            intent, type, self.scope(scope), _milliseconds(), resume=resume, id_=id
+            intent,
+            type,
+            self.scope(scope),
+            _milliseconds(),
+            resume=resume,
+            id_=id,
+            parent=parent,
         )
 
     def close_capsule(
@@ -127,6 +134,13 @@ class Journal(Part):
         id_ = queries.resolve(db, name, ["capsule"])[1]
         summaries = queries.entries(db, "summaries", queries.EntryFilter(capsule=id_))[0]
         return queries.entry(db, "capsule", id_), list(queries.stream(db, id_)), summaries[::-1]
+
+    def parts(self, capsule: str) -> list[Capsule]:
+        """The capsules that are directly part of a capsule, oldest first."""
+        from kinen.journal import queries
+
+        db = self._core.store.db
+        return queries.parts(db, queries.resolve(db, capsule, ["capsule"])[1])
 
     def entries(
         self,

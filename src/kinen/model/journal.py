@@ -56,6 +56,8 @@ class Capsule(NamedTuple):
     """`abandoned` if it was closed because of inactivity."""
     scope: Scope = Scope()
     forgotten_at: int = 0
+    parent: str = ""
+    """The id of the capsule that it is a part of."""
 
     @property
     def ref(self) -> str:

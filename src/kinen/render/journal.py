@@ -73,12 +73,16 @@ def _summary(entry: Any) -> tuple[int, str, str]:
 
 def capsule_text(
     capsule: Capsule,
+    parts: Sequence[Capsule],
     observations: Sequence[Observation],
     summaries: Sequence[Summary],
     style: Style,
 ) -> str:
-    """A capsule, its summaries in full and a line for each observation."""
+    """A capsule, a line for each of its parts and observations, and its summaries in full."""
     lines = [entry_text(capsule, style), counted(len(observations), "observations")]
+    if capsule.parent:
+        lines.append(f"part of capsule:{capsule.parent}")
+    lines += [f"  {entry_text(part, style)}" for part in parts]
     lines += [
         f"\n{style('bold', summary.ref)}\n{summary.content}" for summary in map(readable, summaries)
     ]

@@ -164,6 +164,7 @@ class Entries:
             "reason": capsule.reason,
             "type": capsule.type,
             "closed_at": iso(capsule.closed_at / 1000) if capsule.closed_at else "",
+            "parent": f"capsule:{capsule.parent}" if capsule.parent else "",
         }
         session = capsule.scope.session
         record = _record(capsule.ref, capsule.intent, capsule.opened_at, session, metadata)
