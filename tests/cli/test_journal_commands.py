@@ -59,9 +59,7 @@ def test_observations_are_filtered_by_kind_session_agent_and_time(kinen) -> None
 
 def test_a_capsule_can_be_part_of_another(kinen) -> None:
     whole = ref(kinen("capsule", "open", "--intent", "release", "--session", "s1"))
-    part = ref(
-        kinen("capsule", "open", "--intent", "build", "--session", "s2", "--parent", whole)
-    )
+    part = ref(kinen("capsule", "open", "--intent", "build", "--session", "s2", "--parent", whole))
     assert "build" in kinen("capsule", "show", whole).out
     assert f"part of {whole}" in kinen("capsule", "show", part).out
     shown = json.loads(kinen("capsule", "show", whole, "--json").out)
