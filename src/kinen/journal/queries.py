@@ -57,7 +57,7 @@ NOUNS = {
         "capsule",
         "capsules",
         "opened_at",
-        f"id, type, intent, status, opened_at, closed_at, reason, {_SCOPE}, forgotten_at",
+        f"id, type, intent, status, opened_at, closed_at, reason, {_SCOPE}, forgotten_at, parent",
         Capsule,
     ),
     "summaries": Noun(
