@@ -211,7 +211,7 @@ def test_each_extra_declares_what_its_modules_import() -> None:
         requirements = " ".join(declared[extra])
         assert [module for module in modules if module not in requirements] == []
     assert declared["all"] == ["kinen[http,mcp]"]
-    assert "kinen[all]" in declared["dev"]
+    assert "kinen[all,pocketflow]" in declared["dev"]
     required = {requirement.split(">")[0].lower() for requirement in project["dependencies"]}
     assert not required & {*OPTIONAL, "h11"}
 
