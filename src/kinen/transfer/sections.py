@@ -109,7 +109,7 @@ SECTIONS = (
             Field("closedAt", "closed_at", forms.TIME, 0),
             Field("reason", "reason", forms.TEXT, ""),
             _SCOPE_IDS,
-            Field("parentId", "parent", OPTIONAL_ID, ""),
+            Field("parentId", "parent", forms.OPTIONAL_ID, ""),
         ),
         derived=(
             Field("observationIds", "", forms.IDS, [], always=True),
