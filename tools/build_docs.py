@@ -36,7 +36,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 def cli_page() -> str:
-    lines = ["# Commands", "", NOTE, "```", overview(), "```"]
+    lines = ["# Commands", "", NOTE, "```", overview(everything=True), "```"]
     for _, name, _, _ in COMMANDS:
         top = root.get_command(click.Context(root), name)
         assert top is not None

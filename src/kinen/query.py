@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import QueryError
-from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS, MEMORY_TYPES
+from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS, MEMORY_TYPES, MODE_ALIASES, MOST_HITS
 from kinen.model.records import KINDS, Query
-from kinen.text import now, parse_time, spelled
+from kinen.text import nearest, now, parse_time, plural, spelled
 
 if TYPE_CHECKING:
     from kinen.config.keys import SearchSection
@@ -22,7 +22,7 @@ TOLD_TYPES = tuple(dict.fromkeys((*CHECKPOINT_TYPES[1:], *MEMORY_TYPES)))
 """Types of checkpoints and memories, which cut across kinds of records."""
 
 
-MOST = {"limit": 1000, "context": 50, "budget": 1_000_000}
+MOST = {"limit": MOST_HITS, "context": 50, "budget": 1_000_000}
 """The largest numbers that a question may ask for."""
 LONGEST = 10_000
 """Characters of a question."""
@@ -95,7 +95,7 @@ def search_query(
     return Query(
         text,
         limit=limit or settings.default_limit,
-        mode=mode or settings.default_mode,
+        mode=MODE_ALIASES.get(mode, mode) or settings.default_mode,
         kinds=kinds_of(types),
         session=_stored(session),
         tags=tuple(tag.lstrip("#") for tag in tags),
@@ -199,12 +199,12 @@ def listed(names: Iterable[str]) -> list[str]:
 
 def kinds_of(types: Iterable[str]) -> tuple[str, ...]:
     """Kinds of records by their plurals or singulars; none for `all`."""
-    plural = {**{f"{kind}s": kind for kind in KINDS}, "memories": "memory", "summaries": "summary"}
+    plurals = {plural(kind): kind for kind in KINDS}
     names = listed(types)
     for name in names:
-        if name != "all" and plural.get(name, name) not in KINDS:
-            raise QueryError(f"no type {name!r}", "use " + ", ".join(plural) + " or all")
-    return () if "all" in names else tuple(dict.fromkeys(plural.get(name, name) for name in names))
+        if name != "all" and plurals.get(name, name) not in KINDS:
+            raise QueryError(f"no type {name!r}", choice_hint(name, [*plurals, "all"]))
+    return () if "all" in names else tuple(dict.fromkeys(plurals.get(name, name) for name in names))
 
 
 def events_of(kinds: Iterable[str]) -> tuple[str, ...]:
@@ -212,8 +212,14 @@ def events_of(kinds: Iterable[str]) -> tuple[str, ...]:
     events = tuple(kinds)
     for kind in events:
         if kind not in EVENTS:
-            raise QueryError(f"no kind of observation {kind!r}", "use " + ", ".join(EVENTS))
+            raise QueryError(f"no kind of observation {kind!r}", choice_hint(kind, EVENTS))
     return events
+
+
+def choice_hint(word: str, names: Collection[str]) -> str:
+    """What to use in place of a word that is none of some names."""
+    near = nearest(word, names)
+    return f"did you mean {near}?" if near else f"use {', '.join(names)}"
 
 
 def place(name: str) -> tuple[str, int, int]:

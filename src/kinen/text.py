@@ -11,7 +11,7 @@ from kinen.errors import QueryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
 # Function and question words: they match nearly everything and say nothing about the topic; in a
@@ -216,7 +216,7 @@ def iso(seconds: float) -> str:
 
 
 def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
-    """A time phrase as a UTC moment: ISO times, `2h`, `3d`, `1w`, `today`, `yesterday`.
+    """A time phrase as a UTC moment: ISO or epoch times, `2h`, `3d`, `1w`, `today`, `yesterday`.
 
     A bare date means the start of that day here, or with `end` its last moment.
     """
@@ -227,6 +227,8 @@ def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
     ago = re.fullmatch(r"(\d{1,6})\s*([mhdw])(?:\s+ago)?", lowered)
     if ago:
         return iso(at - int(ago[1]) * _UNITS[ago[2]])
+    if re.fullmatch(r"\d{9,13}", phrase):  # 20260301 is a date
+        return iso(int(phrase) / (1000 if len(phrase) > 10 else 1))
     midnight = (
         datetime.fromtimestamp(at).astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     )
@@ -269,6 +271,17 @@ def code_density(text: str) -> float:
 def is_identifier(text: str) -> bool:
     """Whether a question names code: `user_id`, `getUser`, `a.b`, `f(`, `x::y`, or a path."""
     return re.search(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(|::|\w/\w", text) is not None
+
+
+def plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """The name that a misspelled word most likely means; empty if none is near."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, names, 1)), "")
 
 
 def excerpt(text: str, limit: int) -> str:

@@ -290,11 +290,14 @@ def test_colours_are_for_terminals_only(ready, space: Path) -> None:
 
 def test_overview_lists_every_command_and_version_is_told(kinen) -> None:
     from kinen import __version__
-    from kinen.cli.commands import COMMANDS
+    from kinen.cli.commands import COMMANDS, DAILY
 
-    overview = kinen("--help").out
+    overview = kinen("help", "all").out
     assert all(f"  {name} " in overview for _, name, _, _ in COMMANDS)
-    assert kinen().out == overview
+    daily = kinen("--help").out
+    assert [line.split()[0] for line in daily.splitlines()[5:15]] == list(DAILY)
+    assert "help all" in daily
+    assert kinen().out == daily
     assert kinen("--version").out == f"kinen {__version__}\n"
 
 

@@ -19,3 +19,8 @@ def resolve(memory: Memory, text: str) -> tuple[str, int, int]:
     if chunk >= 0 or is_ref:
         return name, line, chunk
     return memory.git.inside(name), line, chunk
+
+
+def pin_target(memory: Memory, text: str) -> str:
+    """What to pin: a ref, a path, or a text of its own."""
+    return text if memory.journal.is_text(text) else resolve(memory, text)[0]

@@ -306,7 +306,7 @@ class Pin(ScopedRequest):
     """A record that every recall in a scope begins with, for a time or permanently."""
 
     target: Annotated[str, Field(max_length=4096)] = Field(
-        "", description="a ref or a path", examples=["docs/conventions.md"]
+        "", description="a ref, a path or a text", examples=["docs/conventions.md"]
     )
     target_type: Name = Field("", description="with target_id, instead of target")
     target_id: Name = ""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MANY = 1 << 20
 FAST = {"search": (1, MANY), "recall": (0, MANY), "log": (1, 1)}
 """Commands that must start fast, with the fewest and the most words that they take."""
+ALIASES = {"query": "search"}
+"""Other names of commands."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -52,10 +54,12 @@ def _exit_code(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     completing = "_KINEN_COMPLETE" in os.environ
-    if not completing and words in ([], ["--help"], ["-h"], ["help"]):
+    if not completing:
+        words = _plain(words)
+    if not completing and words in ([], ["--help"], ["--help", "all"]):
         from kinen.cli.commands import overview
 
-        print(overview())
+        print(overview(everything=len(words) > 1))
         return 0
     if words == ["--version"]:
         from kinen import __version__
@@ -74,6 +78,25 @@ def _run(words: list[str]) -> int:
     from kinen.cli.groups import run
 
     return run(words)
+
+
+def _plain(words: list[str]) -> list[str]:
+    """A command line in its plain form.
+
+    `kinen help COMMAND` is `kinen COMMAND --help`, `kinen --space X COMMAND` is `kinen COMMAND
+    --space X`, and a command by another name is that command.
+    """
+    if words[:1] in (["help"], ["-h"], ["--help"]):
+        topic = words[1:]
+        return [*topic, "--help"] if topic and topic != ["all"] else ["--help", *topic]
+    if words == ["version"]:
+        return ["--version"]
+    size = 2 if words[:1] in (["--space"], ["-s"]) else 1
+    if size == 2 or (words[0:1] and words[0].startswith("--space=")):
+        rest = words[size:]
+        end = rest.index("--") if "--" in rest else len(rest)
+        words = [*rest[:end], *words[:size], *rest[end:]]
+    return [*(ALIASES.get(word, word) for word in words[:1]), *words[1:]]
 
 
 def _run_fast(words: list[str]) -> int | None:

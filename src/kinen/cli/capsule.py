@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import Output, choice_option, memory_command, text_option
+from kinen.cli.command import Output, choice_option, group, memory_command, text_option
 from kinen.cli.run import colours
 from kinen.model.kinds import CAPSULE_TYPES
 from kinen.render.journal import capsule_text, entry_json
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
 
 
-@click.group()
+@group()
 def capsule() -> None:
     """Capsules: sessions or steps of a workflow, whose events are summarised together."""
 
 
 @capsule.command("open")
 @click.option("--intent", required=True, metavar="TEXT", help="what it is for")
-@choice_option("--type", CAPSULE_TYPES, "type of capsule", default="session", key="type_")
+@choice_option("--type -t", CAPSULE_TYPES, "type of capsule", default="session", key="type_")
 @text_option("--session", "ID", "session whose events become part of it")
 @text_option("--agent", "NAME", "agent that does the work")
 @text_option("--parent", "ID", "capsule that it is a part of")

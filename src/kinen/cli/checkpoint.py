@@ -1,29 +1,41 @@
-"""`kinen checkpoint` and `kinen plan`: notes on the work, as files of the space."""
+"""`kinen checkpoint`: save, list, show and edit checkpoints."""
 
 from __future__ import annotations
 
+import os
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kinen.cli.command import (
+    FILE_NAME,
+    CommandGroup,
     Output,
     choice_option,
+    limit_option,
     list_option,
     listing,
     memory_command,
+    moment,
+    options,
     text_option,
 )
-from kinen.cli.run import colours, piped
-from kinen.errors import NotFound
+from kinen.cli.editor import edit as open_editor
+from kinen.cli.editor import text_or_editor
+from kinen.cli.options import PERIOD, TAG, tags
+from kinen.cli.run import colours, piped, screen
 from kinen.model.kinds import CHECKPOINT_TYPES
-from kinen.render.journal import checkpoint_json, plan_json
+from kinen.render.journal import checkpoint_json, checkpoint_text, checkpoints_text
+from kinen.text import unspelled
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
-    from kinen.model.journal import Plan
 
+EMPTY = "no checkpoints yet: `kinen checkpoint 'what was done and why'` saves one"
+REMARK = "what was done and why; an empty text saves nothing"
+HINT = "pass it: kinen checkpoint 'what was done and why', or pipe it: ... | kinen checkpoint -"
 _HYPHEN_TEXT = re.compile(r"^-[^=]*\s")
 
 
@@ -42,10 +54,14 @@ class Texts(click.Command):
         return rest
 
 
-@click.command(cls=Texts)
-@click.argument("text", metavar="TEXT|-")
-@choice_option("--type", CHECKPOINT_TYPES, "type (default: checkpoint)", key="type")
-@list_option("--tag", "tags", "TAG", "tag")
+class Checkpoints(Texts, CommandGroup):
+    """`kinen checkpoint TEXT`, with subcommands for existing checkpoints."""
+
+
+@click.group(cls=Checkpoints, invoke_without_command=True, subcommand_metavar="")
+@click.argument("words", metavar="[TEXT|-]", nargs=-1)
+@choice_option("--type -t", CHECKPOINT_TYPES, "type (default: checkpoint)", key="type")
+@options(tags("tag"))
 @text_option("--context", "TEXT", "what led to it")
 @text_option("--decision", "TEXT", "what was decided")
 @list_option("--alternative", "alternatives", "TEXT", "alternative that was considered")
@@ -61,11 +77,11 @@ class Texts(click.Command):
 )
 @list_option("--unknown", "unknowns", "TEXT", "open question")
 @memory_command
-def checkpoint(memory: Memory, text: str, **details: Any) -> Output:
+def checkpoint(memory: Memory, words: tuple[str, ...], **details: Any) -> Output:
     """Save what was done and why, with the branch, the commit and the changed files.
 
-    A checkpoint is a markdown file in .memories/, and can be found at once. `-` reads the text
-    from standard input.
+    A checkpoint is a markdown file in .memories/, and can be found at once. Without TEXT, it is
+    written in your editor; `-` reads it from standard input.
 
     \b
     Examples:
@@ -73,119 +89,53 @@ def checkpoint(memory: Memory, text: str, **details: Any) -> Output:
       kinen checkpoint 'Postgres for sessions' --type decision --decision 'move off Redis' \\
         --alternative 'Redis with AOF' --impact 'one store fewer' --confidence 4
       git log -1 --format=%B | kinen checkpoint -
+      kinen checkpoint list --since 1w
     """
     details = {name: value for name, value in details.items() if value}
-    saved = memory.worklog.checkpoint(piped() if text == "-" else text, **details)
+    text = " ".join(words)
+    text = piped() if text == "-" else text_or_editor(text, REMARK, HINT)
+    saved = memory.worklog.checkpoint(text, **details)
     return Output(checkpoint_json(saved), f"checkpoint:{saved.path}")
 
 
-@click.group()
-def plan() -> None:
-    """Plans. The active plan comes first in every recall."""
-
-
-def _output(plan: Plan) -> Output:
-    return Output(plan_json(plan), f"{plan.ref}  {plan.status}")
-
-
-@plan.command(cls=Texts)
-@click.argument("title")
-@click.argument("text", metavar="TEXT|-", default="-")
-@text_option("--id", "ID", "id (default: made from the title)", "id_")
-@list_option("--tag", "tags", "TAG", "tag")
-@click.option("--activate", is_flag=True, help="make it the active plan")
+@checkpoint.command("list")
+@options(*PERIOD, TAG)
+@limit_option(20, "checkpoints")
 @memory_command
-def save(
-    memory: Memory, title: str, text: str, id_: str, tags: tuple[str, ...], activate: bool
-) -> Output:
-    """Save a plan; `-` reads its text from standard input.
-
-    \b
-    Examples:
-      kinen plan save 'Drop Redis' '- [ ] sessions to Postgres' --activate
-      kinen plan save 'Drop Redis' - < plan.md
-    """
-    content = piped() if text == "-" else text
-    return _output(memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activate))
-
-
-@plan.command()
-@click.argument("id_", metavar="[ID]", default="")
-@memory_command
-def show(memory: Memory, id_: str) -> Output:
-    """Show a plan (default: the active one). Exit 1 if no plan is active."""
-    plan = memory.worklog.plan(id_)
-    if plan is None:
-        return Output(None, found=False, notes=["no plan is active: `kinen plan list` lists plans"])
-    head = f"{colours()('bold', plan.title)}  {plan.status}, {plan.path}"
-    return Output(plan_json(plan), f"{head}\n\n{plan.text}")
-
-
-@plan.command("list")
-@memory_command
-def list_(memory: Memory) -> Output:
-    """List all plans, the latest changed first; `*` marks the active one. Exit 1 if none."""
-    plans = memory.worklog.plans()
-    style = colours()
-    lines = [
-        f"{'*' if plan.current else ' '} {style('path', plan.id)}  {plan.status}  {plan.title}"
-        for plan in plans
-    ]
+def list_(memory: Memory, since: str, until: str, tags: tuple[str, ...], limit: int) -> Output:
+    """List checkpoints, newest first. Exit 1 if there are none."""
+    end = moment(until, end=True)
+    matches = (
+        checkpoint
+        for checkpoint in memory.worklog.checkpoints(moment(since), end)
+        if set(tags) <= set(checkpoint.tags)
+    )
+    checkpoints = list(islice(matches, max(0, limit) or None))
+    empty = "no checkpoint matches" if since or until or tags else EMPTY
     return listing(
-        {"plans": [plan_json(plan) for plan in plans]},
-        "\n".join(lines),
-        plans,
-        "no plans yet: `kinen plan save TITLE TEXT` saves one",
+        {"checkpoints": [checkpoint_json(checkpoint) for checkpoint in checkpoints]},
+        checkpoints_text(checkpoints, screen()),
+        checkpoints,
+        empty,
     )
 
 
-@plan.command()
-@click.argument("id_", metavar="ID")
+@checkpoint.command()
+@click.argument("name", metavar="[ID]", default="", type=FILE_NAME)
 @memory_command
-def activate(memory: Memory, id_: str) -> Output:
-    """Make a plan the active one."""
-    return _output(memory.worklog.activate_plan(id_))
+def show(memory: Memory, name: str) -> Output:
+    """Show a checkpoint (default: the newest). The beginning of its id is enough."""
+    saved = memory.worklog.saved_checkpoint(name)
+    return Output(checkpoint_json(saved), checkpoint_text(saved, colours()))
 
 
-@plan.command(cls=Texts)
-@click.argument("id_", metavar="ID")
-@click.argument("text", metavar="[TEXT|-]", default=None, required=False)
-@click.option("--title", default=None, metavar="TEXT", help="new title")
-@list_option("--tag", "tags", "TAG", "new tag, replacing all")
-@choice_option("--status", ["active", "completed", "archived"], "new status")
+@checkpoint.command()
+@click.argument("name", metavar="[ID]", default="", type=FILE_NAME)
 @memory_command
-def update(
-    memory: Memory,
-    id_: str,
-    text: str | None,
-    title: str | None,
-    tags: tuple[str, ...],
-    status: str | None,
-) -> Output:
-    """Change the text, title, tags or status of a plan; `-` reads the text from standard input.
-
-    \b
-    Examples:
-      kinen plan update drop-redis - < plan.md
-    """
-    content = piped() if text == "-" else text
-    return _output(
-        memory.worklog.update_plan(id_, text=content, title=title, tags=tags or None, status=status)
-    )
-
-
-def _set_status(name: str, status: str, description: str) -> None:
-    """Add a command that gives a plan another status."""
-
-    @plan.command(name, help=f"{description} (default: the active one).")
-    @click.argument("id_", metavar="[ID]", default="")
-    @memory_command
-    def run(memory: Memory, id_: str) -> Output:
-        current = memory.worklog.plan(id_)
-        if current is None:
-            raise NotFound("no plan is active", "`kinen plan list` lists plans")
-        return _output(memory.worklog.update_plan(current.id, status=status))
-
-
-_set_status("complete", "completed", "Mark a plan as done")
-_set_status("archive", "archived", "Archive a plan")
+def edit(memory: Memory, name: str) -> Output:
+    """Open a checkpoint (default: the newest) in your editor."""
+    path = memory.worklog.saved_checkpoint(name).path
+    open_editor(os.path.join(memory.space.root, os.fsdecode(unspelled(path))))
+    memory.worklog.refresh()
+    saved = memory.worklog.saved_checkpoint(path)
+    return Output(checkpoint_json(saved), saved.ref)

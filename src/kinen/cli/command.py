@@ -9,47 +9,84 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen import render
-from kinen.cli.fastargs import SPACE, SPACES
+from kinen.cli import options as shared
+from kinen.cli.fastargs import Option, click_options
 from kinen.cli.run import FOUND, NOTHING, note
 from kinen.memory import Memory
-from kinen.text import now, parse_time
+from kinen.text import nearest, now, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 FILE_NAME = click.UNPROCESSED
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
-TIMES = "2026-03-01, 2h, 3d, 1w, today or yesterday"
 
-space_option = click.option(
-    "--space",
-    "-s",
-    type=FILE_NAME,
-    metavar="NAME",
-    help=SPACE,
-)
-spaces_option = click.option(
-    "--space",
-    "-s",
-    "spaces",
-    type=FILE_NAME,
-    metavar="NAME",
-    multiple=True,
-    help=f"{SPACES}; repeatable",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
+
+class Group(click.Group):
+    """A group whose error for an unknown command names the nearest one."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            path = ctx.command_path
+            near = nearest(args[0], self.list_commands(ctx))
+            hint = f"did you mean `{path} {near}`?" if near else f"see `{path} --help`"
+            raise click.UsageError(f"no command {args[0]!r} · {hint}", ctx) from error
+
+
+class CommandGroup(Group):
+    """A command that also has subcommands: `kinen import FILE`, `kinen import transcripts`."""
+
+    allow_interspersed_args = True
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> click.Context:
+        command = self.commands.get(args[0]) if args else None
+        if command:
+            return command.make_context(f"{info_name} {command.name}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def group(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], Group]:
+    """Make a function a `Group`."""
+    return click.group(name, cls=Group, **attributes)
+
+
+def options(*rows: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add shared options to a command. --days arrives as the `since` that it stands for."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*args: Any, **values: Any) -> Any:
+            if "days" in values:
+                values["since"] = shared.begin(values)
+                del values["days"]
+            return function(*args, **values)
+
+        params = [*getattr(function, "__click_params__", ()), *reversed(click_options(rows))]
+        run.__click_params__ = params  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+space_option = options(shared.SPACE)
+spaces_option = options(shared.SPACES)
+json_option = options(shared.JSON)
 dry_run_option = click.option("--dry-run", is_flag=True, help="show what would be done, do nothing")
 
 
-def text_option(name: str, metavar: str, description: str, *key: str) -> Callable[[Any], Any]:
+def text_option(names: str, metavar: str, description: str, *key: str) -> Callable[[Any], Any]:
     """An option with a text, by default an empty one."""
-    return click.option(name, *key, default="", metavar=metavar, help=description)
+    return click.option(*names.split(), *key, default="", metavar=metavar, help=description)
 
 
-def list_option(name: str, key: str, metavar: str, description: str) -> Callable[[Any], Any]:
+def list_option(names: str, key: str, metavar: str, description: str) -> Callable[[Any], Any]:
     """A repeatable option with a text."""
     return click.option(
-        name, key, multiple=True, metavar=metavar, help=f"{description}; repeatable"
+        *names.split(), key, multiple=True, metavar=metavar, help=f"{description}; repeatable"
     )
 
 
@@ -61,11 +98,11 @@ def path_option(names: str, metavar: str, description: str) -> Callable[[Any], A
 
 
 def choice_option(
-    name: str, choices: Iterable[str], description: str, default: str | None = None, key: str = ""
+    names: str, choices: Iterable[str], description: str, default: str | None = None, key: str = ""
 ) -> Callable[[Any], Any]:
     """An option with one of some values; a default is shown."""
     return click.option(
-        name,
+        *names.split(),
         *filter(None, [key]),
         type=click.Choice(list(choices)),
         default=default,
@@ -93,19 +130,9 @@ def limit_option(default: int, noun: str = "entries") -> Callable[[Any], Any]:
     return number_option("--limit -n", f"maximum number of {noun} (0 = all)", default)
 
 
-def since_option(name: str = "--since", default: str = "") -> Callable[[Any], Any]:
-    return click.option(
-        name,
-        default=default,
-        show_default=bool(default),
-        metavar="TIME",
-        help=f"only since this time: {TIMES}",
-    )
-
-
-def moment(phrase: str) -> str:
+def moment(phrase: str, *, end: bool = False) -> str:
     """A time such as `3d` or `yesterday` in ISO form; an empty phrase stays empty."""
-    return parse_time(phrase, now()) if phrase else ""
+    return parse_time(phrase, now(), end=end) if phrase else ""
 
 
 @dataclass(frozen=True, slots=True)

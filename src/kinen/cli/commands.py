@@ -24,7 +24,7 @@ COMMANDS = (
     ("Search", "tags", "kinen.cli.tags:tags", "list file tags, or tags for a commit message"),
     ("Search", "web", "kinen.cli.web:web", "look at the memory in a browser"),
     ("Record", "checkpoint", "kinen.cli.checkpoint:checkpoint", "save what was done and why"),
-    ("Record", "plan", "kinen.cli.checkpoint:plan", "save and follow plans"),
+    ("Record", "plan", "kinen.cli.plan:plan", "save and follow plans"),
     ("Record", "round", "kinen.cli.session:round_", "add a round to a session"),
     ("Record", "consolidate", "kinen.cli.memories:consolidate", "extract memories from sessions"),
     ("Record", "log", "kinen.cli.log", "record an event"),
@@ -56,34 +56,62 @@ COMMANDS = (
 )
 """Section of the overview, name, `module:function` (`command` by default), description."""
 
+DAILY = (
+    "search",
+    "recall",
+    "ask",
+    "context",
+    "checkpoint",
+    "plan",
+    "standup",
+    "handoff",
+    "status",
+    "install",
+)
+"""The commands that the help of `kinen` shows first."""
 _EXAMPLES = """Examples:
   kinen init                              make this folder a space
   kinen search why did we drop redis      search by word and by meaning
-  kinen search --type rounds --since 2w token refresh
+  kinen checkpoint 'Tokens now rotate'    save what was done and why
   kinen search 'rate limiter' --json | jq '.results[0].source.path'
 """
+_OPTIONS = """Options:
+  --space NAME   use another space than that of the current folder
+  --version      show the version
+  --help         show this help"""
 
 
-def overview() -> str:
-    """The help of `kinen` itself."""
+def overview(*, everything: bool = False) -> str:
+    """The help of `kinen` itself: the daily commands, or with `everything` all of them."""
     lines = [
         "Usage: kinen COMMAND [ARGS]...",
         "",
         "  Local, lossless, explained memory for AI coding agents.",
     ]
+    lines += _sections() if everything else _daily()
+    return "\n".join([*lines, "", _EXAMPLES, _OPTIONS])
+
+
+def _daily() -> list[str]:
+    descriptions = {name: description for _, name, _, description in COMMANDS}
+    others = len(COMMANDS) - len(DAILY)
+    return [
+        "",
+        "Every day:",
+        *(f"  {name:<11} {descriptions[name]}" for name in DAILY),
+        "",
+        "More:",
+        "  help NAME   show the help of a command",
+        f"  help all    list the {others} other commands",
+    ]
+
+
+def _sections() -> list[str]:
+    lines = []
     section = ""
     for group, name, _, description in COMMANDS:
         if group != section:
             lines += ["", f"{group}:"]
             section = group
         lines.append(f"  {name:<11} {description}")
-    lines += [
-        "",
-        _EXAMPLES,
-        "Options:",
-        "  --version      show the version",
-        "  --help         show this help; `kinen COMMAND --help` shows that of a command",
-        "",
-        "Most commands take --space NAME to use another space than that of the current folder.",
-    ]
-    return "\n".join(lines)
+    return lines

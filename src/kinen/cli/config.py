@@ -8,13 +8,13 @@ import click
 
 from kinen import config as configuration
 from kinen import paths
-from kinen.cli.command import Output, json_command, space_option
+from kinen.cli.command import Output, group, json_command, space_option
 from kinen.cli.run import colours
 from kinen.config.trust import is_trusted, trust
 from kinen.space import find as spaces
 
 
-@click.group()
+@group()
 def config() -> None:
     """Options. Precedence: defaults, your file, the space's file, KINEN_* variables, flags."""
 

@@ -12,11 +12,13 @@ from kinen.cli.command import (
     json_command,
     memory_command,
     number_option,
+    options,
     path_option,
-    since_option,
     spaces_option,
     text_option,
 )
+from kinen.cli.options import DAYS
+from kinen.cli.options import since as since_option
 from kinen.cli.run import note
 from kinen.errors import QueryError
 from kinen.memory import Memory
@@ -30,10 +32,13 @@ if TYPE_CHECKING:
 
     from kinen.memory.report import Report
 
+SINCE = "1d"
+"""Where a standup begins by default."""
+
 
 @click.command()
 @text_option("--session", "ID", "session, or a capsule's id")
-@path_option("--file", "PATH", "file: its path, or the end of it")
+@path_option("--file -f", "PATH", "file: its path, or the end of it")
 @click.option(
     "--depth",
     default=1,
@@ -66,7 +71,7 @@ def context(memory: Memory, session: str, file: str, depth: int, budget: int) ->
 
 
 @click.command()
-@since_option(default="1d")
+@options(since_option(SINCE), DAYS)
 @spaces_option
 @json_command
 def standup(since: str, spaces: tuple[str, ...]) -> Output:
@@ -82,7 +87,7 @@ def standup(since: str, spaces: tuple[str, ...]) -> Output:
       kinen standup --since 1w --space all
       kinen standup --json | jq '.not_pushed[].subject'
     """
-    begin = parse_time(since, now())
+    begin = parse_time(since or SINCE, now())
     empty = f"nothing since {begin[:10]}: `kinen standup --since 1w` looks further back"
     return _report(lambda memory: memory.reports.standup_report(begin), standup_text, spaces, empty)
 

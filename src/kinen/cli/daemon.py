@@ -9,7 +9,7 @@ import time
 import click
 
 from kinen import paths
-from kinen.cli.command import Output, json_command, number_option, path_option
+from kinen.cli.command import Output, group, json_command, number_option, path_option
 from kinen.cli.run import colours, note
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
@@ -26,7 +26,7 @@ def home() -> str:
     return paths.default_home(os.environ)
 
 
-@click.group()
+@group()
 def daemon() -> None:
     """A background process that keeps the model loaded and indexes changes.
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from kinen.characters import visible_json
-from kinen.cli.command import TIMES, choice_option, space_option, text_option
+from kinen.cli.command import choice_option, options, space_option
+from kinen.cli.options import PERIOD, SCOPE
 from kinen.cli.output import raw
 from kinen.cli.run import note
 from kinen.memory import Memory
@@ -18,10 +19,7 @@ from kinen.times import milliseconds
 
 @click.command()
 @click.argument("file", default="-", type=click.Path(dir_okay=False))
-@text_option("--session", "ID", "only this session")
-@text_option("--repo", "NAME", "only this repository")
-@text_option("--after", "TIME", f"only since this time: {TIMES}")
-@text_option("--before", "TIME", "only until this time")
+@options(*SCOPE, *PERIOD)
 @choice_option(
     "--format",
     ["json", "jsonl"],
@@ -30,9 +28,7 @@ from kinen.times import milliseconds
     key="form",
 )
 @space_option
-def export(
-    file: str, session: str, repo: str, after: str, before: str, form: Any, space: str | None
-) -> int:
+def export(file: str, since: str, until: str, form: Any, space: str | None, **scope: str) -> int:
     """Write the journal as a bundle to FILE, or to standard output.
 
     The same journal gives the same bytes. SOURCE_DATE_EPOCH fixes the time of the export.
@@ -45,11 +41,10 @@ def export(
     with Memory.open(space=space) as memory:
         counts = memory.transfer.export(
             _standard_output() if file == "-" else file,
-            session=session,
-            repo=repo,
-            after=milliseconds(after),
-            before=milliseconds(before, end=True),
+            after=milliseconds(since),
+            before=milliseconds(until, end=True),
             form=form,
+            **scope,
         )
     if file != "-":
         note(f"wrote {counts_text(counts) or 'an empty journal'} to {file}")

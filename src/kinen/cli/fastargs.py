@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     import click
 
-SPACE = "space to use (default: that of the current folder)"
-SPACES = f"{SPACE}, or all"
-
 
 class Option:
     """An option of a command."""
@@ -33,13 +30,19 @@ class Option:
         many: bool = False,
         choices: tuple[str, ...] = (),
         path: bool = False,
+        aliases: str = "",
+        split: bool = False,
+        hidden: bool = False,
     ) -> None:
         """An option with its names separated by spaces, and the key of its value.
 
-        With `many` it is repeatable. With `path` its bytes stay as they are; other text is made
-        storable.
+        With `many` it is repeatable, with `split` a value may be several with commas. With `path`
+        its bytes stay as they are; other text is made storable. Help does not show `aliases`.
         """
         self.names = tuple(names.split())
+        self.aliases = tuple(aliases.split())
+        self.split = split
+        self.hidden = hidden
         self.key = key
         self.metavar = metavar
         self.help = f"{help}; repeatable" if many else help
@@ -56,7 +59,7 @@ class Option:
 
 def read(argv: list[str], rows: tuple[Option, ...]) -> tuple[list[str], dict[str, Any]] | None:
     """Arguments and option values of a plain command line; None leaves it to click."""
-    by_name = {name: row for row in rows for name in row.names}
+    by_name = {name: row for row in rows for name in (*row.names, *row.aliases)}
     values: dict[str, Any] = {row.key: () if row.many else row.default for row in rows}
     arguments: list[str] = []
     rest = iter(argv)
@@ -82,8 +85,17 @@ def read(argv: list[str], rows: tuple[Option, ...]) -> tuple[list[str], dict[str
             return None
         if not text or (row.choices and value not in row.choices):
             return None
-        values[row.key] = (*values[row.key], value) if row.many else value
+        if row.many:
+            values[row.key] = (*values[row.key], *(items((value,)) if row.split else (value,)))
+        else:
+            values[row.key] = value
     return arguments, values
+
+
+def items(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Values that may come one by one, or several in a text with commas."""
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    return tuple(part for part in parts if part)
 
 
 def flag(names: str, key: str, help: str) -> Option:  # noqa: A002
@@ -104,43 +116,15 @@ def click_command(
 
     return click.Command(
         function.__name__,
-        params=[click.Argument(**argument), *_click_options(rows)],
+        params=[click.Argument(**argument), *click_options(rows)],
         callback=run,
         help=summary,
         epilog="\b\n" + epilog,
     )
 
 
-def _click_options(rows: tuple[Option, ...]) -> list[click.Option]:
-    """The rows as options of click."""
-    import click
+def click_options(rows: tuple[Option, ...]) -> list[Any]:
+    """The same rows as options of click."""
+    from kinen.cli.aliases import AliasedOption
 
-    return [
-        click.Option(
-            [*row.names, row.key],
-            help=row.help,
-            type=_click_type(row),
-            default=_click_default(row),
-            is_flag=row.is_flag,
-            multiple=row.many,
-            metavar=row.metavar or None,
-            show_default=bool(row.default) and row.default != -1,
-        )
-        for row in rows
-    ]
-
-
-def _click_type(row: Option) -> Any:
-    import click
-
-    if row.is_flag:
-        return None
-    if row.path:
-        return click.UNPROCESSED
-    return click.Choice(row.choices) if row.choices else row.type
-
-
-def _click_default(row: Option) -> Any:
-    if row.is_flag:
-        return False
-    return None if row.choices or row.many else row.default
+    return [AliasedOption(row) for row in rows]

@@ -9,6 +9,7 @@ from kinen.cli.command import (
     FILE_NAME,
     Output,
     choice_option,
+    group,
     list_option,
     listing,
     memory_command,
@@ -19,7 +20,7 @@ from kinen.cli.run import colours
 from kinen.memory import Memory
 
 
-@click.group()
+@group()
 def graph() -> None:
     """Links between the notes of a space."""
 
@@ -82,7 +83,7 @@ def orphans(memory: Memory) -> Output:
 @click.command()
 @click.argument("note", type=FILE_NAME)
 @number_option("--limit -n", "maximum number of records", 10, least=1)
-@list_option("--type", "types", "TYPE", "only records of this type, as in `kinen search`")
+@list_option("--type -t", "types", "TYPE", "only records of this type, as in `kinen search`")
 @memory_command
 def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Output:
     """Show what is related to a note: by links, by meaning and by tags. Exit 1 if nothing is.

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from kinen.characters import storable
+from kinen.cli.command import Group
 from kinen.cli.commands import COMMANDS, overview
 from kinen.cli.run import ERROR, fail, guarded
 
 
-class Root(click.Group):
+class Root(Group):
     """`kinen` itself; it imports the module of a command when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -29,16 +30,6 @@ class Root(click.Group):
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
         return overview()
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], self.list_commands(ctx), 1)
-            hint = f"did you mean `kinen {near[0]}`?" if near else "see `kinen --help`"
-            raise click.UsageError(f"no command {args[0]!r} · {hint}", ctx) from error
 
 
 class Text(click.types.StringParamType):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import FILE_NAME, Output, memory_command, number_option
+from kinen.cli.command import FILE_NAME, Output, memory_command, number_option, options
+from kinen.cli.options import tags
 from kinen.cli.run import colours
 from kinen.render.history import (
     companion_json,
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--tag", "-t", "tags", multiple=True, metavar="TAG", help="tag that files must have; repeatable"
-)
+@options(tags("tag that files must have", "-t"))
 @click.option("--deleted", is_flag=True, help="include deleted files")
 @click.option("--ignored", is_flag=True, help="include tracked files that match .gitignore")
 @click.option("--source-only", is_flag=True, help="only files below a folder named src")

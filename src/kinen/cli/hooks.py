@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import Output, dry_run_option, json_command, space_option
+from kinen.cli.command import Output, dry_run_option, group, json_command, space_option
 from kinen.space import find as spaces
 
 if TYPE_CHECKING:
     from kinen.hooks.git import Hook
 
 
-@click.group()
+@group()
 def hooks() -> None:
     """Git hooks that run `kinen index` in the background after each commit.
 

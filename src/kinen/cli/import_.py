@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kinen.cli.command import Output, choice_option, dry_run_option, memory_command
+from kinen.cli.command import CommandGroup, Output, choice_option, dry_run_option, memory_command
 from kinen.cli.progress import bar
 from kinen.render.journal import loaded_json, loaded_notes, loaded_text
 
@@ -16,22 +16,8 @@ if TYPE_CHECKING:
     from kinen.transfer.bundle import Loaded
 
 
-class Import(click.Group):
-    """`kinen import FILE`, with subcommands for what is not a bundle."""
-
-    allow_interspersed_args = True
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> click.Context:
-        command = self.commands.get(args[0]) if args else None
-        if command:
-            return command.make_context(f"{info_name} {command.name}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-@click.group("import", cls=Import, invoke_without_command=True, subcommand_metavar="")
-@click.argument("file", type=click.Path())
+@click.group("import", cls=CommandGroup, invoke_without_command=True, subcommand_metavar="")
+@click.argument("file", type=click.Path(), default="")
 @choice_option(
     "--on-conflict",
     ["skip", "overwrite", "error"],
@@ -43,17 +29,20 @@ class Import(click.Group):
 def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Output:
     """Import a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
 
-    From a Goldfish folder, each checkpoint is imported once, as a file of .memories/. `-` reads a
-    bundle from standard input.
+    From a Goldfish folder, each checkpoint is imported once, as a file of .memories/. Without FILE,
+    or with `-`, a bundle is read from standard input.
 
     \b
     Examples:
       kinen import backup.json --dry-run
       kinen import ~/.goldfish/my-project
       kinen import ~/.kindling/kindling.db
-      gunzip -c s1.jsonl.gz | kinen import -
+      kinen import < backup.json
+      gunzip -c s1.jsonl.gz | kinen import
     """
-    source = sys.stdin.buffer if file == "-" else file
+    if not file and sys.stdin.isatty():
+        raise click.UsageError("no file · pass one, or pipe a bundle: kinen import < backup.json")
+    source = sys.stdin.buffer if file in ("", "-") else file
     with bar() as update:
         loaded = memory.transfer.load(
             source,

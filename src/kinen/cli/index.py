@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from kinen import render
-from kinen.cli.command import Output, emit, json_option, memory_command, space_option, text_option
+from kinen.cli.command import (
+    Output,
+    emit,
+    group,
+    json_option,
+    memory_command,
+    space_option,
+    text_option,
+)
 from kinen.cli.progress import bar
 from kinen.cli.run import ERROR, colours, fail
 from kinen.errors import Busy
@@ -21,7 +29,7 @@ no_embed_option = click.option(
 )
 
 
-@click.group(invoke_without_command=True)
+@group(invoke_without_command=True)
 @click.option("--rebuild", is_flag=True, help="delete the index and build it again")
 @no_embed_option
 @click.option("--quiet", is_flag=True, help="print nothing, even if another kinen is indexing")

@@ -7,14 +7,16 @@ import click
 from kinen.cli.command import (
     Output,
     emit,
+    group,
     json_option,
     limit_option,
     listing,
     memory_command,
-    since_option,
+    options,
     space_option,
     text_option,
 )
+from kinen.cli.options import AGENT, BEGIN, SESSION
 from kinen.cli.output import write_raw
 from kinen.cli.run import FOUND, colours
 from kinen.memory import Memory
@@ -32,17 +34,14 @@ EMPTY = (
     "nothing was sent to an agent yet: `kinen install claude-code` connects Claude Code,"
     " hooks.budget sets how much a session starts with"
 )
-session_option = text_option("--session", "ID", "only this session (a prefix is enough)")
-agent_option = text_option("--agent", "NAME", "only this agent")
 
 
-@click.group(invoke_without_command=True)
-@session_option
-@agent_option
+@group(invoke_without_command=True)
+@options(SESSION, AGENT)
 @text_option(
     "--event", "NAME", "only this event: SessionStart, UserPromptSubmit, PreToolUse or mcp"
 )
-@since_option()
+@options(*BEGIN)
 @limit_option(20)
 @space_option
 @json_option
@@ -82,7 +81,7 @@ def ledger(
         )
     notes = []
     if not count:
-        notes.append(EMPTY)
+        notes.append("nothing matches" if session or agent or event or since else EMPTY)
     elif count > len(injections):
         notes.append(f"{len(injections):,} of {count:,}; --limit shows more")
     style = colours()
@@ -113,8 +112,8 @@ def show(name: str, space: str | None, as_json: bool) -> int:
 
 
 @ledger.command()
-@agent_option
-@since_option()
+@options(AGENT)
+@options(*BEGIN)
 @memory_command
 def totals(memory: Memory, agent: str, since: str) -> Output:
     """Show how many tokens were sent to each session, latest first."""
@@ -129,9 +128,8 @@ def totals(memory: Memory, agent: str, since: str) -> Output:
 
 
 @ledger.command()
-@session_option
-@agent_option
-@since_option()
+@options(SESSION, AGENT)
+@options(*BEGIN)
 @memory_command
 def audit(memory: Memory, session: str, agent: str, since: str) -> Output:
     """Estimate whether what was sent was used.

@@ -6,45 +6,50 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import TIMES, Output, limit_option, memory_command, text_option
-from kinen.cli.run import colours
-from kinen.render.journal import entries_text, entry_json
+from kinen.cli.command import Output, limit_option, memory_command, options, text_option
+from kinen.cli.options import PERIOD, SCOPE
+from kinen.cli.run import screen
+from kinen.render.journal import entries_table, entry_json
 from kinen.times import milliseconds
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
 
+EMPTY = {
+    "capsules": "no capsules yet: `kinen install` records sessions as capsules,"
+    " `kinen capsule open` opens one",
+    "observations": "no observations yet: `kinen install` records what agents do,"
+    " `kinen log TEXT` records an event",
+    "summaries": "no summaries yet: closing a capsule writes one",
+    "pins": "no pins yet: `kinen pin REF` pins a record, `kinen pin 'TEXT'` a text of your own",
+    "memories": "no memories yet: `kinen consolidate` extracts them from sessions",
+}
 PLURALS = ("capsules", "observations", "summaries", "pins", "memories")
 
 
 @click.command("list")
 @click.argument("plural", type=click.Choice(PLURALS))
-@text_option("--session", "ID", "only this session (a prefix is enough)")
-@text_option("--repo", "NAME", "only this repository (a prefix is enough)")
-@text_option("--agent", "NAME", "only this agent")
-@text_option("--kind", "KIND", "only this kind, or type of capsule or memory")
-@text_option("--after", "TIME", f"only since this time: {TIMES}")
-@text_option("--before", "TIME", "only until this time")
+@options(*SCOPE)
+@text_option("--kind -k", "KIND", "only this kind, or type of capsule or memory")
+@options(*PERIOD)
 @limit_option(20)
 @click.option("--audit", is_flag=True, help="include forgotten entries and expired pins")
 @memory_command
 def list_(
     memory: Memory,
     plural: str,
-    session: str,
-    repo: str,
-    agent: str,
     kind: str,
-    after: str,
-    before: str,
+    since: str,
+    until: str,
     limit: int,
     audit: bool,
+    **scope: str,
 ) -> Output:
     """List entries of the journal, newest first. Exit 1 if there are none.
 
     \b
     Examples:
-      kinen list observations --kind error --after 2d
+      kinen list observations --kind error --since 2d
       kinen list capsules --session s1 --json | jq -r '.capsules[].ref'
       kinen list pins --audit
     """
@@ -52,23 +57,23 @@ def list_(
         raise click.UsageError(f"{plural} have no kind · omit --kind")
     entries, count = memory.journal.entries(
         plural,
-        session=session,
-        repo=repo,
-        agent=agent,
         kind=kind,
-        after=milliseconds(after),
-        before=milliseconds(before, end=True),
+        after=milliseconds(since),
+        before=milliseconds(until, end=True),
         limit=max(0, limit),
         audit=audit,
+        **scope,
     )
+    names = memory.journal.short_ids(entries)
     notes = []
     if not entries:
-        notes.append(f"no {plural}")
+        filtered = kind or since or until or any(scope.values())
+        notes.append(f"no {plural} match" if filtered else EMPTY[plural])
     elif count > len(entries):
         notes.append(f"{len(entries):,} of {count:,}; --limit shows more")
     return Output(
         lambda: {plural: [entry_json(entry) for entry in entries], "count": count},
-        entries_text(entries, colours()),
+        entries_table(entries, screen(), names),
         found=bool(entries),
         notes=notes,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.cli.fastargs import SPACE, Option, flag
+from kinen.cli.fastargs import Option
+from kinen.cli.options import JSON, SPACE
 from kinen.model.kinds import EVENTS
 
 TYPE_CHECKING = False
@@ -26,9 +27,9 @@ OPTIONS = (
     Option("--session", "session", "ID", "session it belongs to"),
     Option("--agent", "agent", "NAME", "who did it"),
     Option("--capsule", "capsule", "ID", "capsule it belongs to"),
-    Option("--file", "files", "PATH", "file it concerns", many=True, path=True),
-    Option("--space -s", "space", "NAME", SPACE, path=True),
-    flag("--json", "as_json", "print JSON"),
+    Option("--file -f", "files", "PATH", "file it concerns", many=True, path=True),
+    SPACE,
+    JSON,
 )
 
 EPILOG = """Examples:

@@ -10,11 +10,13 @@ from kinen.cli.command import (
     Output,
     choice_option,
     dry_run_option,
+    group,
     memory_command,
     moment,
-    since_option,
+    options,
     text_option,
 )
+from kinen.cli.options import BEGIN
 from kinen.cli.run import colours
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.render.journal import (
@@ -29,13 +31,13 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
 
 
-@click.group()
+@group()
 def memories() -> None:
     """Decisions, lessons, patterns and insights, each with its sources."""
 
 
 @memories.command("list")
-@choice_option("--type", MEMORY_TYPES, "only this type (default: all)", key="type_")
+@choice_option("--type -t", MEMORY_TYPES, "only this type (default: all)", key="type_")
 @click.option("--forgotten", is_flag=True, help="list hidden memories instead")
 @memory_command
 def list_(memory: Memory, type_: str | None, forgotten: bool) -> Output:
@@ -89,7 +91,7 @@ def restore(memory: Memory, name: str) -> Output:
 @click.command()
 @text_option("--session", "NAME", "only this session folder")
 @text_option("--capsule", "ID", "only this capsule")
-@since_option()
+@options(*BEGIN)
 @dry_run_option
 @click.option(
     "--distiller",

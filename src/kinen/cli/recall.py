@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kinen.cli.fastargs import SPACES, Option, flag
+from kinen.cli.fastargs import Option, flag
+from kinen.cli.options import (
+    FILE,
+    JSON,
+    PERIOD,
+    SESSION,
+    SPACES,
+    TAG,
+    begin,
+)
 from kinen.model.kinds import DISTILLERS
 
 TYPE_CHECKING = False
@@ -15,24 +24,12 @@ if TYPE_CHECKING:
     from kinen.model.records import Query
 
 OPTIONS = (
-    Option(
-        "--since", "since", "TIME", "since this time: 2026-03-01, 2h, 3d, 1w, today or yesterday"
-    ),
-    Option("--days", "days", "N", "only the last N days", type=int, default=0),
-    Option("--from", "from_", "TIME", "same as --since"),
-    Option("--to --until", "until", "TIME", "until this time"),
+    *PERIOD,
     Option("--type -t", "types", "TYPE", "type: decision, learning, rounds, notes, ...", many=True),
-    Option("--tag", "tags", "TAG", "tag that records must have", many=True),
-    Option(
-        "--file -f",
-        "files",
-        "PATH",
-        "about this file: its path, or the end of it",
-        many=True,
-        path=True,
-    ),
+    TAG,
+    FILE,
     Option("--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True),
-    Option("--session", "session", "ID", "only this session (a prefix is enough)"),
+    SESSION,
     Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
     flag("--full", "full", "show whole records, not only the relevant lines"),
     Option("--budget", "budget", "N", "token limit (default: recall.budget)", type=int, default=0),
@@ -52,10 +49,10 @@ OPTIONS = (
         type=float,
         default=0.0,
     ),
-    Option("--space -s", "spaces", "NAME", SPACES, many=True, path=True),
-    flag("--json", "as_json", "print JSON"),
+    SPACES,
+    JSON,
 )
-QUERY_OPTIONS = "types tags files symbols session until limit budget min_similarity".split()
+QUERY_OPTIONS = "types tags files symbols session since until limit budget min_similarity".split()
 """Options that the query has under the same name."""
 HELP = """Print the plan, pins, the latest summary and matching records as markdown, within a token
 budget.
@@ -73,6 +70,7 @@ EPILOG = """Examples:
 
 def recall(text: str, **options: Any) -> int:
     """Print what an agent should know. Exit 1 if there is nothing."""
+    options["since"] = begin(options)
     code, output, remarks = _from_daemon(text, options) or _from_here(text, options)
     if remarks:
         from kinen.cli.run import note
@@ -93,7 +91,6 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
     words = {name: options[name] for name in QUERY_OPTIONS}
     words["query"] = text
     words["full"] = bool(options["full"])
-    words["since"] = since_of(options)
     space = options["spaces"][0] if options["spaces"] else ""
     return ask_daemon("POST /v1/recall", words, space, as_json=options["as_json"])
 
@@ -141,20 +138,7 @@ def query_of(text: str, options: dict[str, Any]) -> Query:
     from kinen.query import recall_query
 
     values = {name: options[name] for name in QUERY_OPTIONS}
-    return recall_query(text, since=since_of(options), **values)
-
-
-def since_of(options: dict[str, Any]) -> str:
-    """The begin of the period, from --since, --from or --days."""
-    from kinen.errors import QueryError
-
-    if options["days"] < 0:
-        raise QueryError("--days cannot be negative", "use 1 or more")
-    days = f"{options['days']}d" if options["days"] else ""
-    begins = [begin for begin in (options["since"], options["from_"], days) if begin]
-    if len(begins) > 1:
-        raise QueryError("--since, --days and --from cannot be combined", "use one of them")
-    return begins[0] if begins else ""
+    return recall_query(text, **values)
 
 
 def command() -> click.Command:

@@ -11,12 +11,14 @@ from kinen import render
 from kinen.cli.command import (
     FILE_NAME,
     Output,
-    list_option,
+    group,
     listing,
     memory_command,
     number_option,
+    options,
     text_option,
 )
+from kinen.cli.options import tags
 from kinen.cli.run import colours
 from kinen.model.records import Query
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
 
 
-@click.group()
+@group()
 def resources() -> None:
     """Papers, docs, examples and data of a space."""
 
@@ -34,7 +36,7 @@ def resources() -> None:
 @text_option(
     "--to", "FOLDER", "folder below resources/ (default: by the type of the file)", "folder"
 )
-@list_option("--tag", "tags", "TAG", "tag")
+@options(tags("tag"))
 @text_option("--note", "TEXT", "searchable note on the file")
 @memory_command
 def add(memory: Memory, file: str, folder: str, tags: tuple[str, ...], note: str) -> Output:

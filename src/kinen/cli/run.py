@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
+    from kinen.render.screen import Screen
+
 FOUND = 0
 NOTHING = 1
 ERROR = 2
@@ -67,6 +69,19 @@ def fail(message: str) -> int:
 def colours(stream: TextIO | None = None) -> Style:
     """Colours for a stream (standard output by default), or none if it is not a terminal."""
     return Style(colour=coloured(stream or sys.stdout), mark=MARK)
+
+
+def screen() -> Screen:
+    """Standard output as a place for lists."""
+    from kinen.render.screen import Screen
+    from kinen.text import now
+
+    width = 0
+    if sys.stdout.isatty():
+        import shutil
+
+        width = shutil.get_terminal_size().columns
+    return Screen(colours(), width, now())
 
 
 def piped() -> str:

@@ -5,9 +5,22 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.cli.fastargs import SPACES, Option, flag
+from kinen.cli.fastargs import Option, flag
+from kinen.cli.options import (
+    AGENT,
+    JSON,
+    PERIOD,
+    PREFIX,
+    REPO,
+    SESSION,
+    SPACES,
+    TAG,
+    begin,
+    hit_limit,
+    limit,
+)
 from kinen.cli.output import coloured, print_rendered, write_raw
-from kinen.model.kinds import MODES
+from kinen.model.kinds import MODE_ALIASES, MODES
 
 # A process that prints an answer of the daemon imports little more than this.
 TYPE_CHECKING = False
@@ -26,9 +39,10 @@ OPTIONS = (
     Option(
         "--mode -m",
         "mode",
-        "",
-        "how to search and rank (default: search.default_mode)",
-        choices=MODES,
+        "MODE",
+        "how to search: hybrid, fulltext (by word), semantic (by meaning), or with another ranking:"
+        " rrf, keyword-first, rerank (default: search.default_mode)",
+        choices=(*MODES, *MODE_ALIASES),
     ),
     Option(
         "--type -t",
@@ -38,29 +52,23 @@ OPTIONS = (
         many=True,
     ),
     Option(
-        "--kind", "events", "KIND", "kind of observation: error, command, message, ...", many=True
+        "--kind -k",
+        "events",
+        "KIND",
+        "kind of observation: error, command, message, ...",
+        many=True,
     ),
-    Option("--agent", "agent", "NAME", "agent, or part of its name"),
-    Option("--author", "author", "NAME", "author of commits, or part of the name"),
+    AGENT,
+    Option("--author", "author", "NAME", f"author of commits ({PREFIX})", aliases="--user"),
     Option(
         "--near", "near", "PATH", "rank commits that touched this file higher", many=True, path=True
     ),
-    Option("--repo", "repo", "NAME", "repository, or part of its name"),
-    Option("--session", "session", "ID", "session, or part of its id"),
-    Option("--tag", "tags", "TAG", "tag that records must have", many=True),
+    REPO,
+    SESSION,
+    TAG,
     Option("--path -p", "paths", "PATH", "folder or glob of the files", many=True, path=True),
-    Option(
-        "--since", "since", "TIME", "since this time: 2026-03-01, 2h, 3d, 1w, today or yesterday"
-    ),
-    Option("--until", "until", "TIME", "until this time"),
-    Option(
-        "--limit -n",
-        "limit",
-        "N",
-        "maximum number of hits (default: search.default_limit)",
-        type=int,
-        default=0,
-    ),
+    *PERIOD,
+    limit("hits", None, "search.default_limit"),
     Option(
         "--context -C",
         "context",
@@ -77,10 +85,10 @@ OPTIONS = (
         type=float,
         default=0.0,
     ),
-    Option("--space -s", "spaces", "NAME", SPACES, many=True, path=True),
+    SPACES,
     flag("--explain -e", "explain", "show the votes behind each score"),
     flag("--files -l", "files", "print paths only, one per line"),
-    flag("--json", "as_json", "print JSON"),
+    JSON,
 )
 QUERY_OPTIONS = (
     "types agent author repo session tags paths since until limit context min_score".split()
@@ -99,6 +107,8 @@ EPILOG = """Examples:
 
 def search(text: str, **options: Any) -> int:
     """Search and print the hits. Exit 0 with hits, 1 without, 2 on an error."""
+    options["since"] = begin(options)
+    options["limit"] = hit_limit(options["limit"])
     code, output, notes = _from_daemon(text, options) or _from_here(text, options)
     if notes and not options["as_json"]:
         from kinen.cli.run import note

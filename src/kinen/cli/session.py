@@ -10,13 +10,15 @@ import click
 
 from kinen.cli.command import (
     Output,
+    group,
     limit_option,
     memory_command,
     moment,
+    options,
     path_option,
-    since_option,
     text_option,
 )
+from kinen.cli.options import AGENT, PERIOD, REPO, USER
 from kinen.cli.run import colours
 from kinen.render.journal import consolidated_json, consolidated_text
 from kinen.render.sessions import session_json, sessions_text, timeline_json, timeline_text
@@ -35,17 +37,16 @@ EMPTY = (
 )
 
 
-@click.group()
+@group()
 def session() -> None:
     """Sessions of agents, recorded or imported, and sessions written by hand in sessions/."""
 
 
 @session.command("list")
 @limit_option(20, "sessions")
-@text_option("--agent", "NAME", "only this agent: claude-code, codex, ...")
-@since_option()
+@options(AGENT, REPO, USER, *PERIOD)
 @memory_command
-def list_(memory: Memory, limit: int, agent: str, since: str) -> Output:
+def list_(memory: Memory, limit: int, since: str, until: str, **scope: str) -> Output:
     """List sessions, newest first, with duration, intent and outcome. Exit 1 if there are none.
 
     \b
@@ -54,11 +55,12 @@ def list_(memory: Memory, limit: int, agent: str, since: str) -> Output:
       kinen session list --agent codex --since 1w
       kinen session list --json | jq -r '.sessions[].title'
     """
-    sessions = memory.sessions.overviews(limit, agent=agent, since=moment(since))
+    end = moment(until, end=True)
+    sessions = memory.sessions.overviews(limit, since=moment(since), until=end, **scope)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
     notes = []
     if not sessions:
-        notes.append("no session matches" if agent or since else EMPTY)
+        notes.append("no session matches" if since or until or any(scope.values()) else EMPTY)
     return Output(
         {"sessions": [session_json(session) for session in sessions]},
         sessions_text(sessions, width, colours()) if sessions else "",
@@ -72,7 +74,7 @@ def list_(memory: Memory, limit: int, agent: str, since: str) -> Output:
 @click.option(
     "--only", type=click.Choice(KINDS), multiple=True, help="only steps of this kind; repeatable"
 )
-@path_option("--file", "PATH", "only steps that concern this file")
+@path_option("--file -f", "PATH", "only steps that concern this file")
 @click.option("--failed", is_flag=True, help="only steps that failed")
 @click.option("--full", is_flag=True, help="all steps, with whole prompts and messages")
 @memory_command
@@ -130,7 +132,7 @@ def close(memory: Memory, name: str) -> Output:
     return Output({**_session_json(closed), **consolidated_json(result)}, "\n".join(lines))
 
 
-@click.group("round")
+@group("round")
 def round_() -> None:
     """Rounds of a session: questions, options and answers."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kinen import render
-from kinen.cli.command import Output, listing, memory_command, number_option
+from kinen.cli.command import Output, group, listing, memory_command, number_option
 from kinen.cli.run import colours
 from kinen.render.history import snapshot_json, snapshot_text
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
 
 
-@click.group()
+@group()
 def snapshot() -> None:
     """Copies of the index, made by hand or every git.snapshot_frequency commits.
 

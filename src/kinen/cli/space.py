@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen import paths
-from kinen.cli.command import FILE_NAME, Output, json_command, listing
+from kinen.cli.command import FILE_NAME, Output, group, json_command, listing
 from kinen.cli.run import colours
 from kinen.space import find as spaces
 from kinen.space import registry
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kinen.space.registry import Space
 
 
-@click.group()
+@group()
 def space() -> None:
     """The spaces on this machine."""
 

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from kinen.api import entries, requests
 from kinen.api.paging import decode_cursor, encode_cursor
-from kinen.api.refs import resolve
+from kinen.api.refs import pin_target
 from kinen.errors import Busy, Conflict, DiskFull, QueryError, StoreError
 from kinen.http.guard import Refused
 from kinen.http.space import CurrentSpace, OpenMemory, json_response, milliseconds, with_memory
@@ -139,11 +139,11 @@ def close_capsule(memory: OpenMemory, id: Id, request: requests.CloseCapsule) ->
 @router.post("/pins", response_model=entries.Pin)
 @with_memory(publish="pin")
 def pin(memory: OpenMemory, request: requests.Pin) -> Any:
-    """Pin a record, so that every recall in a scope begins with it."""
+    """Pin a record or a text, so that every recall in a scope begins with it."""
     if bool(request.target) == bool(request.target_type and request.target_id):
         raise QueryError("no target, or two", "send target, or targetType and targetId")
     target = request.target or f"{request.target_type}:{request.target_id}"
-    name, _, _ = resolve(memory, target)
+    name = pin_target(memory, target)
     ttl = lifetime(request.ttl) if isinstance(request.ttl, str) else request.ttl
     seconds = ttl or request.ttl_ms / 1000
     pinned = memory.journal.pin(name, request.note, ttl=seconds, scope=_scope(request.scope))

@@ -146,7 +146,7 @@ def moment(value: int | str, *, end: bool = False) -> str:
     if not text:
         return ""
     try:
-        if isinstance(value, int) or (text.isdecimal() and len(text) > 8):  # 20260301 is a date
+        if isinstance(value, int):
             return iso(int(text) / 1000)
         return parse_time(text, now(), end=end)
     except (OverflowError, ValueError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from kinen.storage.scopes import begins
 from kinen.text import words
 
 if TYPE_CHECKING:
@@ -34,11 +35,6 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     if query.kinds:
         clauses.append(f"r.kind IN ({', '.join('?' * len(query.kinds))})")
         values += query.kinds
-    if query.session:
-        clauses.append(
-            "(r.session = ? OR (r.session != '' AND instr(lower(r.session), lower(?)) > 0))"
-        )
-        values += [query.session, query.session]
     for tag in query.tags:
         clauses.append(
             "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"
@@ -60,10 +56,10 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
         clauses += [f"({' OR '.join(clause for clause, _ in parts)})"] if parts else []
         values += [value for _, bound in parts for value in bound]
-    for name in ("repo", "agent", "user"):
+    for name in ("session", "repo", "agent", "user"):
         value = getattr(query, name)
         if value:
-            clauses.append(f"instr(lower(r.{name}), lower(?)) > 0")
+            clauses.append(begins(f"r.{name}"))
             values.append(value)
     for clause, moment in (("r.at >= ?", query.since), ("r.at != '' AND r.at <= ?", query.until)):
         clauses += [clause] if moment else []

@@ -15,6 +15,7 @@ from kinen.journal import ledger
 from kinen.model.kinds import REDACTED
 from kinen.privacy import entrance
 from kinen.storage.database import scrub, translated, writing
+from kinen.storage.scopes import begins
 
 PATIENCE_MS = 5_000
 HINT = "move it away: kinen begins a new ledger"
@@ -62,7 +63,7 @@ class Total(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Which injections; an empty field matches anything, a session matches by its beginning."""
+    """Which injections; an empty field matches anything, a name matches by its beginning."""
 
     session: str = ""
     agent: str = ""
@@ -192,13 +193,10 @@ class Reader:
 def _where(chosen: Filter) -> tuple[str, list[Any]]:
     clauses: list[str] = []
     values: list[Any] = []
-    if chosen.session:
-        clauses.append("substr(session, 1, length(?)) = ?")
-        values += [entrance.name(chosen.session)] * 2
-    for column in ("agent", "event"):
+    for column in ("session", "agent", "event"):
         value = getattr(chosen, column)
         if value:
-            clauses.append(f"{column} = ? COLLATE NOCASE")
+            clauses.append(begins(column))
             values.append(entrance.name(value))
     if chosen.since:
         clauses.append("at >= ?")

@@ -10,6 +10,7 @@ from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.privacy.entrance import name
+from kinen.storage.scopes import begins
 
 if TYPE_CHECKING:
     import sqlite3
@@ -102,6 +103,7 @@ class EntryFilter(NamedTuple):
     session: str = ""
     repo: str = ""
     agent: str = ""
+    user: str = ""
     kind: str = ""
     capsule: str = ""
     after: int = 0
@@ -111,7 +113,7 @@ class EntryFilter(NamedTuple):
     """Also what was forgotten, and pins that expired."""
     now: int = 0
     scope: Scope = Scope()
-    """Matches whole values, where `session`, `repo` and `agent` match beginnings."""
+    """Matches whole values, where `session`, `repo`, `agent` and `user` match beginnings."""
     kinds: tuple[str, ...] = ()
     status: str = ""
     """Of capsules: `open` or `closed`."""
@@ -181,11 +183,11 @@ def _where_scope(noun: Noun, chosen: EntryFilter) -> tuple[str, list[Any]]:
     """The condition on the scope; summaries have that of their capsule."""
     clauses: list[str] = []
     values: list[Any] = []
-    for column in ("session", "repo", "agent"):
+    for column in ("session", "repo", "agent", "user"):
         beginning = name(getattr(chosen, column))
         if beginning:
-            clauses.append(f"substr({column}, 1, length(?)) = ?")
-            values += [beginning, beginning]
+            clauses.append(begins(column))
+            values.append(beginning)
     for column, value in chosen.scope._asdict().items():
         if value:
             clauses.append(f"{column} = ?")

@@ -80,7 +80,7 @@ class Search(Tool):
         parsed = search_query(
             self.query,
             memory.config.search,
-            mode={"fts": "fulltext"}.get(self.mode, self.mode),
+            mode=self.mode,
             types=[self.type],
             context=self.context_chunks,
             **self.parameters("session", "tags", "paths", "since", "until", "limit", "exact"),

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from kinen.api import entries
-from kinen.api.refs import resolve
+from kinen.api.refs import pin_target, resolve
 from kinen.errors import NotFound, QueryError
 from kinen.mcp.tool import Answer, Names, Texts, Tool
 from kinen.memory import Memory
@@ -53,7 +53,7 @@ class Checkpoint(Tool):
 
 class Plan(Tool):
     """Keep the plan of the work: save one for a task of several steps (it becomes the active plan
-    that every recall begins with), get it, tick steps off by update, complete it when done.
+    that every recall begins with), get it, tick steps off with check, complete it when done.
     """
 
     tool_name = "kinen_plan"
@@ -62,13 +62,14 @@ class Plan(Tool):
     writes = True
     idempotent = False
 
-    action: Literal["save", "get", "list", "activate", "update", "complete", "archive"]
+    action: Literal["save", "get", "list", "activate", "check", "update", "complete", "archive"]
     id: str = Field("", description="of a plan; the active one if empty")
     title: str = ""
     content: str = Field("", description="markdown; steps as - [ ] and - [x]")
     tags: Names = Field([])
     status: str = Field("", json_schema_extra={"enum": ["active", "completed", "archived"]})
     activate: bool = Field(True, description="with save: work on it from now on")
+    step: int = Field(0, description="with check: its number, negative to clear it")
 
     def answer(self, memory: Memory) -> Answer:
         if self.action == "list":
@@ -93,6 +94,8 @@ class Plan(Tool):
             return plan
         if plan is None:
             raise NotFound("no plan is active", "give an id; the action list shows them")
+        if self.action == "check":
+            return memory.worklog.check_plan(abs(self.step), plan.id, done=self.step > 0)
         if self.action == "activate":
             return memory.worklog.activate_plan(plan.id)
         statuses = {"complete": "completed", "archive": "archived"}
@@ -147,8 +150,8 @@ class Observe(Tool):
 
 
 class Pin(Tool):
-    """Pin a ref so that every recall begins with it: a convention, a constraint, a decision that
-    must stay in view. With remove it is taken away again.
+    """Pin a ref or a text so that every recall begins with it: a convention, a constraint, a
+    decision that must stay in view. With remove it is taken away again.
     """
 
     tool_name = "kinen_pin"
@@ -156,7 +159,7 @@ class Pin(Tool):
     response = entries.PinChanges
     writes = True
 
-    ref: str = Field(min_length=1, description="of any answer, or a path")
+    ref: str = Field(min_length=1, description="of any answer, a path, or a text")
     note: str = Field("", description="why")
     ttl: str = Field(
         "", description="for how long: 30s, 12h, 7d, 2w, or until a date; for good if empty"
@@ -165,11 +168,11 @@ class Pin(Tool):
     remove: bool = False
 
     def answer(self, memory: Memory) -> Answer:
-        name, _, _ = resolve(memory, self.ref)
         if self.remove:
-            unpinned = memory.journal.unpin(name)
+            unpinned = memory.journal.unpin(resolve(memory, self.ref)[0])
             value = entries.PinChanges(unpinned=unpinned)
             return Answer(value, "unpinned " + ", ".join(unpinned))
+        name = pin_target(memory, self.ref)
         ttl = lifetime(self.ttl)
         pin = memory.journal.pin(name, self.note, ttl=ttl, scope={"session": self.session})
         value = entries.PinChanges(pins=[entries.StoredPin(**entry_json(pin))])

@@ -15,13 +15,15 @@ from kinen.journal import capsules, erase, queries
 from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 from kinen.journal.memories import drawn_from_any
 from kinen.journal.schema import LATEST
+from kinen.journal.short import short_ids
 from kinen.journal.spool import discard
 from kinen.journal.write import observation_row
 from kinen.memory.core import Part
 from kinen.memory.ledger import open_ledger
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
-from kinen.model.kinds import CAPSULE_TYPES
+from kinen.model.kinds import CAPSULE_TYPES, EVENTS, MEMORY_TYPES
 from kinen.privacy import entrance
+from kinen.query import choice_hint
 from kinen.storage.database import scrub
 from kinen.text import now
 
@@ -149,6 +151,7 @@ class Journal(Part):
         session: str = "",
         repo: str = "",
         agent: str = "",
+        user: str = "",
         kind: str = "",
         after: int = 0,
         before: int = 0,
@@ -157,11 +160,12 @@ class Journal(Part):
     ) -> tuple[list[Any], int]:
         """The newest observations, capsules, summaries, pins or memories, and how many there are.
 
-        Times are epoch milliseconds. Memories that were hidden are left out, unless `audit` asks
-        for everything.
+        Times are epoch milliseconds; names match by their beginning. Memories that were hidden are
+        left out, unless `audit` asks for everything.
         """
         if plural not in queries.NOUNS:
             raise QueryError(f"no list of {plural!r}", "use one of " + ", ".join(queries.NOUNS))
+        _check_kind(plural, kind)
         if not self._core.store.exists:
             return [], 0
         hides = plural == "memories" and not audit
@@ -169,6 +173,7 @@ class Journal(Part):
             session=session,
             repo=repo,
             agent=agent,
+            user=user,
             kind=kind,
             after=after,
             before=before,
@@ -182,6 +187,13 @@ class Journal(Part):
         hidden = self._memory.index.suppressed()
         visible = [entry for entry in entries if entry.ref not in hidden]
         return visible[: limit or None], len(visible)
+
+    def short_ids(self, entries: Sequence[Any]) -> dict[str, str]:
+        """The ref of each entry → the beginning of its id that is unique here."""
+        if not self._core.store.exists:
+            return {}
+        shorts = short_ids(self._core.store.db, [entry.id for entry in entries])
+        return {entry.ref: shorts[entry.id] for entry in entries}
 
     def page(
         self,
@@ -276,12 +288,22 @@ class Journal(Part):
         ttl: float = 0,
         scope: Scope | Mapping[str, str] | None = None,
     ) -> Pin:
-        """Have every recall in a scope begin with something, for `ttl` seconds or for good."""
+        """Have every recall in a scope begin with a record, for `ttl` seconds or for good.
+
+        A text that names no record is stored first.
+        """
         if not 0 <= ttl < LATEST / 1000:
             raise QueryError(f"no such time: {ttl} seconds", "give a time to come, or 0 for good")
         chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
-        target, _ = self._resolve(ref)
+        if self.is_text(ref):
+            target = self.observe(ref, scope=chosen).ref
+        else:
+            target, _ = self._resolve(ref)
         return self._core.store.pin(target, note, round(ttl * 1000), chosen, _milliseconds())
+
+    def is_text(self, ref: str) -> bool:
+        """Whether something to pin is a text of its own: several words that name no record."""
+        return len(ref.split()) > 1 and not self._memory.records.knows(ref)
 
     def unpin(self, ref: str) -> list[str]:
         """Take away a pin, or every pin of a ref."""
@@ -387,6 +409,12 @@ class Journal(Part):
                 kind, id_ = queries.resolve(self._core.store.db, ref)
                 return str(getattr(queries.entry(self._core.store.db, kind, id_), "content", ""))
         return ""
+
+
+def _check_kind(plural: str, kind: str) -> None:
+    kinds = {"observations": EVENTS, "capsules": CAPSULE_TYPES, "memories": MEMORY_TYPES}
+    if kind and kind not in kinds.get(plural, (kind,)):
+        raise QueryError(f"no {plural} of the kind {kind!r}", choice_hint(kind, kinds[plural]))
 
 
 def _milliseconds() -> int:

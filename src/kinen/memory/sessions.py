@@ -44,22 +44,33 @@ class Sessions(Part):
     """Lists and timelines of sessions."""
 
     def overviews(
-        self, limit: int = 0, *, agent: str = "", since: str = ""
+        self,
+        limit: int = 0,
+        *,
+        agent: str = "",
+        repo: str = "",
+        user: str = "",
+        since: str = "",
+        until: str = "",
     ) -> list[SessionOverview]:
         """Sessions, newest first: those of agents and those that are kept as folders.
 
-        `agent` is the beginning of a name, `since` a UTC moment, a `limit` of 0 means all.
+        `agent`, `repo` and `user` are beginnings of names, `since` and `until` UTC moments; a
+        `limit` of 0 means all.
         """
         if limit < 0:
             raise QueryError(f"a limit of {limit} makes no sense", "use 0 for all, or more")
         dated: list[tuple[str, Capsule | Session]] = []
-        for capsule in self._session_capsules():
+        for capsule in self._session_capsules(agent, repo, user):
             at = iso(max(capsule.opened_at, capsule.closed_at) / 1000)
-            if at >= since and capsule.scope.agent.startswith(agent):
-                dated.append((iso(capsule.opened_at / 1000), capsule))
-        if not agent:
-            folders = ((folder.started, folder) for folder in self._memory.worklog.sessions())
-            dated += [(at, folder) for at, folder in folders if at >= since[: len(at)]]
+            started = iso(capsule.opened_at / 1000)
+            if at >= since and (not until or started <= until):
+                dated.append((started, capsule))
+        if not (agent or repo or user):
+            for folder in self._memory.worklog.sessions():
+                at = folder.started
+                if at >= since[: len(at)] and (not until or at <= until[: len(at)]):
+                    dated.append((at, folder))
         dated.sort(key=_newest_last, reverse=True)
         overviews: list[SessionOverview] = []
         for _, entry in dated:
@@ -89,8 +100,10 @@ class Sessions(Part):
         parts = self.summary_parts(entry)
         return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
 
-    def _session_capsules(self) -> list[Capsule]:
-        capsules: list[Capsule] = self._memory.journal.entries("capsules")[0]
+    def _session_capsules(self, agent: str = "", repo: str = "", user: str = "") -> list[Capsule]:
+        capsules: list[Capsule] = self._memory.journal.entries(
+            "capsules", agent=agent, repo=repo, user=user
+        )[0]
         return [capsule for capsule in capsules if capsule.type == "session"]
 
     def _session_named(self, name: str) -> Capsule | Session:

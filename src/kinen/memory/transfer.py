@@ -20,6 +20,7 @@ from kinen.agents.tool_use import summary as shortened
 from kinen.errors import NotFound
 from kinen.ids import timed_id
 from kinen.journal import queries
+from kinen.journal.scopes import require
 from kinen.journal.summary import summarize
 from kinen.memory.core import Part
 from kinen.model.journal import Capsule, Scope
@@ -62,12 +63,21 @@ class Transfer(Part):
         *,
         session: str = "",
         repo: str = "",
+        agent: str = "",
+        user: str = "",
         after: int = 0,
         before: int = 0,
         form: Literal["json", "jsonl"] = "json",
     ) -> dict[str, int]:
-        """Write the journal, or a part of it, as one bundle; a file is replaced as a whole."""
-        only = Filter(entrance.name(session), entrance.name(repo), after, before)
+        """Write the journal, or a part of it, as one bundle; a file is replaced as a whole.
+
+        A session, repository, agent or user is named by the beginning of its name. Raises NotFound
+        if nothing has that name.
+        """
+        scope = {"session": session, "repo": repo, "agent": agent, "user": user}
+        require(self._core.store.db if self._core.store.exists else None, **scope)
+        names = {column: entrance.name(value) for column, value in scope.items()}
+        only = Filter(after=after, before=before, **names)
         moment = os.environ.get("SOURCE_DATE_EPOCH", "")
         at = int(moment) * 1000 if moment.isdecimal() else round(now() * 1000)
 
@@ -194,7 +204,8 @@ class Transfer(Part):
 
     def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
         """Store the new entries of a session, unless it was recorded live or forgotten."""
-        capsules = queries.entries(db, "capsules", queries.EntryFilter(past.id, audit=True))[0]
+        chosen = queries.EntryFilter(scope=Scope(session=past.id), audit=True)
+        capsules = queries.entries(db, "capsules", chosen)[0]
         earlier = [capsule for capsule in capsules if capsule.scope.session == past.id]
         if not all(past.made(capsule.id) for capsule in earlier):
             count.leave(LIVE)

@@ -121,6 +121,32 @@ class Worklog(Part):
         """The checkpoints of a time, newest first."""
         return self.folder.checkpoints(since, until)
 
+    def saved_checkpoint(self, name: str = "") -> Checkpoint:
+        """A checkpoint by its id, the beginning of it, its ref or path; by default the newest."""
+        wanted = name.removeprefix("checkpoint:").removeprefix("checkpoint_")
+        near = []
+        for checkpoint in self.checkpoints():
+            if not name or wanted in (checkpoint.path, checkpoint.id):
+                return checkpoint
+            if checkpoint.id.removeprefix("checkpoint_").startswith(wanted):
+                near.append(checkpoint)
+        if not near:
+            fact = f"no checkpoint {name!r}" if name else "no checkpoints yet"
+            raise NotFound(fact, "`kinen checkpoint list` lists them, `kinen checkpoint` saves one")
+        if len({checkpoint.id for checkpoint in near}) > 1:
+            ids = ", ".join(checkpoint.id for checkpoint in near[:3])
+            raise NotFound(f"{name!r} may be {ids}", "give more of the id")
+        return near[0]
+
+    def check_plan(self, number: int, id: str = "", *, done: bool = True) -> Plan:  # noqa: A002
+        """Tick off a step of a plan (default: the active one), or with `done` false clear it."""
+        plan = self.plan(id)
+        if plan is None:
+            raise NotFound("no plan is active", "`kinen plan list` lists plans")
+        updated = self.folder.check(plan.id, number, done=done, now=now())
+        self.refresh()
+        return updated
+
     def refresh(self) -> None:
         """Have full text know what was just written; vectors come with the next sync.
 

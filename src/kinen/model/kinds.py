@@ -14,6 +14,10 @@ PROVIDERS = ("onnx", "ollama", "openai", "none")
 CHECKPOINT_TYPES = ("checkpoint", "decision", "incident", "learning")
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
 """How a search retrieves and ranks."""
+MODE_ALIASES = {"fts": "fulltext", "vector": "semantic"}
+"""Names of modes that other tools use."""
+MOST_HITS = 1000
+"""The largest number of hits that a search or recall returns."""
 MODELS = ("claude", "gemini", "ollama", "openai")
 """Language models that can distill."""
 DISTILLERS = (*MODELS, "extract")

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
 from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
+from kinen.render.screen import fit
 from kinen.render.style import PLAIN, readable
 from kinen.render.text import counted, counts_text
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kinen.journal.origin import Origin
     from kinen.model.journal import Checkpoint, Digest, Learned, Plan, Recall
+    from kinen.render.screen import Screen
     from kinen.render.style import Style
     from kinen.transfer.bundle import Loaded
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
 WIDTH = 100
+CHECKPOINT_DETAILS = (
+    "type",
+    "tags",
+    "context",
+    "decision",
+    "alternatives",
+    "impact",
+    "evidence",
+    "symbols",
+    "next",
+    "confidence",
+    "unknowns",
+    "plan",
+    "files",
+)
+"""Fields of a checkpoint that are shown below its text."""
 
 
 def entry_json(entry: Any) -> dict[str, Any]:
@@ -41,6 +60,30 @@ def entry_json(entry: Any) -> dict[str, Any]:
 
 def entries_text(entries: Sequence[Any], style: Style = PLAIN) -> str:
     return "\n".join(entry_text(entry, style) for entry in entries)
+
+
+def entries_table(entries: Sequence[Any], screen: Screen, names: Mapping[str, str]) -> str:
+    """Entries for a terminal, grouped by session; `names` has the short id of each ref.
+
+    Without a terminal, a line per entry with its whole ref and time.
+    """
+    if not screen.terminal:
+        return entries_text(entries, screen.style)
+    blocks = []
+    groups = groupby(entries, lambda entry: getattr(entry, "scope", Scope()))
+    for scope, group in groups:
+        rows = []
+        for entry in group:
+            at, kind, text = _summary(entry)
+            forgotten = getattr(entry, "forgotten_at", 0)
+            words = "[forgotten]" if forgotten else excerpt(text, 4 * WIDTH)
+            rows.append((names.get(entry.ref, entry.ref), screen.time(at / 1000), kind, words))
+        title = " · ".join(
+            filter(None, (scope.agent, scope.session and f"session {scope.session}"))
+        )
+        head = [screen.style("bold", fit(visible_line(title), screen.width))] if title else []
+        blocks.append("\n".join([*head, screen.rows(rows)]))
+    return "\n".join(blocks)
 
 
 def entry_text(entry: Any, style: Style = PLAIN) -> str:
@@ -113,6 +156,38 @@ def recall_json(recall: Recall) -> dict[str, Any]:
         "digest": digest_json(recall.digest) if recall.digest else None,
         "notes": list(recall.notes),
     }
+
+
+def checkpoints_text(checkpoints: Sequence[Checkpoint], screen: Screen) -> str:
+    """A line per checkpoint: id, time, type and first words."""
+    rows = []
+    for checkpoint in checkpoints:
+        name = checkpoint.id.removeprefix("checkpoint_") if screen.terminal else checkpoint.ref
+        text = checkpoint.summary or excerpt(checkpoint.text, 4 * WIDTH)
+        tags = " ".join(f"#{tag}" for tag in checkpoint.tags)
+        rows.append(
+            (name, screen.time(_seconds(checkpoint.at)), checkpoint.type, f"{text}  {tags}")
+        )
+    return screen.rows(rows)
+
+
+def _seconds(at: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(at).timestamp()
+
+
+def checkpoint_text(checkpoint: Checkpoint, style: Style = PLAIN) -> str:
+    """A checkpoint in full: where it was saved, its text, and its details by name."""
+    saved = readable(checkpoint)
+    place = ", ".join(filter(None, (saved.at, saved.branch, saved.commit[:10])))
+    lines = [style("bold", saved.ref), style("dim", place), "", visible(checkpoint.text)]
+    for name in CHECKPOINT_DETAILS:
+        value = getattr(saved, name)
+        if value:
+            text = ", ".join(value) if isinstance(value, tuple) else str(value)
+            lines.append(f"{style('dim', f'{name:<12}')} {text}")
+    return "\n".join(lines)
 
 
 def checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:

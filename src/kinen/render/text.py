@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinen.recall.passages import best_line
 from kinen.render.style import PLAIN, Style, readable
-from kinen.text import excerpt, terms, words
+from kinen.text import excerpt, plural, terms, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,10 +31,6 @@ def counted(count: int, plural: str) -> str:
 def counts_text(counts: Mapping[str, int], *, zeros: bool = False) -> str:
     """Counts by plural noun on one line, those of zero only with `zeros`."""
     return ", ".join(counted(count, noun) for noun, count in counts.items() if count or zeros)
-
-
-def plural(noun: str) -> str:
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def search_text(

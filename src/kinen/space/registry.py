@@ -259,10 +259,10 @@ def space_of(home: str, key: str, entry: Entry, root: str = "") -> Space:
 
 
 def names_hint(table: Table, name: str) -> str:
-    from difflib import get_close_matches
+    from kinen.text import nearest
 
-    near = get_close_matches(name, [entry["name"] for entry in table.values()], 1)
-    return f"did you mean {near[0]}?" if near else "`kinen space list` lists all spaces"
+    near = nearest(name, [entry["name"] for entry in table.values()])
+    return f"did you mean {near}?" if near else "`kinen space list` lists all spaces"
 
 
 def registered(home: str | os.PathLike[str]) -> tuple[Space, ...]:

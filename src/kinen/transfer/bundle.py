@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 from kinen.errors import StoreError
 from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage.database import translated
+from kinen.storage.scopes import begins
 from kinen.transfer import stream
 from kinen.transfer.fields import SCOPE, encode
 from kinen.transfer.intake import TARGETS, Intake, Loaded, journal_path
@@ -40,6 +41,8 @@ class Filter(NamedTuple):
     """Epoch milliseconds, inclusive."""
     before: int = 0
     """Epoch milliseconds, exclusive."""
+    agent: str = ""
+    user: str = ""
 
     def header(self) -> dict[str, str | int]:
         """The filter as the header of a bundle has it."""
@@ -178,7 +181,8 @@ def _where(table: str, only: Filter) -> str:
         capsules = _where("capsules", only)
         part = f"EXISTS (SELECT 1 FROM capsules WHERE id = summaries.capsule AND {capsules})"
         return f"{live} AND {part}"
-    scope = [f"{name} = :{name}" for name in ("session", "repo") if getattr(only, name)]
+    names = ("session", "repo", "agent", "user")
+    scope = [begins(name, f":{name}") for name in names if getattr(only, name)]
     return " AND ".join([live, *scope, *_where_time(table, only)])
 
 

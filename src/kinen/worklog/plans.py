@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kinen.errors import NotFound, QueryError, Unreadable
 from kinen.extract.decode import decode
@@ -23,6 +23,7 @@ MARKS = {PLANS: ".memories/.active-plan", BRIEFS: ".memories/.active-brief"}
 """Each folder of plans with the file that names the active plan."""
 LONGEST = 50
 """Characters of an id that is made from a title."""
+_STEP = re.compile(r"^(\s*(?:[-*+]|\d{1,9}[.)])\s+)\[([ xX])\](\s.*|)$")
 _ID = re.compile(r"\w[^/\\:*?\"<>|\x00-\x1f\ud800-\udfff]{0,199}")
 
 
@@ -154,6 +155,12 @@ class Plans:
                 self._files.remove(mark)
         return updated._replace(current=False)
 
+    def check(self, id: str, number: int, *, done: bool, now: float = 0) -> Plan:  # noqa: A002
+        """Tick off a step of a plan, by its number from 1; with `done` false, the opposite."""
+        plan = self.plan(id)
+        text = checked(plan.text, number, done=done)
+        return self.update_plan(id, text=text, now=now)
+
     def activate(self, id: str) -> Plan:  # noqa: A002
         """Make a plan the active one."""
         self._files.check_writable()
@@ -166,6 +173,41 @@ class Plans:
             if mark != MARKS[folder]:
                 self._files.remove(mark)
         return plan._replace(current=True)
+
+
+class PlanStep(NamedTuple):
+    """A step of a plan: a list item with a box."""
+
+    number: int
+    done: bool
+    text: str
+    line: int
+    """Index of its line in the plan's text."""
+
+
+def steps(text: str) -> list[PlanStep]:
+    """The steps of a plan in order, numbered from 1; those in code blocks are examples."""
+    boxes: list[PlanStep] = []
+    fenced = False
+    for n, line in enumerate(text.split("\n")):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        match = None if fenced else _STEP.match(line)
+        if match:
+            boxes.append(PlanStep(len(boxes) + 1, match[2] != " ", match[3].strip(), n))
+    return boxes
+
+
+def checked(text: str, number: int, *, done: bool) -> str:
+    """The text with the box of a step ticked or cleared; raises QueryError for no such step."""
+    boxes = steps(text)
+    if not 1 <= number <= len(boxes):
+        size = f"the plan has {len(boxes)} steps" if boxes else "the plan has no steps"
+        raise QueryError(f"no step {number}: {size}", "steps are lines such as `- [ ] write tests`")
+    lines = text.split("\n")
+    line = boxes[number - 1].line
+    lines[line] = _STEP.sub(rf"\g<1>[{'x' if done else ' '}]\g<3>", lines[line])
+    return "\n".join(lines)
 
 
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""Rows of options as options of click, whose help does not show aliases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kinen.cli.fastargs import items
+
+if TYPE_CHECKING:
+    from kinen.cli.fastargs import Option
+
+
+class AliasedOption(click.Option):
+    """An option of click, made from a row."""
+
+    def __init__(self, row: Option) -> None:
+        super().__init__(
+            [*row.names, *row.aliases, row.key],
+            help=row.help,
+            type=_type(row),
+            default=_default(row),
+            is_flag=row.is_flag,
+            multiple=row.many,
+            metavar=row.metavar or None,
+            show_default=bool(row.default) and row.default != -1,
+            hidden=row.hidden,
+            callback=_split if row.split else None,
+        )
+        self.aliases = row.aliases
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        names = self.opts
+        self.opts = [name for name in names if name not in self.aliases]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
+def _type(row: Option) -> Any:
+    if row.is_flag:
+        return None
+    if row.path:
+        return click.UNPROCESSED
+    return click.Choice(row.choices) if row.choices else row.type
+
+
+def _default(row: Option) -> Any:
+    if row.is_flag:
+        return False
+    return None if row.choices or row.many else row.default
+
+
+def _split(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    return items(texts)

@@ -1,0 +1,83 @@
+"""The user's editor: open a file at a line, or write a text in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from kinen.errors import KinenError
+
+FALLBACKS = ("sensible-editor", "nano", "vim", "vi")
+GOTO = {"code", "code-insiders", "codium", "cursor", "windsurf"}
+"""Editors that take `--goto PATH:LINE`."""
+COLON = {"hx", "helix", "subl", "zed"}
+"""Editors that take `PATH:LINE`."""
+COMMENT = "#!"
+"""Start of a line that does not become part of the text; `#` alone is a markdown heading."""
+
+
+def command(environ: dict[str, str] | os._Environ[str]) -> list[str]:
+    """The words of the editor's command: VISUAL, EDITOR, or one that is installed."""
+    for name in ("VISUAL", "EDITOR"):
+        with contextlib.suppress(ValueError):
+            words = shlex.split(environ.get(name, ""))
+            if words:
+                return words
+    installed = next((name for name in FALLBACKS if shutil.which(name)), "")
+    if not installed:
+        raise KinenError("no editor", "set EDITOR, for example: export EDITOR=nano")
+    return [installed]
+
+
+def arguments(editor: str, path: str, line: int) -> list[str]:
+    """The arguments that open a file at a line; a line of 0 is none."""
+    name = os.path.basename(editor).removesuffix(".exe")
+    if line < 1:
+        return [path]
+    if name in GOTO:
+        return ["--goto", f"{path}:{line}"]
+    return [f"{path}:{line}"] if name in COLON else [f"+{line}", path]
+
+
+def edit(path: str, line: int = 0) -> None:
+    """Open a file in the editor and wait until it is closed."""
+    words = command(os.environ)
+    sys.stdout.flush()
+    try:
+        code = subprocess.run([*words, *arguments(words[0], path, line)], check=False).returncode
+    except OSError as error:
+        hint = "set EDITOR to the name of your editor"
+        raise KinenError(f"cannot run {words[0]}: {error.strerror}", hint) from error
+    if code:
+        raise KinenError(f"{words[0]} ended with exit code {code}", "nothing was changed")
+
+
+def compose(remark: str, draft: str = "") -> str:
+    """A text that the user writes in the editor, without the remark; empty to cancel."""
+    descriptor, path = tempfile.mkstemp(suffix=".md", prefix="kinen-")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(f"{draft}\n{COMMENT} {remark}\n")
+        edit(path)
+        with open(path, encoding="utf-8", errors="backslashreplace") as file:
+            lines = [line for line in file.read().splitlines() if not line.startswith(COMMENT)]
+    finally:
+        os.unlink(path)
+    return "\n".join(lines).strip()
+
+
+def text_or_editor(text: str, remark: str, hint: str) -> str:
+    """A text argument, or if it is empty what the user writes in the editor on a terminal."""
+    if text:
+        return text
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise KinenError("no text", hint)
+    text = compose(remark)
+    if not text:
+        raise KinenError("nothing was written", "nothing was saved")
+    return text

@@ -1,0 +1,35 @@
+"""Short ids: the beginning of an id that no other entry of the journal shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+LEAST = 8
+TABLES = ("observations", "capsules", "summaries", "pins", "memories")
+
+
+def short_ids(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
+    """The shortest unique beginning of each id, of at least LEAST characters.
+
+    Only the neighbours in the order of ids can share the longest beginning.
+    """
+    shorts = {}
+    for id_ in ids:
+        others = []
+        for table in TABLES:
+            before = db.execute(f"SELECT MAX(id) FROM {table} WHERE id < ?", (id_,)).fetchone()[0]
+            after = db.execute(f"SELECT MIN(id) FROM {table} WHERE id > ?", (id_,)).fetchone()[0]
+            others += [other for other in (before, after) if other]
+        shared = max((_shared(id_, other) for other in others), default=0)
+        shorts[id_] = id_[: max(LEAST, shared + 1)]
+    return shorts
+
+
+def _shared(left: str, right: str) -> int:
+    """The length of the beginning that two ids share."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))

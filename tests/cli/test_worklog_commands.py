@@ -1,0 +1,138 @@
+"""Checkpoints and plans by hand: lists, steps, the editor; pins of a text."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = "Drop Redis\n\n- [ ] sessions\n- [x] cache\n```\n- [ ] an example\n```\n1. [ ] docs\n"
+
+
+def on_terminal(*words: str, cwd: Path, **env: str) -> str:
+    """What a command prints on a terminal of 80 columns."""
+    leader, follower = pty.openpty()
+    environ = {**os.environ, "COLUMNS": "80", "TERM": "xterm", **env}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "kinen", *words],
+        cwd=cwd,
+        env=environ,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    text = b""
+    try:
+        while part := os.read(leader, 65536):
+            text += part
+    except OSError:
+        pass
+    run.wait(60)
+    os.close(leader)
+    return text.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> str:
+    """An editor that appends a line to the file, and notes its arguments."""
+    program = tmp_path / "editor"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        f'open({str(tmp_path / "arguments")!r}, "w").write(" ".join(sys.argv[1:]))\n'
+        'open(sys.argv[-1], "a").write("written in the editor\\n")\n'
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_checkpoints_are_listed_shown_and_edited(kinen, space: Path, editor: str) -> None:
+    empty = kinen("checkpoint", "list")
+    assert (empty.code, empty.out) == (1, "")
+    assert "no checkpoints yet" in empty.err
+    assert kinen("checkpoint", "Tokens", "now", "rotate", "--tags", "auth,api").code == 0
+    assert kinen("checkpoint", "The cache is gone").code == 0
+    saved = json.loads(kinen("checkpoint", "list", "--json").out)["checkpoints"]
+    assert [checkpoint["text"] for checkpoint in saved] == [
+        "The cache is gone",
+        "Tokens now rotate",
+    ]
+    assert saved[1]["tags"] == ["auth", "api"]
+    assert [
+        len(kinen("checkpoint", "list", *words).out.splitlines())
+        for words in ((), ("-n", "1"), ("--tag", "auth"), ("--since", "1d"))
+    ] == [2, 1, 1, 2]
+    short = saved[1]["id"].removeprefix("checkpoint_")
+    assert "Tokens now rotate" in kinen("checkpoint", "show", short).out
+    assert "The cache is gone" in kinen("checkpoint", "show").out
+    assert kinen("checkpoint", "edit", short, EDITOR=editor).code == 0
+    assert "written in the editor" in kinen("checkpoint", "show", short).out
+    assert kinen("search", "--fulltext", "written editor").code == 0
+
+
+def test_a_checkpoint_without_text_is_written_in_the_editor(
+    kinen, space: Path, editor: str
+) -> None:
+    assert "no text" in kinen("checkpoint").err
+    on_terminal("checkpoint", cwd=space, EDITOR=editor)
+    assert "written in the editor" in kinen("checkpoint", "show").out
+    assert "an empty text saves nothing" not in kinen("checkpoint", "show").out
+
+
+def test_steps_of_a_plan_are_ticked_off(kinen, space: Path) -> None:
+    assert kinen("plan", "save", "Redis", "-", "--activate", stdin=PLAN).code == 0
+    assert "1 of 3 steps done" in kinen("plan", "show").out
+    listed = kinen("plan", "check").out
+    assert "  1. [ ] sessions" in listed
+    assert "  3. [ ] docs" in listed
+    assert kinen("plan", "check", "3").code == 0
+    assert kinen("plan", "check", "2", "--undo").code == 0
+    text = json.loads(kinen("plan", "show", "--json").out)["text"]
+    assert text == PLAN.replace("1. [ ]", "1. [x]").replace("- [x] cache", "- [ ] cache").rstrip()
+    refused = kinen("plan", "check", "4")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no step 4: the plan has 3 steps" in refused.err
+
+
+def test_a_plan_is_edited(kinen, space: Path, editor: str) -> None:
+    kinen("plan", "save", "Redis", "- [ ] sessions", "--activate")
+    assert kinen("plan", "edit", EDITOR=editor).code == 0
+    assert "written in the editor" in kinen("plan", "show").out
+
+
+def test_an_editor_that_fails_is_one_line(kinen) -> None:
+    kinen("plan", "save", "Redis", "- [ ] sessions", "--activate")
+    for program in ("false", "/no/such/editor"):
+        ran = kinen("plan", "edit", EDITOR=program)
+        assert ran.code == 2
+        assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_text_is_pinned(kinen) -> None:
+    assert kinen("pin", "Never", "push", "to", "main").code == 0
+    assert "Never push to main" in kinen("recall").out
+    assert kinen("pin", "nosuchrecord").code == 2
+
+
+def test_a_list_fits_the_terminal_and_its_ids_are_accepted(kinen, space: Path) -> None:
+    for n in range(3):
+        kinen("log", f"{n} " + "long text " * 30, "--session", "s1", "--agent", "claude-code")
+    text = on_terminal("list", "observations", cwd=space)
+    lines = text.splitlines()
+    assert lines[0] == "claude-code · session s1"
+    assert len(lines) == 4
+    assert all(len(line) <= 80 for line in lines)
+    assert all("just now  message" in line for line in lines[1:])
+    piped = kinen("list", "observations").out.splitlines()
+    for line, whole in zip(lines[1:], piped, strict=True):
+        short = line.split()[0]
+        assert whole.startswith(f"observation:{short}")
+        assert kinen("show", short).out == kinen("show", whole.split()[0]).out
