@@ -43,6 +43,7 @@ ALLOWED = {
     "distill/clis.py": "settings of the user's own agents, for a run of them",
     "cli/__init__.py": "/dev/null",
     "cli/daemon.py": "the daemon's log in kinen's folder",
+    "cli/editor.py": "a draft of its own in the temporary folder",
     "cli/demo.py": "a temporary folder of its own",
     "hooks/install.py": "settings in the user's home, and copies in kinen's folder",
     "memory/transfer.py": "bundles that the user names, which may be pipes",

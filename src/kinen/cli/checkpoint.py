@@ -31,6 +31,8 @@ from kinen.render.journal import checkpoint_json, checkpoint_text, checkpoints_t
 from kinen.text import unspelled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kinen.memory import Memory
 
 EMPTY = "no checkpoints yet: `kinen checkpoint 'what was done and why'` saves one"
@@ -39,23 +41,31 @@ HINT = "pass it: kinen checkpoint 'what was done and why', or pipe it: ... | kin
 _HYPHEN_TEXT = re.compile(r"^-[^=]*\s")
 
 
+def parse_texts(
+    parse: Callable[[click.Context, list[str]], list[str]], ctx: click.Context, args: list[str]
+) -> list[str]:
+    """Texts are recognised by their spaces, and hidden from click's search for options."""
+    rest = parse(ctx, [f"\0{word}" if _HYPHEN_TEXT.search(word) else word for word in args])
+    for name, value in ctx.params.items():
+        if isinstance(value, str):
+            ctx.params[name] = value.removeprefix("\0")
+        elif isinstance(value, tuple):
+            ctx.params[name] = tuple(text.removeprefix("\0") for text in value)
+    return rest
+
+
 class Texts(click.Command):
     """A command whose texts may begin with a hyphen, as lists do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Texts are recognised by their spaces, and hidden from click's search for options."""
-        marked = [f"\0{word}" if _HYPHEN_TEXT.search(word) else word for word in args]
-        rest = super().parse_args(ctx, marked)
-        for name, value in ctx.params.items():
-            if isinstance(value, str):
-                ctx.params[name] = value.removeprefix("\0")
-            elif isinstance(value, tuple):
-                ctx.params[name] = tuple(text.removeprefix("\0") for text in value)
-        return rest
+        return parse_texts(super().parse_args, ctx, args)
 
 
-class Checkpoints(Texts, CommandGroup):
+class Checkpoints(CommandGroup):
     """`kinen checkpoint TEXT`, with subcommands for existing checkpoints."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return parse_texts(super().parse_args, ctx, args)
 
 
 @click.group(cls=Checkpoints, invoke_without_command=True, subcommand_metavar="")

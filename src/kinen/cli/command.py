@@ -10,13 +10,15 @@ import click
 
 from kinen import render
 from kinen.cli import options as shared
-from kinen.cli.fastargs import Option, click_options
+from kinen.cli.clickargs import click_options
 from kinen.cli.run import FOUND, NOTHING, note
 from kinen.memory import Memory
 from kinen.text import nearest, now, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from kinen.cli.fastargs import Option
 
 FILE_NAME = click.UNPROCESSED
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
@@ -35,7 +37,7 @@ class Group(click.Group):
             raise click.UsageError(f"no command {args[0]!r} · {hint}", ctx) from error
 
 
-class CommandGroup(Group):
+class CommandGroup(click.Group):
     """A command that also has subcommands: `kinen import FILE`, `kinen import transcripts`."""
 
     allow_interspersed_args = True

@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    import click
-
 
 class Option:
     """An option of a command."""
@@ -100,31 +98,3 @@ def items(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 def flag(names: str, key: str, help: str) -> Option:  # noqa: A002
     return Option(names, key, "", help, type=bool, default=False)
-
-
-def click_command(
-    function: Any, argument: dict[str, Any], rows: tuple[Option, ...], summary: str, epilog: str
-) -> click.Command:
-    """The click command of a function of a text; `argument` describes the text to click."""
-    import click
-
-    def run(**options: Any) -> int:
-        text = options.pop(argument["param_decls"][0])
-        defaults = {row.key: row.default for row in rows if row.choices}
-        chosen = {key: value or defaults.get(key, value) for key, value in options.items()}
-        return int(function(text if isinstance(text, str) else " ".join(text), **chosen))
-
-    return click.Command(
-        function.__name__,
-        params=[click.Argument(**argument), *click_options(rows)],
-        callback=run,
-        help=summary,
-        epilog="\b\n" + epilog,
-    )
-
-
-def click_options(rows: tuple[Option, ...]) -> list[Any]:
-    """The same rows as options of click."""
-    from kinen.cli.aliases import AliasedOption
-
-    return [AliasedOption(row) for row in rows]

@@ -107,7 +107,7 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
 
 
 def command() -> click.Command:
-    from kinen.cli.fastargs import click_command
+    from kinen.cli.clickargs import click_command
 
     words = {"param_decls": ["text"], "metavar": "TEXT|-"}
     return click_command(log, words, OPTIONS, str(log.__doc__), EPILOG)

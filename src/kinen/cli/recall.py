@@ -142,6 +142,6 @@ def query_of(text: str, options: dict[str, Any]) -> Query:
 
 
 def command() -> click.Command:
-    from kinen.cli.fastargs import click_command
+    from kinen.cli.clickargs import click_command
 
     return click_command(recall, {"param_decls": ["query"], "nargs": -1}, OPTIONS, HELP, EPILOG)

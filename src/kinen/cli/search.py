@@ -224,7 +224,7 @@ def mode_of(options: dict[str, Any]) -> str:
 
 
 def command() -> click.Command:
-    from kinen.cli.fastargs import click_command
+    from kinen.cli.clickargs import click_command
 
     summary = "Search by word and by meaning. Exit 0 with hits, 1 without, 2 on an error."
     words = {"param_decls": ["query"], "nargs": -1, "required": True}

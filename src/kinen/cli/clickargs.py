@@ -1,4 +1,4 @@
-"""Rows of options as options of click, whose help does not show aliases."""
+"""Rows of options as options and commands of click."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AliasedOption(click.Option):
-    """An option of click, made from a row."""
+    """An option of click, made from a row. Help does not show its aliases."""
 
     def __init__(self, row: Option) -> None:
         super().__init__(
@@ -55,3 +55,28 @@ def _default(row: Option) -> Any:
 
 def _split(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
     return items(texts)
+
+
+def click_options(rows: tuple[Option, ...]) -> list[click.Option]:
+    """The rows as options of click."""
+    return [AliasedOption(row) for row in rows]
+
+
+def click_command(
+    function: Any, argument: dict[str, Any], rows: tuple[Option, ...], summary: str, epilog: str
+) -> click.Command:
+    """The click command of a function of a text; `argument` describes the text to click."""
+
+    def run(**options: Any) -> int:
+        text = options.pop(argument["param_decls"][0])
+        defaults = {row.key: row.default for row in rows if row.choices}
+        chosen = {key: value or defaults.get(key, value) for key, value in options.items()}
+        return int(function(text if isinstance(text, str) else " ".join(text), **chosen))
+
+    return click.Command(
+        function.__name__,
+        params=[click.Argument(**argument), *click_options(rows)],
+        callback=run,
+        help=summary,
+        epilog="\b\n" + epilog,
+    )
