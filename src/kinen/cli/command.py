@@ -24,7 +24,7 @@ FILE_NAME = click.UNPROCESSED
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
 
 
-class Group(click.Group):
+class NearestGroup(click.Group):
     """A group whose error for an unknown command names the nearest one."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -51,9 +51,11 @@ class CommandGroup(click.Group):
         return super().make_context(info_name, args, parent, **extra)
 
 
-def group(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], Group]:
-    """Make a function a `Group`."""
-    return click.group(name, cls=Group, **attributes)
+def group(
+    name: str | None = None, **attributes: Any
+) -> Callable[[Callable[..., Any]], NearestGroup]:
+    """Make a function a `NearestGroup`."""
+    return click.group(name, cls=NearestGroup, **attributes)
 
 
 def options(*rows: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from kinen.characters import storable
-from kinen.cli.command import Group
+from kinen.cli.command import NearestGroup
 from kinen.cli.commands import COMMANDS, overview
 from kinen.cli.run import ERROR, fail, guarded
 
 
-class Root(Group):
+class Root(NearestGroup):
     """`kinen` itself; it imports the module of a command when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -16,8 +16,8 @@ from kinen.memory.federation import search_spaces
 from kinen.model.kinds import MODES
 from kinen.model.records import KINDS
 from kinen.render.style import Style, readable
-from kinen.render.text import hit_description, hit_lines, place, plural, untitled
-from kinen.text import terms
+from kinen.render.text import hit_description, hit_lines, place, untitled
+from kinen.text import plural, terms
 from kinen.web import html, records, votes
 from kinen.web.page import ALL, Page, choices, date, empty, entry, notes
 
