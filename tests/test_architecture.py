@@ -178,6 +178,12 @@ def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -
     )
     loaded(ask)
     assert not loaded(ask) & {*HEAVY, *RARELY_SEARCHED}
+    log = ask.replace("['search', '--fulltext', 'kettle']", "['log', 'the pot is warm']")
+    loaded(log)
+    loaded(ask)  # begins to follow the journal
+    loaded(log)
+    takes_in = {*HEAVY, *RARELY_SEARCHED} - {"kinen.journal.write"}
+    assert not loaded(ask) & takes_in
 
 
 def test_keeping_an_observation_loads_only_what_sqlite_needs(tmp_path: Path) -> None:

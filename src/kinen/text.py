@@ -107,7 +107,7 @@ def _mixed(text: str) -> list[str]:
 def _defined(text: str) -> list[str]:
     """The names that code in a text defines."""
     names = []
-    name = re.compile(r"\s+([A-Za-z_]\w*)")
+    name = re.compile(r"(?<!\s)\s++([A-Za-z_]\w*+)")
     for keyword in _DEFINING:
         at = text.find(keyword)
         while at >= 0:

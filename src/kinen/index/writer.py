@@ -14,7 +14,6 @@ from kinen.index.schema import (
     drop_all,
     open_database,
 )
-from kinen.markdown.reading import reading
 from kinen.model.records import JOURNAL_KINDS, Change, Chunk, Document, Link, Record, Report, State
 from kinen.ports import Source
 from kinen.storage import private
@@ -278,7 +277,11 @@ def above(title: str, heading: str, body: str) -> str:
 
 def embedded_text(path: str, body: str) -> str:
     """What the model reads of a chunk: of markdown the words, of anything else the whole text."""
-    return reading(body) if path.lower().endswith(MARKDOWN) else body
+    if not path.lower().endswith(MARKDOWN):
+        return body
+    from kinen.markdown.reading import reading  # new observations have no markdown
+
+    return reading(body)
 
 
 def _batches(changes: Iterator[Change]) -> Iterator[list[Change]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kinen.journal.statements import Role
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt
+
+if TYPE_CHECKING:  # statements load a markdown parser
+    from kinen.journal.statements import Role
 
 ACTIONS = ("command", "tool_call", "file_diff")
 """Kinds that tell of something done, which may have failed or not."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.database import integrity, translated, writing
+from kinen.storage.sqlite import sqlite3
 from kinen.text import iso
 
 if TYPE_CHECKING:

@@ -10,14 +10,16 @@ import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.markdown.frontmatter import aliases_of, summary_of, tags_of, text_of
-from kinen.markdown.parse import Block, Parsed
 from kinen.markdown.passages import is_lead_in
 from kinen.model.records import Chunk, Part
 from kinen.text import QUARTERS
 from kinen.text import weight as weigh
+
+if TYPE_CHECKING:  # a search that takes in new observations has nothing to parse
+    from kinen.markdown.parse import Block, Parsed
 
 SIZE = 512
 OVERLAP = 50

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.journal import queries
 from kinen.journal.mark import mark, snapshot
-from kinen.journal.origin import origin
 from kinen.journal.queries import Mark
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
@@ -193,6 +192,8 @@ class Entries:
         return Document(record, self._chunks(pin.ref, "" if pin.note == REDACTED else pin.note))
 
     def _memory(self, memory: Learned) -> Document:
+        from kinen.journal.origin import origin  # memories are rarely new in a search
+
         evidence = origin(self._db, memory)
         metadata = {
             **_scope(memory.scope),
