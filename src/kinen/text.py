@@ -336,7 +336,8 @@ def _shapes() -> bytes:
         b"h": bytes(range(0xEA, 0xEE)),  # Hangul: the model splits each syllable
         b"-": b"\xe2",  # typography and box drawing: long runs are few tokens
     }
-    return b"".join(
-        next((shape for shape, members in classes.items() if n in members), b" ")
-        for n in range(256)
-    )
+    table = bytearray(b" " * 256)
+    for shape, members in classes.items():
+        for byte in members:
+            table[byte] = shape[0]
+    return bytes(table)

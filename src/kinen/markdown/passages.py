@@ -9,7 +9,6 @@ search longer than all passages.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.text import QUARTERS
@@ -211,10 +210,9 @@ def _block_at(lines: Sequence[str], at: int, end: int) -> tuple[str, int]:
 
 def _is_delimiter(line: str) -> bool:
     """Is it the line between the header and the rows of a table?"""
-    if "-" not in line:
-        return False
-    match = re.match(r"\s*+(?:\|\s*+)?:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+(?:\|\s*+)?$", line)
-    return match is not None
+    cells = line.strip().removeprefix("|").removesuffix("|").split("|")
+    dashes = [cell.strip().removeprefix(":").removesuffix(":") for cell in cells]
+    return all(cell and not cell.strip("-") for cell in dashes)
 
 
 def _opens(line: str) -> bool:

@@ -167,29 +167,38 @@ def page_of(own: Chunk, around: Sequence[Chunk], covered: Lines = ()) -> Page:
     if not own.start_line:
         lines = own.text.split("\n")
         return Page(0, lines, [0] * len(lines))
-    pieces: list[tuple[int, list[str], int]] = []
-    section = own_section = 0
-    heading: str | None = None
-    for chunk in around:
-        if not is_numbered(chunk):
-            continue
-        lines = chunk.text.split("\n")
-        if chunk.heading != heading or is_heading(lines[0]):
-            section += 1
-        heading = chunk.heading
-        if chunk.n == own.n:
-            own_section = section
-        pieces.append((chunk.start_line, lines, section))
+    pieces, own_section = _sections(own, around)
+    if own_section and not covered:
+        # A passage ends with its section, or with the next one if its own is a bare heading.
+        pieces = [piece for piece in pieces if own_section <= piece[1] <= own_section + 1]
     texts: dict[int, str] = {}
     section_of: dict[int, int] = {}
-    for start, lines, section in reversed(pieces):  # where chunks overlap, the first one counts
-        texts.update(enumerate(lines, start))
-        section_of.update(dict.fromkeys(range(start, start + len(lines)), section))
+    for chunk, section in reversed(pieces):  # where chunks overlap, the first one counts
+        texts.update(enumerate(chunk.text.split("\n"), chunk.start_line))
+        numbers = range(chunk.start_line, chunk.end_line + 1)
+        section_of.update(dict.fromkeys(numbers, section))
     for shown in covered:
         section_of.update(dict.fromkeys(section_of.keys() & shown, TAKEN))
     section_of.update(dict.fromkeys(range(own.start_line, own.end_line + 1), own_section))
     texts.update(enumerate(own.text.split("\n"), own.start_line))
     return _filled(texts, section_of)
+
+
+def _sections(own: Chunk, around: Sequence[Chunk]) -> tuple[list[tuple[Chunk, int]], int]:
+    """The chunks with lines of their file, each with the number of its section; that of `own`."""
+    pieces: list[tuple[Chunk, int]] = []
+    section = own_section = 0
+    heading: str | None = None
+    for chunk in around:
+        if not is_numbered(chunk):
+            continue
+        if chunk.heading != heading or is_heading(chunk.text.partition("\n")[0]):
+            section += 1
+        heading = chunk.heading
+        if chunk.n == own.n:
+            own_section = section
+        pieces.append((chunk, section))
+    return pieces, own_section
 
 
 def _filled(texts: dict[int, str], section_of: dict[int, int]) -> Page:
