@@ -102,6 +102,17 @@ PAGES = [
     ("record", {"ref": NOTE}),
     ("record", {"ref": NAME}),
     ("record", {"ref": PAYLOADS[0]}),
+    ("timeline", {}),
+    ("sessions", {}),
+    ("session", {"id": "last"}),
+    ("session", {"id": "last", "only": "all"}),
+    ("memories", {}),
+    ("files", {}),
+    ("file", {"path": NAME}),
+    ("budget", {"q": "needle"}),
+    ("ledger", {}),
+    ("injection", {"id": PAYLOADS[0]}),
+    ("health", {}),
     (PAYLOADS[0], {}),
 ]
 
@@ -109,7 +120,11 @@ PAGES = [
 def test_no_page_runs_what_people_and_agents_wrote(site: Site, project: Project) -> None:
     with site.memory() as memory:
         write_hostile(project, memory)
+        memory.ledger.record_answer(PAYLOADS[0], PAYLOADS[3], PAYLOADS[0], [PAYLOADS[0], NOTE])
+        sent = memory.ledger.injections()[0][0].id
+        memory.consolidation.consolidate()
         refs = [record.ref for record in memory.records.select()]
+    check(site.page("injection", id=sent))
     for page, query in PAGES:
         answer = site.get(page, **query)
         assert answer.status_code in (200, 400, 404, 405), (page, query)

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import click
 
@@ -16,31 +15,23 @@ from kinen.cli.run import colours
 from kinen.errors import KinenError
 from kinen.ipc import extras
 from kinen.memory import Memory
+from kinen.memory.checks import Check, check_memory
 from kinen.render.style import Style
-from kinen.render.text import counted
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of a check."""
+def _check_json(check: Check) -> dict[str, object]:
+    return {"what": check.subject, "fine": check.ok, "said": check.detail, "mend": check.fix}
 
-    subject: str
-    ok: bool
-    detail: str
-    fix: str = ""
 
-    def json(self) -> dict[str, object]:
-        return {"what": self.subject, "fine": self.ok, "said": self.detail, "mend": self.fix}
-
-    def text(self, style: Style) -> str:
-        mark = "ok  " if self.ok else style("warn", "bad ")
-        line = f"{mark} {self.subject:<14} {self.detail}"
-        return (
-            line if self.ok or not self.fix else f"{line}\n     {'':<14} {style('bold', self.fix)}"
-        )
+def _check_text(check: Check, style: Style) -> str:
+    mark = "ok  " if check.ok else style("warn", "bad ")
+    line = f"{mark} {check.subject:<14} {check.detail}"
+    if check.ok or not check.fix:
+        return line
+    return f"{line}\n     {'':<14} {style('bold', check.fix)}"
 
 
 @click.command()
@@ -50,8 +41,8 @@ def doctor() -> Output:
     checks = list(run_checks())
     style = colours()
     return Output(
-        {"findings": [check.json() for check in checks]},
-        "\n".join(check.text(style) for check in checks),
+        {"findings": [_check_json(check) for check in checks]},
+        "\n".join(_check_text(check, style) for check in checks),
         found=all(check.ok for check in checks),
     )
 
@@ -78,7 +69,7 @@ def run_checks() -> Iterator[Check]:
         yield Check("space", False, error.message, error.hint)
         return
     yield Check("space", True, f"{here.name} in {here.root}")
-    yield from _check_memory(here.root)
+    yield from _check_space(here.root)
 
 
 def _check_sqlite() -> Check:
@@ -127,64 +118,9 @@ def _check_daemon(home: str) -> Check:
     return Check("daemon", True, "not running (optional)")
 
 
-def _check_memory(root: str) -> Iterator[Check]:
-    from kinen.memory import Memory
-
+def _check_space(root: str) -> Iterator[Check]:
     try:
         with Memory.open(root) as memory:
-            problem = memory.index.check()
-            state = memory.index.status()
-            yield from _check_journal(memory)
+            yield from check_memory(memory)
     except KinenError as error:
         yield Check("index", False, error.message, error.hint)
-        return
-    if problem:
-        yield Check("index", False, problem, "kinen index --rebuild")
-    elif not state.synced:
-        yield Check("index", False, "not built yet", "kinen index")
-    else:
-        documents = counted(state.counts.documents, "documents")
-        yield Check("index", True, f"{documents}, {state.synced}")
-    if state.counts.skipped:
-        detail = f"{counted(state.counts.skipped, 'files')} could not be read"
-        yield Check("files", False, detail, "kinen index status")
-    yield _check_model(memory, state.pending, state.provider)
-    if state.untrusted:
-        yield Check("trust", False, f"ignored keys: {', '.join(state.untrusted)}", "kinen trust")
-
-
-def _check_journal(memory: Memory) -> Iterator[Check]:
-    state = memory.journal.state()
-    if not state.exists:
-        return
-    if state.problem:
-        fix = f"make a copy of {state.path}, then run `kinen export` to save what can be read"
-        yield Check("journal", False, state.problem, fix)
-        return
-    if state.lost:
-        fix = (
-            "restore journal.db together with journal.db-wal from a backup;"
-            f" to continue without, remove {os.path.dirname(state.path)}/journal.seen"
-        )
-        yield Check("journal", False, state.lost, fix)
-    else:
-        observations = counted(state.observations, "observations")
-        yield Check("journal", True, f"{observations} in {state.path}")
-    if state.waiting:
-        detail = f"{counted(state.waiting, 'observations')} still in the spool"
-        yield Check("spool", False, detail, "kinen list observations")
-    if state.unreadable:
-        detail = f"{len(state.unreadable):,} spooled files cannot be read: {state.unreadable[0]}"
-        yield Check("spool", False, detail, "inspect these files, then remove them")
-
-
-def _check_model(memory: Memory, pending: int, provider: str) -> Check:
-    if provider == "none":
-        return Check("model", True, "none: full text only")
-    try:
-        name = memory.index.try_model()
-    except KinenError as error:
-        return Check("model", False, error.message, error.hint)
-    if pending:
-        return Check("model", False, f"{name}; {pending:,} chunks have no vector", "kinen index")
-    return Check("model", True, name)

@@ -184,7 +184,8 @@ async def _visit(request: Request, space: str, page: str, pairs: Any) -> Visit:
     session = backend.access.session(request.scope)
     names = await backend.pool.thread(_names)
     token = session.token if session else ""
-    return Visit(space, page, Fields(pairs), names, token)
+    daemon = backend.state() if page == "health" else {}
+    return Visit(space, page, Fields(pairs), names, token, daemon)
 
 
 def _names() -> tuple[str, ...]:

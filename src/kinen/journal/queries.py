@@ -347,6 +347,31 @@ def changed(db: sqlite3.Connection, since: Mark, until: Mark) -> list[str]:
     return [row[0] for row in rows]
 
 
+def agents(db: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Each agent with the number of its observations and the time of the last, the latest first."""
+    return db.execute(
+        "SELECT agent, COUNT(*), MAX(ts) FROM observations WHERE forgotten_at = 0"
+        " GROUP BY agent ORDER BY 3 DESC, 1"
+    ).fetchall()
+
+
+def activity(db: sqlite3.Connection, since: int) -> list[tuple[str, str, int]]:
+    """Observations by agent and day (UTC), from a time in epoch milliseconds on."""
+    return db.execute(
+        "SELECT agent, date(ts / 1000, 'unixepoch'), COUNT(*) FROM observations"
+        " WHERE ts >= ? AND forgotten_at = 0 GROUP BY 1, 2 ORDER BY 1, 2",
+        (since,),
+    ).fetchall()
+
+
+def masked(db: sqlite3.Connection) -> list[tuple[str, int]]:
+    """Classes of secrets that were masked, with the number of observations, the most first."""
+    return db.execute(
+        "SELECT j.value, COUNT(*) FROM observations, json_each(masked, '$.classes') j"
+        " WHERE masked != '{}' GROUP BY 1 ORDER BY 2 DESC, 1"
+    ).fetchall()
+
+
 def suppressed(db: sqlite3.Connection) -> set[str]:
     """Refs of files and commits that are not to be shown."""
     return {row[0] for row in db.execute("SELECT ref FROM suppressed")}

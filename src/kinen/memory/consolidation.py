@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.consolidation.fold import memory_id
 from kinen.errors import EmbedError, NotFound, QueryError, UnsafeFile
 from kinen.journal import erase, queries
 from kinen.journal import memories as learn
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kinen.journal.origin import Origin
     from kinen.worklog.sessions import Session
 
+LONGEST = 2_000
+"""Characters of a memory that a person words."""
 EVENTS = 5000
 """Number of latest observations that are searched for repeated failures."""
 
@@ -277,6 +280,54 @@ class Consolidation(Part):
         memory = self.get(name)
         erase.unsuppress(self._core.store, memory.ref)
         return memory
+
+    def edit(self, name: str, content: str) -> Learned:
+        """Put a memory into other words: a new one with the same sources, and the old one hidden.
+
+        A person's words are certain. The same words as before change nothing.
+        """
+        old = self.get(name)
+        text = " ".join(content.split())
+        if not text or len(text) > LONGEST:
+            raise QueryError("no wording, or a long one", f"use 1 to {LONGEST:,} characters")
+        new = old._replace(
+            id=memory_id(old.type, text),
+            content=text,
+            confidence=1.0,
+            created_at=round(now() * 1000),
+            superseded_by="",
+            redacted=False,
+        )
+        if new.id == old.id:
+            return old
+        with self._core.store.translated():
+            learn.learn(self._core.store.db, [new])
+        if new.ref in queries.suppressed(self._core.store.db):
+            self.restore(new.ref)
+        self.hide(old.ref)
+        return self.get(new.ref)
+
+    def merge(self, name: str, into: str) -> Learned:
+        """Give the sources of a memory to another one, and hide it."""
+        memory = self.get(name)
+        other = self.get(into)
+        if memory.id == other.id:
+            raise QueryError("a memory cannot be merged into itself", "name another one")
+        sources = tuple(dict.fromkeys((*other.derived_from, *memory.derived_from)))
+        with self._core.store.translated():
+            learn.learn(self._core.store.db, [other._replace(derived_from=sources)])
+        self.hide(memory.ref)
+        return self.get(other.ref)
+
+    def supersede(self, name: str, by: str) -> Learned:
+        """Mark a memory as superseded by a newer one; by none, as valid again."""
+        memory = self.get(name)
+        newer = self.get(by).id if by else ""
+        if newer == memory.id:
+            raise QueryError("a memory cannot supersede itself", "name another one")
+        with self._core.store.translated():
+            learn.learn(self._core.store.db, [memory._replace(superseded_by=newer)])
+        return self.get(memory.ref)
 
     def _consolidated_at(self) -> str:
         if not self._core.store.exists:

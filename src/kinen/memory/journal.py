@@ -276,6 +276,18 @@ class Journal(Part):
         lost = "" if problem else journal.lost()
         return JournalState(True, journal.path, observations, waiting, tuple(bad), problem, lost)
 
+    def agents(self) -> list[tuple[str, int, int]]:
+        """Each agent with the number of its observations and the time of the last."""
+        return queries.agents(self._core.store.db) if self._core.store.exists else []
+
+    def activity(self, since: int) -> list[tuple[str, str, int]]:
+        """Observations by agent and day, from a time in epoch milliseconds on."""
+        return queries.activity(self._core.store.db, since) if self._core.store.exists else []
+
+    def masked(self) -> list[tuple[str, int]]:
+        """Classes of secrets that were masked, with the number of observations."""
+        return queries.masked(self._core.store.db) if self._core.store.exists else []
+
     def lost(self) -> str:
         """What to say if the journal lost observations that it had; empty if it did not."""
         return self._core.store.lost() if self._core.store.exists else ""

@@ -31,3 +31,66 @@ def unpin(memory: Memory, visit: Visit) -> Change:
     name, _, _ = resolve(memory, visit.fields.get("ref"))
     memory.journal.unpin(name)
     return Change(visit.url(ref=name), "pin", name)
+
+
+def _done(visit: Visit, done: str, ref: str, undo: str = "", other: str = "") -> Change:
+    place = visit.url(done=done, ref=ref, undo=undo, other=other)
+    return Change(place, "memory", ref)
+
+
+def hide_memory(memory: Memory, visit: Visit) -> Change:
+    hidden = memory.consolidation.hide(visit.fields.get("ref"))
+    return _done(visit, "hidden", hidden.ref, "restore")
+
+
+def restore_memory(memory: Memory, visit: Visit) -> Change:
+    shown = memory.consolidation.restore(visit.fields.get("ref"))
+    return _done(visit, "restored", shown.ref, "hide")
+
+
+def pin_memory(memory: Memory, visit: Visit) -> Change:
+    target = memory.consolidation.get(visit.fields.get("ref")).ref
+    memory.journal.pin(target)
+    return _done(visit, "pinned", target, "unpin")
+
+
+def unpin_memory(memory: Memory, visit: Visit) -> Change:
+    target = memory.consolidation.get(visit.fields.get("ref")).ref
+    memory.journal.unpin(target)
+    return _done(visit, "unpinned", target)
+
+
+def edit_memory(memory: Memory, visit: Visit) -> Change:
+    old = memory.consolidation.get(visit.fields.get("ref"))
+    new = memory.consolidation.edit(old.ref, visit.fields.get("content"))
+    return _done(visit, "edited", new.ref, "unedit", old.ref)
+
+
+def unedit_memory(memory: Memory, visit: Visit) -> Change:
+    """Hide the new wording and show the former one."""
+    new = memory.consolidation.get(visit.fields.get("ref"))
+    old = memory.consolidation.restore(visit.fields.get("other"))
+    memory.consolidation.hide(new.ref)
+    return _done(visit, "restored", old.ref)
+
+
+def merge_memory(memory: Memory, visit: Visit) -> Change:
+    merged = memory.consolidation.get(visit.fields.get("ref"))
+    memory.consolidation.merge(merged.ref, visit.fields.get("other"))
+    return _done(visit, "merged", merged.ref, "restore")
+
+
+def supersede_memory(memory: Memory, visit: Visit) -> Change:
+    old = memory.consolidation.supersede(visit.fields.get("ref"), visit.fields.get("other"))
+    return _done(visit, "superseded", old.ref, "unsupersede")
+
+
+def unsupersede_memory(memory: Memory, visit: Visit) -> Change:
+    old = memory.consolidation.supersede(visit.fields.get("ref"), "")
+    return _done(visit, "restored", old.ref)
+
+
+def sync(memory: Memory, visit: Visit) -> Change:
+    """Bring the full-text index up to date; vectors follow in the background."""
+    memory.sync(embed=False)
+    return Change(visit.url())

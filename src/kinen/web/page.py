@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 ROOT = "/web"
 ALL = "all"
 """The name that stands for every space."""
-SECTIONS: tuple[tuple[str, str], ...] = (("search", "Search"),)
+SECTIONS: tuple[tuple[str, str], ...] = (
+    ("search", "Search"),
+    ("timeline", "Timeline"),
+    ("sessions", "Sessions"),
+    ("memories", "Memories"),
+    ("files", "Files"),
+    ("budget", "Budget"),
+    ("ledger", "Ledger"),
+    ("health", "Health"),
+)
 """The pages of the navigation, by the last part of their address."""
 IN_ALL = ("search",)
 """Pages that can show all spaces at once."""
@@ -65,6 +74,8 @@ class Visit:
     """The names of all spaces."""
     token: str = ""
     """What forms that change something send back."""
+    daemon: Mapping[str, Any] = field(default_factory=dict)
+    """The state of the daemon, for the page that shows it."""
 
     def url(self, page: str = "", space: str = "", **query: object) -> str:
         """The address of a page, of this space unless another is given."""
@@ -99,7 +110,6 @@ class Page:
     live: bool = False
     """Whether it is shown anew when something is recorded or indexed."""
     status: int = 200
-    meta: Mapping[str, str] = field(default_factory=dict)
 
 
 def frame(page: Page, visit: Visit) -> Html:

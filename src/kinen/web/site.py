@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.web import changes, records, search
+from kinen.web import (
+    budget,
+    changes,
+    files,
+    health,
+    ledger,
+    memories,
+    records,
+    search,
+    sessions,
+    timeline,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +27,16 @@ if TYPE_CHECKING:
 VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "search": search.page,
     "record": records.page,
+    "timeline": timeline.page,
+    "sessions": sessions.list_page,
+    "session": sessions.page,
+    "memories": memories.page,
+    "files": files.list_page,
+    "file": files.page,
+    "budget": budget.page,
+    "ledger": ledger.page,
+    "injection": ledger.injection_page,
+    "health": health.page,
 }
 """Pages of one space by the last part of their address."""
 VIEWS_OF_ALL: dict[str, Callable[[Visit], Page]] = {"search": search.page_of_all}
@@ -23,6 +44,16 @@ VIEWS_OF_ALL: dict[str, Callable[[Visit], Page]] = {"search": search.page_of_all
 ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "record/pin": changes.pin,
     "record/unpin": changes.unpin,
+    "memories/hide": changes.hide_memory,
+    "memories/restore": changes.restore_memory,
+    "memories/pin": changes.pin_memory,
+    "memories/unpin": changes.unpin_memory,
+    "memories/edit": changes.edit_memory,
+    "memories/unedit": changes.unedit_memory,
+    "memories/merge": changes.merge_memory,
+    "memories/supersede": changes.supersede_memory,
+    "memories/unsupersede": changes.unsupersede_memory,
+    "health/sync": changes.sync,
 }
 """What forms do, by page and name."""
 DATA: dict[str, Callable[[Memory, Visit], bytes]] = {}

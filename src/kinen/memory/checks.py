@@ -1,0 +1,85 @@
+"""Checks of a space: journal, spool, index, files, model and trust, each with a way to fix it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kinen.errors import KinenError
+from kinen.render.text import counted
+
+if TYPE_CHECKING:
+    from kinen.memory.memory import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a check."""
+
+    subject: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+def check_memory(memory: Memory) -> Iterator[Check]:
+    """The checks of a space, in the order of what depends on what."""
+    try:
+        problem = memory.index.check()
+        state = memory.index.status()
+        yield from _check_journal(memory)
+    except KinenError as error:
+        yield Check("index", False, error.message, error.hint)
+        return
+    if problem:
+        yield Check("index", False, problem, "kinen index --rebuild")
+    elif not state.synced:
+        yield Check("index", False, "not built yet", "kinen index")
+    else:
+        documents = counted(state.counts.documents, "documents")
+        yield Check("index", True, f"{documents}, {state.synced}")
+    if state.counts.skipped:
+        detail = f"{counted(state.counts.skipped, 'files')} could not be read"
+        yield Check("files", False, detail, "kinen index status")
+    yield _check_model(memory, state.pending, state.provider)
+    if state.untrusted:
+        yield Check("trust", False, f"ignored keys: {', '.join(state.untrusted)}", "kinen trust")
+
+
+def _check_journal(memory: Memory) -> Iterator[Check]:
+    state = memory.journal.state()
+    if not state.exists:
+        return
+    if state.problem:
+        fix = f"make a copy of {state.path}, then run `kinen export` to save what can be read"
+        yield Check("journal", False, state.problem, fix)
+        return
+    if state.lost:
+        fix = (
+            "restore journal.db together with journal.db-wal from a backup;"
+            f" to continue without, remove {os.path.dirname(state.path)}/journal.seen"
+        )
+        yield Check("journal", False, state.lost, fix)
+    else:
+        observations = counted(state.observations, "observations")
+        yield Check("journal", True, f"{observations} in {state.path}")
+    if state.waiting:
+        detail = f"{counted(state.waiting, 'observations')} still in the spool"
+        yield Check("spool", False, detail, "kinen list observations")
+    if state.unreadable:
+        detail = f"{len(state.unreadable):,} spooled files cannot be read: {state.unreadable[0]}"
+        yield Check("spool", False, detail, "inspect these files, then remove them")
+
+
+def _check_model(memory: Memory, pending: int, provider: str) -> Check:
+    if provider == "none":
+        return Check("model", True, "none: full text only")
+    try:
+        name = memory.index.try_model()
+    except KinenError as error:
+        return Check("model", False, error.message, error.hint)
+    if pending:
+        return Check("model", False, f"{name}; {pending:,} chunks have no vector", "kinen index")
+    return Check("model", True, name)

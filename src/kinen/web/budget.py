@@ -1,0 +1,167 @@
+"""The page Budget: what an agent would be sent now, token by token, and what would be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kinen.memory import Memory
+from kinen.query import MOST, recall_query
+from kinen.recall.tiers import HEADINGS
+from kinen.text import estimate
+from kinen.web import html
+from kinen.web.markdown import markdown
+from kinen.web.page import Page, Visit, empty, entry, notes, ref_link
+
+if TYPE_CHECKING:
+    from kinen.model.journal import Recall
+    from kinen.web.html import Html
+
+
+def page(memory: Memory, visit: Visit) -> Page:
+    question = visit.fields.get("q")
+    agent = visit.fields.get("agent")
+    start = visit.fields.number("start", memory.config.hooks.budget, MOST["budget"])
+    budget = visit.fields.number("budget", memory.config.recall.budget, MOST["budget"])
+    brief = memory.journal.brief("", agent, start)
+    recall = memory.recall(recall_query(question, budget=max(1, budget)))
+    form = html.form(
+        entry("q", "Question of a recall", question, type="search"),
+        entry("budget", "Tokens of a recall", str(budget), type="number", min="1"),
+        entry("start", "Tokens at session start", str(start), type="number", min="0"),
+        entry("agent", "Agent", agent),
+        html.button("Show", type="submit"),
+        method="get",
+        action=visit.url(),
+        class_="fields",
+    )
+    body = html.join(
+        [
+            form,
+            html.section(
+                html.h2(f"When a session starts: {estimate(brief):,} of {start:,} tokens"),
+                _bar(_sections(brief), start),
+                html.details(html.summary("the text"), html.pre(brief, tabindex="0"), open=True)
+                if brief
+                else empty("Nothing would be sent."),
+            ),
+            html.section(
+                html.h2(
+                    f"A recall{' of this question' if question else ' without a question'}:"
+                    f" {recall.tokens:,} of {recall.budget:,} tokens"
+                ),
+                notes(recall.notes),
+                _bar(_tiers(recall), recall.budget),
+                _items(visit, recall),
+                _dropped(visit, recall),
+            ),
+        ]
+    )
+    return Page("Budget", body)
+
+
+def _sections(brief: str) -> list[tuple[str, int]]:
+    """The parts of a brief by their headings, each with its tokens."""
+    parts: list[tuple[str, int]] = []
+    title = "frame"
+    lines: list[str] = []
+    for line in [*brief.splitlines(), "## "]:
+        if line.startswith("## "):
+            if lines:
+                parts.append((title, estimate("\n".join(lines))))
+            title = line.removeprefix("## ")
+            lines = []
+        lines.append(line)
+    return parts
+
+
+def _tiers(recall: Recall) -> list[tuple[str, int]]:
+    sizes: dict[str, int] = {}
+    for item in recall.items:
+        sizes[item.tier] = sizes.get(item.tier, 0) + item.tokens
+    rest = recall.tokens - sum(sizes.values())
+    return [*sizes.items(), *([("headings", rest)] if rest > 0 else [])]
+
+
+def _bar(parts: Sequence[tuple[str, int]], budget: int) -> Html | None:
+    """Parts of a budget as one bar with its legend."""
+    if not parts:
+        return None
+    whole = max(budget, sum(size for _, size in parts), 1)
+    rects = [html.element("rect", x="0", y="0", width="1000", height="14", class_="rest")]
+    start = 0.0
+    for number, (name, size) in enumerate(parts):
+        width = 1000 * size / whole
+        title = html.element("title", f"{name}: {size} tokens")
+        rects.append(
+            html.element(
+                "rect",
+                title,
+                x=f"{start:.1f}",
+                y="0",
+                width=f"{width:.1f}",
+                height="14",
+                class_=f"t{number % 6}",
+            )
+        )
+        start += width
+    label = ", ".join(f"{name} {size}" for name, size in parts)
+    legend = [
+        html.li(html.span("", class_=f"key t{number % 6}"), f"{name} {size:,}")
+        for number, (name, size) in enumerate(parts)
+    ]
+    picture = html.element(
+        "svg",
+        rects,
+        viewBox="0 0 1000 14",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=f"tokens: {label}, of {budget}",
+        class_="tiers",
+    )
+    return html.join([picture, html.ul(legend, class_="legend")])
+
+
+def _items(visit: Visit, recall: Recall) -> Html:
+    if not recall.items:
+        return empty("A recall would say nothing.")
+    items = [
+        html.li(
+            html.p(
+                html.join(
+                    [
+                        html.span(HEADINGS[item.tier].removeprefix("## "), class_="chip"),
+                        ref_link(visit, item.ref),
+                        html.span(f"{item.tokens:,} tokens"),
+                        html.span(f"score {item.score:.3f}") if item.score else None,
+                    ],
+                    " ",
+                ),
+                class_="about",
+            ),
+            html.div(markdown(item.text), class_="prose"),
+        )
+        for item in recall.items
+    ]
+    return html.ol(items, class_="cards")
+
+
+def _dropped(visit: Visit, recall: Recall) -> Html | None:
+    if not recall.dropped:
+        return None
+    rows = [
+        html.tr(
+            html.th(ref_link(visit, entry.ref), scope="row"),
+            html.td(entry.tier),
+            html.td(f"{entry.tokens:,}", class_="number"),
+            html.td(entry.reason),
+        )
+        for entry in recall.dropped
+    ]
+    heads = ("left out", "tier", "tokens", "why")
+    table = html.table(
+        html.thead(html.tr(html.th(head, scope="col") for head in heads)), html.tbody(rows)
+    )
+    return html.div(
+        table, class_="wide", tabindex="0", role="region", aria_label="What was left out"
+    )

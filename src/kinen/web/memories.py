@@ -1,0 +1,197 @@
+"""The page Memories: what was drawn, from where, and one key to put it right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.memory import Memory
+from kinen.model.kinds import MEMORY_TYPES
+from kinen.render.text import counted
+from kinen.text import excerpt, iso
+from kinen.web import html
+from kinen.web.page import Page, Visit, chips, date, empty, mutation, ref_link
+
+if TYPE_CHECKING:
+    from kinen.model.journal import Learned
+    from kinen.web.html import Html
+
+MOST = 200
+"""Memories on a page."""
+SOURCES = 6
+DONE = {
+    "hidden": "Hidden: agents are not told of it any more.",
+    "restored": "It is back.",
+    "edited": "Edited: the former wording is hidden.",
+    "merged": "Merged: the other has its sources now.",
+    "superseded": "Marked as superseded.",
+    "pinned": "Pinned: every recall begins with it.",
+    "unpinned": "No longer pinned.",
+}
+"""What is said after a form was sent."""
+
+
+def page(memory: Memory, visit: Visit) -> Page:
+    chosen = visit.fields.get("type")
+    hidden = chosen == "hidden"
+    kind = chosen if chosen in MEMORY_TYPES else ""
+    memories = memory.consolidation.memories(kind, hidden=hidden)
+    pinned = {pin.target for pin in memory.journal.entries("pins")[0]}
+    body = html.join(
+        [
+            _banner(visit),
+            _tabs(visit, memory, chosen),
+            _rivals(memories) if not hidden else None,
+            html.ol(
+                [_card(visit, memory, entry, pinned, hidden) for entry in memories[:MOST]],
+                class_="cards",
+                id="memories",
+            )
+            if memories
+            else empty("No memories here. `kinen consolidate` draws them from sessions and notes."),
+            html.p(
+                "Keys: j and k go through the list, e edits, p pins, x hides, u undoes.",
+                class_="quiet scripted",
+            ),
+        ]
+    )
+    return Page("Memories", body, ("memories.js",), live=True)
+
+
+def _tabs(visit: Visit, memory: Memory, chosen: str) -> Html:
+    counts: dict[str, int] = {}
+    for entry in memory.consolidation.memories():
+        counts[entry.type] = counts.get(entry.type, 0) + 1
+    hidden = len(memory.consolidation.memories(hidden=True))
+    names = [("", "all", sum(counts.values()))]
+    names += [(name, name, counts.get(name, 0)) for name in MEMORY_TYPES]
+    names.append(("hidden", "hidden", hidden))
+    links = [
+        html.li(
+            html.a(
+                f"{label} ({count:,})",
+                href=visit.url(type=value),
+                aria_current="true" if value == chosen else None,
+            )
+        )
+        for value, label, count in names
+    ]
+    return html.ul(links, class_="legend", aria_label="Types of memories")
+
+
+def _banner(visit: Visit) -> Html | None:
+    """What the last form did, with a way back."""
+    done = visit.fields.get("done")
+    if done not in DONE:
+        return None
+    undo = visit.fields.get("undo")
+    other = visit.fields.get("other")
+    button = None
+    if undo in ("hide", "restore", "unpin", "unedit", "unsupersede"):
+        fields = {"ref": visit.fields.get("ref"), "other": other}
+        button = mutation(visit, undo, "Undo", fields=fields, id="undo", aria_keyshortcuts="u")
+    return html.div(html.span(DONE[done], role="status"), button, class_="banner")
+
+
+def _card(visit: Visit, memory: Memory, entry: Learned, pinned: set[str], hidden: bool) -> Html:
+    origin = memory.consolidation.origin(entry)
+    facts = [
+        html.span(entry.type, class_="chip"),
+        html.span(f"{entry.confidence:.0%} sure"),
+        date(iso(entry.created_at / 1000)),
+        html.span("pinned", class_="chip good") if entry.ref in pinned else None,
+        html.a("its session", href=visit.url("session", id=origin.capsule))
+        if origin.capsule
+        else None,
+        *chips(origin.files[:4]),
+    ]
+    newer = None
+    if entry.superseded_by:
+        link = ref_link(visit, f"memory:{entry.superseded_by}", "a newer one")
+        newer = html.p("superseded by ", link, class_="bad")
+    sources = [html.li(ref_link(visit, ref)) for ref in entry.derived_from[:SOURCES]]
+    more = len(entry.derived_from) - len(sources)
+    return html.li(
+        html.article(
+            html.p(html.a(entry.content, href=visit.record(entry.ref), class_="content")),
+            html.p(html.join(facts, " "), class_="about"),
+            newer,
+            html.details(
+                html.summary(counted(len(entry.derived_from), "sources")),
+                html.ul(sources, html.li(f"{more:,} more") if more > 0 else None),
+            ),
+            _actions(visit, entry, entry.ref in pinned, hidden),
+        ),
+        tabindex="-1",
+        id=entry.id,
+    )
+
+
+def _actions(visit: Visit, entry: Learned, pinned: bool, hidden: bool) -> Html:
+    ref = {"ref": entry.ref}
+    if hidden:
+        return html.div(mutation(visit, "restore", "Show again", fields=ref), class_="actions")
+    pin = ("unpin", "Unpin") if pinned else ("pin", "Pin")
+    undo = None
+    if entry.superseded_by:
+        undo = mutation(visit, "unsupersede", "Still holds", fields=ref)
+    edit = html.details(
+        html.summary("Edit", data_key="e", aria_keyshortcuts="e"),
+        mutation(
+            visit,
+            "edit",
+            "Save",
+            html.label("Wording", html.textarea(entry.content, name="content", required=True)),
+            fields=ref,
+            form_class="stacked",
+        ),
+        mutation(
+            visit,
+            "merge",
+            "Merge into",
+            html.label("Id of the memory that stays", html.input_(name="other", required=True)),
+            fields=ref,
+            form_class="fields",
+        ),
+        mutation(
+            visit,
+            "supersede",
+            "Superseded by",
+            html.label("Id of the newer memory", html.input_(name="other", required=True)),
+            fields=ref,
+            form_class="fields",
+        ),
+    )
+    return html.div(
+        mutation(visit, *pin, fields=ref, data_key="p", aria_keyshortcuts="p"),
+        mutation(
+            visit, "hide", "Hide", fields=ref, data_key="x", aria_keyshortcuts="x", class_="danger"
+        ),
+        undo,
+        edit,
+        class_="actions",
+    )
+
+
+def _rivals(memories: list[Learned]) -> Html | None:
+    """Memories beside those that superseded them."""
+    by_id = {memory.id: memory for memory in memories}
+    pairs = [
+        (memory, by_id[memory.superseded_by])
+        for memory in memories
+        if memory.superseded_by in by_id
+    ]
+    if not pairs:
+        return None
+    rows = [
+        html.div(
+            html.p(html.span("before ", class_="quiet"), _anchor(older)),
+            html.p(html.span("now ", class_="quiet"), _anchor(newer)),
+            class_="pair",
+        )
+        for older, newer in pairs[:20]
+    ]
+    return html.details(html.summary(f"{len(pairs)} superseded, side by side"), rows)
+
+
+def _anchor(memory: Learned) -> Html:
+    return html.a(excerpt(memory.content, 200), href=f"#{memory.id}")

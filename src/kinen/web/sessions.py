@@ -1,0 +1,231 @@
+"""The pages Sessions and Session: what agents and people did, step by step, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.characters import visible_line
+from kinen.journal import events
+from kinen.journal.timeline import Gap, Step, fold, overview, select
+from kinen.memory import Memory
+from kinen.memory.report import handoff_text
+from kinen.render.sessions import duration
+from kinen.text import excerpt, iso
+from kinen.times import milliseconds
+from kinen.web import html
+from kinen.web.markdown import code_block, markdown
+from kinen.web.page import Page, Visit, choices, date, empty, entry, ref_link
+
+if TYPE_CHECKING:
+    from kinen.journal.timeline import SessionOverview, SessionTimeline
+    from kinen.model.journal import Observation
+    from kinen.web.html import Html
+
+MOST = 50
+"""Sessions on a page."""
+STEPS = 1_000
+"""Steps on the page of a session that shows all of them."""
+OUTPUT = 8_000
+"""Characters of an output that are shown."""
+SAID = 4_000
+"""Characters of a prompt or message."""
+FILTERS = ("prompts", "edits", "commands", "errors", "messages")
+MARKS = {"prompt": ">", "message": "·", "round": "·", "edit": "✎", "command": "$", "error": "✗"}
+LABELS = ("outcome", "next", "state", "unresolved", "earlier")
+"""Parts of a summary in their order."""
+
+
+def list_page(memory: Memory, visit: Visit) -> Page:
+    """Sessions, newest first."""
+    words = visit.fields.get("q").lower()
+    since = visit.fields.get("since")
+    at = iso(milliseconds(since) / 1000) if since else ""
+    sessions = memory.sessions.overviews(agent=visit.fields.get("agent"), since=at)
+    chosen = [session for session in sessions if _matches(session, words)]
+    form = html.form(
+        entry("q", "Words or id", visit.fields.get("q"), type="search"),
+        entry("agent", "Agent", visit.fields.get("agent")),
+        entry("since", "Since", since, placeholder="2w, 2026-03-01"),
+        html.button("Filter", type="submit"),
+        method="get",
+        action=visit.url(),
+        class_="fields",
+    )
+    items = [card(visit, session) for session in chosen[:MOST]]
+    more = len(chosen) - len(items)
+    body = html.join(
+        [
+            form,
+            html.ol(items, class_="cards") if items else empty("No session matches."),
+            html.p(f"{more:,} more: narrow them down by words or time", class_="quiet")
+            if more > 0
+            else None,
+        ]
+    )
+    return Page("Sessions", body, live=True)
+
+
+def _matches(session: SessionOverview, words: str) -> bool:
+    texts = (session.title, session.outcome, session.session, session.ref, session.id)
+    return not words or any(words in text.lower() for text in texts)
+
+
+def card(visit: Visit, session: SessionOverview) -> Html:
+    title = excerpt(visible_line(session.title), 160) or "(no prompt)"
+    return html.li(
+        html.h2(html.a(title, href=visit.url("session", id=_name(session)))),
+        html.p(html.join(_facts(session), " "), class_="about"),
+        html.p("→ ", visible_line(session.outcome)) if session.outcome else None,
+    )
+
+
+def _name(session: SessionOverview) -> str:
+    return session.session if session.kind == "folder" else session.ref.partition(":")[2]
+
+
+def _facts(session: SessionOverview) -> list[object]:
+    counts = [
+        f"{count:,} {noun if count != 1 else noun[:-1]}"
+        for noun in ("prompts", "edits", "commands", "errors", "rounds")
+        if (count := getattr(session, noun))
+    ]
+    return [
+        html.span(session.agent or "by hand", class_="chip"),
+        date(session.started),
+        html.span(duration(session.seconds)) if session.seconds else None,
+        html.span(session.status, class_="chip") if session.status != "closed" else None,
+        html.span(", ".join(counts)) if counts else None,
+    ]
+
+
+def page(memory: Memory, visit: Visit) -> Page:
+    """A session as a timeline."""
+    timeline = memory.sessions.timeline(visit.fields.get("id", "last"))
+    session = timeline.overview
+    contents: dict[str, Observation] = {}
+    if session.kind == "agent":
+        observations = memory.journal.capsule(session.ref)[1]
+        contents = {observation.ref: observation for observation in observations}
+    title = excerpt(visible_line(session.title), 160) or "(no prompt)"
+    body = html.div(
+        html.div(
+            html.p(html.join([*_facts(session), html.code(session.ref)], " "), class_="about"),
+            _filters(visit),
+            _steps(visit, timeline, contents),
+        ),
+        html.aside(
+            _outcome(timeline),
+            _memories(visit, timeline),
+            _handoff(memory),
+            aria_label="Outcome",
+        ),
+        class_="split",
+    )
+    return Page(title, body, live=session.status == "open")
+
+
+def _filters(visit: Visit) -> Html:
+    kinds = [("", "the gist"), ("all", "every step"), *((name, name) for name in FILTERS)]
+    return html.form(
+        html.input_(type="hidden", name="id", value=visit.fields.get("id", "last")),
+        choices("only", "Show", kinds, visit.fields.get("only")),
+        entry("file", "File", visit.fields.get("file")),
+        html.button("Filter", type="submit"),
+        method="get",
+        action=visit.url(),
+        class_="fields",
+    )
+
+
+def _steps(visit: Visit, timeline: SessionTimeline, contents: dict[str, Observation]) -> Html:
+    only = visit.fields.get("only")
+    file = visit.fields.get("file")
+    shown: list[Step | Gap]
+    if only or file or timeline.overview.kind == "folder":
+        kinds = [only] if only in FILTERS else []
+        shown = list(fold(select(timeline.steps, kinds, file)))
+        if len(shown) > STEPS:
+            shown = [*shown[:STEPS], Gap(len(shown) - STEPS)]
+    else:
+        shown = overview(timeline.steps)
+    if not shown:
+        return empty("No step matches.")
+    return html.ol([_step(visit, step, contents) for step in shown], class_="steps")
+
+
+def _step(visit: Visit, step: Step | Gap, contents: dict[str, Observation]) -> Html:
+    if isinstance(step, Gap):
+        link = html.a(f"{step.steps:,} more steps", href=visit.here(only="all"))
+        return html.li(html.span(), html.span("…"), html.span(link))
+    clock = iso(step.at / 1000)[11:16] if step.at else ""
+    times = f" ×{step.count:,}" if step.count > 1 else ""
+    code = f" (exit {step.code})" if step.failed and step.code else ""
+    mark = "✗" if step.failed else MARKS.get(step.kind, "·")
+    note = step.error if step.failed else step.result
+    text = html.p(step.text[:SAID], times, code, class_="said") if step.text else None
+    if step.kind == "round":
+        text = html.p(ref_link(visit, f"round:{step.ref}", step.text), class_="said")
+    anchor = step.ref.partition(":")[2] if step.ref.startswith("observation:") else None
+    return html.li(
+        html.span(clock, class_="quiet"),
+        html.span(mark, class_="failed" if step.broken else None, aria_hidden="true"),
+        html.div(
+            html.span(f"{step.kind}: ", class_="hidden"),
+            text,
+            html.p(note, class_="quiet failed" if step.broken else "quiet") if note else None,
+            _content(step, contents.get(step.ref)),
+        ),
+        class_=step.kind,
+        id=anchor,
+    )
+
+
+def _content(step: Step, observation: Observation | None) -> Html | None:
+    """The diff of an edit, or the output of a command, folded."""
+    if observation is None or step.kind in ("prompt", "message"):
+        return None
+    content = events.body(observation).strip()
+    if not content:
+        return None
+    cut = len(content) - OUTPUT
+    block = code_block(content[:OUTPUT], "diff" if step.kind == "edit" else "")
+    more = html.p(f"{cut:,} characters more", class_="quiet") if cut > 0 else None
+    title = "the change" if step.kind == "edit" else "output"
+    return html.details(html.summary(title), block, more)
+
+
+def _outcome(timeline: SessionTimeline) -> list[Html]:
+    sections = []
+    for name in LABELS:
+        text = timeline.parts.get(name, "").strip()
+        if text:
+            sections.append(
+                html.section(html.h2(name.capitalize()), html.div(markdown(text), class_="prose"))
+            )
+    return sections
+
+
+def _memories(visit: Visit, timeline: SessionTimeline) -> Html | None:
+    if not timeline.memories:
+        return None
+    items = [
+        html.li(
+            html.span(memory.type, class_="chip"), " ", ref_link(visit, memory.ref, memory.content)
+        )
+        for memory in timeline.memories
+    ]
+    return html.section(html.h2("Drawn from it"), html.ul(items))
+
+
+def _handoff(memory: Memory) -> Html | None:
+    """What the next agent needs, of the whole space, to copy."""
+    text = handoff_text(memory.reports.handoff_report())
+    if not text:
+        return None
+    return html.details(
+        html.summary("Hand-over text"),
+        html.label(
+            "For the next person or agent", html.textarea(text, readonly=True, id="handoff")
+        ),
+        html.button("Copy", type="button", data_copy_from="handoff", class_="scripted"),
+    )

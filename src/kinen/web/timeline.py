@@ -1,0 +1,168 @@
+"""The page Timeline: activity by day and agent as a heat map, sessions and commits as a stream."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from kinen.characters import visible_line
+from kinen.memory import Memory
+from kinen.text import excerpt, now
+from kinen.web import html
+from kinen.web.page import Page, Visit, empty
+from kinen.web.sessions import card
+
+if TYPE_CHECKING:
+    from kinen.web.html import Html
+
+SPANS = (30, 90, 365)
+ROWS = 6
+"""Agents with a row of their own; the others share one."""
+STREAM = 60
+"""Sessions and commits in the stream."""
+CELL = 10
+"""Width of a column; rows are a little higher."""
+LABEL = 90
+COMMITS = "commits"
+WEEKLY = 120
+"""Days above which a column is a week."""
+
+Counts = dict[str, dict[str, int]]
+"""Events by row and day."""
+
+
+def page(memory: Memory, visit: Visit) -> Page:
+    days = visit.fields.number("days", 90, 3_660)
+    last = visit.fields.get("day")
+    today = datetime.fromtimestamp(now(), UTC).date()
+    first = today - timedelta(days=max(7, days) - 1)
+    counts = _counts(memory, first)
+    links = [
+        html.li(
+            html.a(
+                f"{span} days",
+                href=visit.url(days=span),
+                aria_current="true" if span == days else None,
+            )
+        )
+        for span in SPANS
+    ]
+    body = html.join(
+        [
+            html.ul(links, class_="legend"),
+            heat_map(visit, counts, first, today),
+            html.h2(f"On {last}" if last else "Lately"),
+            html.p(html.a("all days", href=visit.url(days=days))) if last else None,
+            _stream(memory, visit, last or first.isoformat(), last),
+        ]
+    )
+    return Page("Timeline", body, live=True)
+
+
+def _counts(memory: Memory, first: date) -> Counts:
+    start = datetime(first.year, first.month, first.day, tzinfo=UTC)
+    by_agent: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for agent, day, count in memory.journal.activity(round(start.timestamp() * 1000)):
+        by_agent[agent or "by hand"][day] = count
+    busiest = sorted(by_agent, key=lambda agent: (-sum(by_agent[agent].values()), agent))
+    rows: Counts = {agent: by_agent[agent] for agent in busiest[:ROWS]}
+    for agent in busiest[ROWS:]:
+        others = rows.setdefault("others", {})
+        for day, count in by_agent[agent].items():
+            others[day] = others.get(day, 0) + count
+    commits: dict[str, int] = {}
+    for record in memory.records.select(("commit",)):
+        if record.at[:10] >= first.isoformat():
+            commits[record.at[:10]] = commits.get(record.at[:10], 0) + 1
+    return {**rows, COMMITS: commits} if commits else rows
+
+
+def heat_map(visit: Visit, counts: Counts, first: date, today: date) -> Html:
+    """A row for each agent and one for commits; a column for each day, or week of a long time."""
+    if not counts:
+        return empty("Nothing was recorded in this time.")
+    days = [first + timedelta(days=number) for number in range((today - first).days + 1)]
+    step = 7 if len(days) > WEEKLY else 1
+    columns = [days[number : number + step] for number in range(0, len(days), step)]
+    cells = [
+        html.element("text", f"{column[0]:%b}", x=LABEL + place * CELL, y=9)
+        for place, column in enumerate(columns)
+        if any(day.day == 1 for day in column)
+    ]
+    for number, (name, by_day) in enumerate(counts.items()):
+        cells += _row(visit, name, by_day, columns, 14 + number * (CELL + 6))
+    height = 16 + len(counts) * (CELL + 6)
+    width = LABEL + len(columns) * CELL
+    picture = html.element(
+        "svg",
+        cells,
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        class_="heat",
+        role="group",
+        aria_label="Events by day and agent",
+    )
+    return html.div(picture, class_="wide", tabindex="0", role="region", aria_label="Activity")
+
+
+def _row(
+    visit: Visit, name: str, by_day: dict[str, int], columns: list[list[date]], y: int
+) -> list[Html]:
+    """The cells of an agent: the darker, the more events, compared with its busiest day."""
+    cells = [html.element("text", excerpt(visible_line(name), 14), x=0, y=y + 9)]
+    sums = [sum(by_day.get(day.isoformat(), 0) for day in column) for column in columns]
+    most = max(sums, default=1)
+    for place, (column, count) in enumerate(zip(columns, sums, strict=True)):
+        level = 0 if not count else 1 + min(3, int(4 * count / (most + 1)))
+        busy = [day for day in column if by_day.get(day.isoformat())]
+        title = f"{column[0]}, {name}: {count:,}"
+        rect = html.element(
+            "rect",
+            html.element("title", title),
+            x=LABEL + place * CELL,
+            y=y,
+            width=CELL - 1,
+            height=CELL + 2,
+            class_=f"h{level}",
+        )
+        if busy:
+            rect = html.a(rect, href=visit.here(day=busy[-1].isoformat()), aria_label=title)
+        cells.append(rect)
+    return cells
+
+
+def _stream(memory: Memory, visit: Visit, since: str, day: str) -> Html:
+    """Sessions and commits by time, the newest first."""
+    entries: list[tuple[str, Html]] = [
+        (session.started, card(visit, session))
+        for session in memory.sessions.overviews(since=since)
+        if not day or session.started.startswith(day)
+    ]
+    for record in memory.records.select(("commit",)):
+        if record.at >= since and (not day or record.at.startswith(day)):
+            author = str((record.metadata or {}).get("author", ""))
+            entries.append(
+                (
+                    record.at,
+                    html.li(
+                        html.p(
+                            html.span("commit", class_="chip"),
+                            " ",
+                            html.a(excerpt(record.title, 120), href=visit.record(record.ref)),
+                            html.small(f" {author} {record.at[:16].replace('T', ' ')}"),
+                        )
+                    ),
+                )
+            )
+    entries.sort(key=lambda pair: pair[0], reverse=True)
+    if not entries:
+        return empty("No session and no commit in this time.")
+    more = len(entries) - STREAM
+    return html.join(
+        [
+            html.ol([item for _, item in entries[:STREAM]], class_="cards"),
+            html.p(f"{more:,} more: choose a day", class_="quiet") if more > 0 else None,
+        ]
+    )

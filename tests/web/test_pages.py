@@ -1,0 +1,225 @@
+"""What each page shows and what its forms do, against a real server."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from kinen.journal.ledger import Injection
+from kinen.model.records import Query
+
+if TYPE_CHECKING:
+    from web.conftest import Site
+
+SCOPE = {"session": "s1", "agent": "claude"}
+
+
+def tree(text: str) -> LexborHTMLParser:
+    return LexborHTMLParser(text)
+
+
+def texts(page: LexborHTMLParser, selector: str) -> list[str]:
+    return [" ".join(node.text().split()) for node in page.css(selector)]
+
+
+@pytest.fixture
+def session(site: Site) -> str:
+    """A recorded session that failed, edited and decided something; the id of its capsule."""
+    with site.memory() as memory:
+        capsule = memory.journal.open_capsule("fix the blank labels", scope=SCOPE)
+        memory.observe("Labels are blank. Fix it.", scope=SCOPE, provenance={"role": "user"})
+        memory.observe("$ pytest -q\n1 failed: a byte order mark", kind="command", scope=SCOPE)
+        diff = "Tool: Edit\nFile: labels/render.py\n- encoding='utf-8'\n+ encoding='utf-8-sig'"
+        memory.observe(diff, kind="file_diff", scope=SCOPE, files=["labels/render.py"])
+        memory.journal.close_capsule(capsule.ref, "**Outcome**: templates are read as utf-8-sig")
+        memory.consolidation.consolidate()
+        memory.sync()
+        return capsule.id
+
+
+def test_search_shows_the_hits_of_the_command_with_their_votes(site: Site) -> None:
+    page = tree(site.page("search", q="redis"))
+    with site.memory() as memory:
+        hits = memory.search(Query("redis"))
+    assert [node.attributes["data-ref"] for node in page.css("article")] == [
+        hit.record.ref for hit in hits
+    ]
+    for article, hit in zip(page.css("article"), hits, strict=True):
+        widths = [float(rect.attributes["width"] or 0) for rect in article.css("rect.vote")]
+        assert sum(widths) == pytest.approx(100 * hit.score, abs=0.1)
+        assert f"{hit.score:.3f}" in article.css_first(".score").text()
+    assert page.css("mark")
+
+
+def test_filters_are_in_the_address(site: Site) -> None:
+    page = tree(site.page("search", q="redis", types="rounds", since="2020-01-01"))
+    assert set(texts(page, ".hits .chip")) == {"round"}
+    assert page.css_first("select[name=types] option[selected]").attributes["value"] == "rounds"
+    assert page.css_first("input[name=since]").attributes["value"] == "2020-01-01"
+    wrong = site.get("search", q="redis", since="soon")
+    assert wrong.status_code == 400
+    assert "invalid time" in wrong.text
+
+
+def test_search_says_why_a_record_is_missing(site: Site) -> None:
+    reason = texts(tree(site.page("search", q="redis", why="notes/oncall.md")), ".standing p")
+    assert "nor is it near in meaning" in reason[0] or "hit" in reason[0]
+    excluded = site.page(
+        "search", q="redis", types="commits", why="artifacts/adr-007-session-store.md"
+    )
+    assert "excluded by the filters; without them it is hit" in excluded
+
+
+def test_a_preview_stands_beside_the_hits(site: Site) -> None:
+    page = tree(site.page("search", q="redis", open="artifacts/adr-007-session-store.md"))
+    assert "ADR 7" in page.css_first("#preview").text()
+    assert page.css("#results article")
+
+
+def test_a_record_has_its_text_links_and_history(site: Site) -> None:
+    page = tree(site.page("record", ref="artifacts/adr-007-session-store.md"))
+    assert texts(page, "h1") == ["ADR 7, sessions in PostgreSQL"]
+    assert "Linked from" in texts(page, "aside h2")
+    assert "History" in texts(page, "aside h2")
+    assert page.css("#text [id^=L]")
+    assert "type/adr" in page.css_first(".front").text()
+
+
+def test_a_record_can_be_pinned_and_unpinned(site: Site) -> None:
+    ref = "note:notes/oncall.md"
+    assert site.post("record/pin", ref=ref).status_code == 303
+    with site.memory() as memory:
+        assert [pin.target for pin in memory.journal.entries("pins")[0]] == [ref]
+    assert "Unpin" in site.page("record", ref=ref)
+    assert site.post("record/unpin", ref=ref).status_code == 303
+    with site.memory() as memory:
+        assert memory.journal.entries("pins")[0] == []
+
+
+def test_a_session_is_a_timeline_with_diffs_and_output(site: Site, session: str) -> None:
+    assert "fix the blank labels" in texts(tree(site.page("sessions")), ".cards h2")
+    assert "No session matches" in site.page("sessions", q="nothing like it")
+    page = tree(site.page("session", id=session))
+    assert [node.attributes["class"] for node in page.css(".steps > li")] == [
+        "prompt",
+        "command",
+        "edit",
+    ]
+    assert "+ encoding='utf-8-sig'" in page.css_first(".edit pre").text()
+    assert "1 failed" in page.css_first(".command").text()
+    assert "templates are read as utf-8-sig" in page.css_first("aside").text()
+    edits = tree(site.page("session", id=session, only="edits"))
+    assert len(edits.css(".steps > li")) == 1
+
+
+def _memories(site: Site, **query: str) -> list[str]:
+    return texts(tree(site.page("memories", **query)), "#memories .content")
+
+
+def _first_memory(site: Site) -> tuple[str, str]:
+    card = tree(site.page("memories")).css_first("#memories > li")
+    return f"memory:{card.attributes['id']}", " ".join(card.css_first(".content").text().split())
+
+
+def test_a_memory_can_be_hidden_and_restored(site: Site, session: str) -> None:
+    ref, content = _first_memory(site)
+    done = site.post("memories/hide", ref=ref)
+    assert done.status_code == 303
+    banner = tree(site.client.get(done.headers["location"]).text)
+    assert "Hidden" in banner.css_first(".banner").text()
+    assert "/memories/restore" in (banner.css_first(".banner form").attributes["action"] or "")
+    assert content not in _memories(site)
+    assert _memories(site, type="hidden") == [content]
+    site.post("memories/restore", ref=ref)
+    assert content in _memories(site)
+
+
+def test_a_memory_can_be_edited_and_the_edit_undone(site: Site, session: str) -> None:
+    ref, content = _first_memory(site)
+    done = site.post("memories/edit", ref=ref, content="We keep sessions in PostgreSQL for good.")
+    assert "We keep sessions in PostgreSQL for good." in _memories(site)
+    assert content not in _memories(site)
+    undo = tree(site.client.get(done.headers["location"]).text).css_first(".banner form")
+    fields = {node.attributes["name"]: node.attributes["value"] for node in undo.css("input")}
+    fields.pop("token")
+    assert site.post("memories/unedit", **fields).status_code == 303
+    assert content in _memories(site)
+    assert "We keep sessions in PostgreSQL for good." not in _memories(site)
+    assert site.post("memories/edit", ref=ref, content=" ").status_code == 400
+
+
+def test_memories_can_be_merged_and_superseded(site: Site, session: str) -> None:
+    with site.memory() as memory:
+        first, second, third = memory.consolidation.memories()[:3]
+    assert site.post("memories/merge", ref=first.ref, other=second.ref).status_code == 303
+    with site.memory() as memory:
+        assert first.ref not in [entry.ref for entry in memory.consolidation.memories()]
+        merged = memory.consolidation.get(second.ref)
+    assert set(first.derived_from) <= set(merged.derived_from)
+    site.post("memories/supersede", ref=third.ref, other=second.ref)
+    assert "superseded by" in site.page("memories")
+    site.post("memories/unsupersede", ref=third.ref)
+    with site.memory() as memory:
+        assert memory.consolidation.get(third.ref).superseded_by == ""
+        memory.consolidation.consolidate(since="2000-01-01")
+        assert first.ref not in [entry.ref for entry in memory.consolidation.memories()]
+    assert site.post("memories/merge", ref=second.ref, other=second.ref).status_code == 400
+
+
+def test_a_memory_can_be_pinned(site: Site, session: str) -> None:
+    ref, _ = _first_memory(site)
+    site.post("memories/pin", ref=ref)
+    assert tree(site.page("memories")).css(".chip.good")
+    site.post("memories/unpin", ref=ref)
+    assert not tree(site.page("memories")).css(".chip.good")
+
+
+def test_the_ledger_replays_what_was_sent(site: Site, session: str) -> None:
+    with site.memory() as memory:
+        memory.ledger.record_answer("kinen_recall", "claude", "- sent <b>text</b>", ["note:a.md"])
+        sent = memory.ledger.injections()[0][0]
+    page = tree(site.page("ledger"))
+    assert "kinen_recall" in page.css_first("tbody").text()
+    assert "1" in texts(page, "tbody .number")
+    replay = tree(site.page("injection", id=sent.id))
+    assert replay.css_first("pre").text() == "- sent <b>text</b>"
+    assert "note:a.md" in replay.css_first("aside").text()
+    assert Injection is not None
+
+
+def test_the_budget_adds_up(site: Site, session: str) -> None:
+    page = tree(site.page("budget", q="why are labels blank", budget="300"))
+    heading = texts(page, "h2")[1]
+    tokens = int(re.findall(r"([\d,]+) of 300 tokens", heading)[0].replace(",", ""))
+    legend = texts(page, "section:nth-of-type(2) .legend li")
+    assert sum(int(item.split()[-1].replace(",", "")) for item in legend) == tokens
+    assert "over budget" in page.css_first("table").text()
+    assert site.get("budget", budget="many").status_code == 400
+
+
+def test_health_has_the_checks_of_doctor(site: Site, session: str) -> None:
+    page = tree(site.page("health"))
+    subjects = texts(page, "tbody th")
+    assert {"journal", "index", "model", "claude"} <= set(subjects)
+    assert site.post("health/sync").status_code == 303
+
+
+def test_the_timeline_counts_by_day_and_agent(site: Site, session: str) -> None:
+    page = tree(site.page("timeline"))
+    labels = [node.attributes["aria-label"] or "" for node in page.css("svg a")]
+    assert [label for label in labels if "claude: 3" in label]
+    assert [label for label in labels if "commits: 2" in label]
+    assert "fix the blank labels" in texts(page, ".cards h2")
+    assert "No session and no commit" in site.page("timeline", day="2001-01-01")
+
+
+def test_a_file_has_its_history_and_companions(site: Site) -> None:
+    assert "notes/oncall.md" in site.page("files")
+    page = tree(site.page("file", path="notes/oncall.md"))
+    assert "docs(oncall): more" in page.css_first("main").text()
+    assert "notes/onboarding.md" in page.css_first("table").text()
+    assert site.get("file", path="no/such/file").status_code == 404
+    assert site.get("file", path="../../etc/passwd").status_code == 400
