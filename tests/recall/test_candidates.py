@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kinen.model.records import Chunk, Hit, Record, Vote
-from kinen.recall.candidates import Candidate, asks_outcome, folded, in_order, without_passing
+from kinen.recall.candidates import (
+    Candidate,
+    asks_outcome,
+    asks_problem,
+    folded,
+    in_order,
+    without_passing,
+    without_problems,
+)
 
 
 def hit(ref: str, at: str, score: float, text: str = "some words that explain") -> Hit:
@@ -71,5 +79,43 @@ def test_nothing_is_folded_that_differs_in_a_word_of_the_question() -> None:
     assert len(folded(both, "is it red?")) == 2
 
 
+def test_a_memory_gives_way_to_what_it_was_drawn_from() -> None:
+    text = "the sessions of users are kept in Postgres because Redis lost them"
+    both = [
+        Candidate(hit("memory:a", "2026-01-02", 0.6), text),
+        Candidate(hit("checkpoint:b", "2026-01-01", 0.5), text),
+    ]
+    assert [entry.hit.record.ref for entry in folded(both, "sessions")] == ["checkpoint:b"]
+
+
 def test_lines_that_held_for_a_while_go() -> None:
     assert without_passing("Fixed the leak.\nTask 4 is in progress.") == "Fixed the leak."
+
+
+@pytest.mark.parametrize("line", ["We cover 35 of roughly 120 endpoints.", "12 of 15 tests pass."])
+def test_a_part_of_a_whole_held_for_a_while(line: str) -> None:
+    assert without_passing(f"Fixed the leak.\n{line}") == "Fixed the leak."
+
+
+@pytest.mark.parametrize(
+    "line", ["All 6/6 tests pass.", "On 03/12 it was moved.", "Section 4 of RFC 6749 says so."]
+)
+def test_a_whole_a_date_and_a_chapter_stay(line: str) -> None:
+    assert without_passing(line) == line
+
+
+def test_findings_of_a_review_are_left_out() -> None:
+    review = "Two findings:\n- **High (valid):** the cap breaks uploads.\n- Highlights are kept."
+    assert without_problems(review, request=False) == "Two findings:\n- Highlights are kept."
+
+
+def test_only_a_request_says_what_is_wrong_before_it_is_put_right() -> None:
+    text = "Fix the cap.\n**Problem:** it breaks uploads."
+    assert without_problems(text, request=True) == "Fix the cap."
+    assert without_problems(text, request=False) == text
+
+
+@pytest.mark.parametrize("question", ["Why did it stop?", "What was wrong with the cap?"])
+def test_a_question_may_ask_for_a_problem(question: str) -> None:
+    assert asks_problem(question)
+    assert not asks_problem("Which routes accept uploads?")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.model.journal import Plan
-from kinen.recall.clip import compact, cut, plan_text, said_once
+from kinen.recall.clip import compact, cut, plan_text, readable_output, said_once
 from kinen.text import estimate
 
 lines = st.lists(st.text("abc déf 日本 ", max_size=60), max_size=12)
@@ -56,3 +56,30 @@ def test_repeated_long_lines_are_shown_once(text: str) -> None:
     assert set(once.split("\n")) == set("\n".join(text.splitlines()).split("\n"))
     long = [line for line in once.splitlines() if len(line) >= 25]
     assert len(long) == len(set(long))
+
+
+def test_a_short_result_stands_behind_its_command() -> None:
+    assert readable_output("$ python --version\nPython 3.11.7\n") == (
+        "$ python --version → Python 3.11.7"
+    )
+
+
+def test_more_output_stays_below_its_command() -> None:
+    text = "$ ls\na.py\nb.py"
+    assert readable_output(text) == text
+
+
+def test_lines_inside_json_are_lines_again() -> None:
+    text = r'log.json:3: "# Title\n\n- one\n- two"'
+    assert readable_output(text).splitlines() == ['log.json:3: "# Title', "", "- one", '- two"']
+
+
+def test_an_escape_in_code_stays() -> None:
+    text = r'print("a\nb")'
+    assert readable_output(text) == text
+
+
+@given(st.text())
+def test_no_word_is_lost(text: str) -> None:
+    shown = readable_output(text).replace("→", " ")
+    assert shown.split() == text.replace("→", " ").replace("\\n", " ").split() or "\\n" in text

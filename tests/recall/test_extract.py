@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen.distill.blocks import Block, blocks, sentences, stems
-from kinen.distill.extract import extract
+from kinen.distill.blocks import Block, blocks, sentences, stems, unwrapped
+from kinen.distill.extract import choose, extract
 from kinen.embed import load
 from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Passage
@@ -361,6 +361,43 @@ def test_lines_of_a_log_are_not_joined() -> None:
         "PASS a.test.ts\nFAIL b.test.ts\n2026-07-16 13:31:26 ERROR the index could not be opened\n"
     )
     assert [pieces for _, pieces in kinds(text * 2)] == [[line] for line in text.splitlines()] * 2
+
+
+def test_columns_and_paths_are_not_joined() -> None:
+    text = (
+        "src/one/module_with_a_long_name.py          49      4    92%   46-47\n"
+        "src/two/module_with_a_long_name.py          34      0   100%\n"
+        "src/three/folder/another_folder/module_with_a_long_name.py\n"
+        "src/four.py"
+    )
+    assert len(list(blocks(text))) == 4
+    assert unwrapped(text) == text
+
+
+def test_unwrapped_text_has_its_sentences_on_one_line() -> None:
+    text = (
+        "This line of prose was broken by a margin of an editor, and\nends here.\n\n"
+        "- an item of a list that was broken by the margin of an editor\n  and ends here\n"
+        "- the next\n```\nsome long line of code with a number of words, not a sentence\nend\n```"
+    )
+    assert unwrapped(text).splitlines() == [
+        "This line of prose was broken by a margin of an editor, and ends here.",
+        "",
+        "- an item of a list that was broken by the margin of an editor and ends here",
+        "- the next",
+        "```",
+        "some long line of code with a number of words, not a sentence",
+        "end",
+        "```",
+    ]
+
+
+def test_a_small_excerpt_has_room_for_several_windows() -> None:
+    line = "retry " + "because the lock is held by another process of the same user " * 6
+    passages = [Passage(f"note:{name}.md", f"{name} {line}") for name in ("one", "two", "three")]
+    heads = {passage.ref: [f"[{passage.ref}]"] for passage in passages}
+    lines = choose("why retry the lock?", passages, heads, 100)
+    assert len({ref for ref, _ in lines}) > 1
 
 
 def test_a_line_without_end_is_cut_into_windows() -> None:

@@ -12,30 +12,50 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _marked(old: str, *newer: str, session: str = "s") -> str:
-    source = Source(old, "2026-01-01T10:00:00Z", "s")
+def _current(old: str, *newer: str, session: str = "s", shown: bool = False) -> str:
+    source = Source(old, "2026-01-01T10:00:00Z", "s", shown)
     later = [
-        Source(text, f"2026-01-01T1{place}:00:00Z", session) for place, text in enumerate(newer, 1)
+        Source(text, f"2026-01-01T1{place}:00:00Z", session, shown)
+        for place, text in enumerate(newer, 1)
     ]
-    return States([source, *later]).marked(source)
+    return States([source, *later]).current(source)
 
 
-def test_an_older_count_is_marked_with_the_newer_statement() -> None:
-    text = _marked(
-        "The server now has **55 tools** across 11 domains, described in the manual.",
-        "All 58 tools across 12 domains are listed in tables.",
+def test_the_newer_statement_stands_in_place_of_an_older_count() -> None:
+    old = "The server now has **55 tools** across 11 domains. They are in the manual."
+    newer = "All 58 tools across 12 domains are listed in tables."
+    assert _current(old, newer) == f"Later: {newer} They are in the manual."
+
+
+def test_a_newer_statement_that_may_be_shown_itself_is_not_quoted() -> None:
+    old = "The server now has **55 tools** across 11 domains. They are in the manual."
+    newer = "All 58 tools across 12 domains are listed in tables."
+    assert _current(old, newer, shown=True) == "They are in the manual."
+
+
+def test_a_newer_statement_is_quoted_once() -> None:
+    old = "- There are 55 tools across 11 domains here.\n- So 55 tools across 11 domains it is."
+    newer = "All 58 tools across 12 domains are listed in tables."
+    assert _current(old, newer).count("58 tools") == 1
+
+
+def test_a_sentence_that_a_margin_broke_is_one_statement() -> None:
+    old = (
+        "This is the first version of the server, which comes with 35 tools\n"
+        "across 10 domains of the service.\nIt uses one client."
     )
-    assert text.startswith("(superseded; later: All 58 tools across 12 domains")
-    assert text.endswith("described in the manual.")
+    text = _current(old, "All 58 tools across 12 domains are listed in tables.")
+    assert "35 tools" not in text
+    assert text.endswith("It uses one client.")
 
 
 def test_a_sentence_that_says_nothing_but_an_older_count_is_left_out() -> None:
-    text = _marked("All 130 tests pass. Coverage was the goal of it.", "All 187 tests pass.")
+    text = _current("All 130 tests pass. Coverage was the goal of it.", "All 187 tests pass.")
     assert text == "Coverage was the goal of it."
 
 
 def test_the_newest_of_several_states_is_quoted() -> None:
-    text = _marked(
+    text = _current(
         "There are 35 tools across 10 domains for the users of it.",
         "There are 55 tools across 11 domains now.",
         "There are 58 tools across 12 domains now.",
@@ -44,54 +64,48 @@ def test_the_newest_of_several_states_is_quoted() -> None:
     assert "55 tools" not in text
 
 
-def test_a_count_that_still_holds_is_not_marked() -> None:
+def test_a_count_that_still_holds_stays() -> None:
     old = "The server has 58 tools across 12 domains."
-    assert (
-        _marked(old, "It has 55 tools across 12 domains.", "All 58 tools across 12 domains.") == old
-    )
+    newer = ("It has 55 tools across 12 domains.", "All 58 tools across 12 domains.")
+    assert _current(old, *newer) == old
 
 
 def test_counts_of_other_things_are_no_newer_state() -> None:
     old = "All 386 tests pass with the whole suite of it."
-    assert _marked(old, "All 18 tests pass.") == old, "a later run of some tests"
+    assert _current(old, "All 18 tests pass.") == old, "a later run of some tests"
     qualified = "All 20 billing tests pass in the end."
-    assert _marked(qualified, "All 187 tests pass.") == qualified
-    assert _marked(old, "Added 400 new tests for the suite.") == old, "what was done"
-    assert _marked("`a.py` has 12 open issues now.", "`b.py` has 14 open issues now.").startswith(
+    assert _current(qualified, "All 187 tests pass.") == qualified
+    assert _current(old, "Added 400 new tests for the suite.") == old, "what was done"
+    assert _current("`a.py` has 12 open issues now.", "`b.py` has 14 open issues now.").startswith(
         "`a"
     )
-    assert _marked("See RFC 6749 section 8.2 on names.", "See RFC 8693 section 2.1 on names.") == (
+    assert _current("See RFC 6749 section 8.2 on names.", "See RFC 8693 section 2.1 on names.") == (
         "See RFC 6749 section 8.2 on names."
     )
 
 
-def test_what_an_older_statement_keeps_and_a_newer_one_replaces_is_marked() -> None:
+def test_what_an_older_statement_keeps_and_a_newer_one_replaces_is_current() -> None:
     old = "The form field `audience` remains the selector of the app for all callers."
-    assert "superseded" in _marked(old, "Replaced the input `audience` with `github-app`.")
-    assert _marked(old, "Replaced the input `resource` with `target`.") == old
-    assert _marked(old, "Replaced the input `audience` with `app`.", session="other") == old
+    newer = "Replaced the input `audience` with `github-app`."
+    assert _current(old, newer) == "Later: Replaced the input audience with github-app."
+    assert _current(old, "Replaced the input `resource` with `target`.") == old
+    assert _current(old, "Replaced the input `audience` with `app`.", session="other") == old
 
 
 def test_an_announcement_is_left_out_once_its_outcome_is_told() -> None:
     old = "Let me fix the 2 failing settings tests. Settings fall back to the `.env` file."
     newer = "Fixed the 2 failing settings tests by passing `_env_file=None`."
-    assert _marked(old, newer) == "Settings fall back to the `.env` file."
-    assert _marked(old, "The weather is fine.") == old
+    assert _current(old, newer) == "Settings fall back to the `.env` file."
+    assert _current(old, "The weather is fine.") == old
 
 
 def test_what_is_not_committed_is_told_by_the_newest_statement() -> None:
     old = "The fix of the size limit is not committed yet (3 modified files)."
     newer = "Pending changes, not committed yet: `scan.yml`."
-    assert _marked(old, newer).startswith("(superseded; later: Pending changes")
+    assert _current(old, newer) == "Later: Pending changes, not committed yet: scan.yml."
 
 
-def test_a_recall_marks_the_older_of_two_states(space: Path) -> None:
-    said = [
-        ("user", "Write the server and its manual."),
-        ("assistant", "The server now has 55 tools across 11 domains, all in the manual."),
-        ("user", "Add the ones for logs."),
-        ("assistant", "Done. The server now has 58 tools across 12 domains, all in the manual."),
-    ]
+def _recalled(space: Path, said: list[tuple[str, str]], question: str) -> str:
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
         for place, (role, text) in enumerate(said):
             memory.observe(
@@ -101,6 +115,28 @@ def test_a_recall_marks_the_older_of_two_states(space: Path) -> None:
                 at=1_767_000_000_000 + place,
             )
         memory.sync()
-        shown = tiers.shown(memory.recall("how many tools does the server have across domains?"))
-    older = next(line for line in shown.splitlines() if "55 tools" in line)
-    assert "superseded; later: The server now has 58 tools" in older
+        return tiers.shown(memory.recall(question))
+
+
+def test_a_recall_has_the_newer_of_two_states(space: Path) -> None:
+    said = [
+        ("user", "Write the server and its manual."),
+        ("assistant", "The server now has 55 tools across 11 domains, all in the manual."),
+        ("user", "Add the ones for logs."),
+        ("assistant", "Done. The server now has 58 tools across 12 domains, all in the manual."),
+    ]
+    shown = _recalled(space, said, "how many tools does the server have across domains?")
+    assert "58 tools" in shown
+    assert "55 tools" not in shown
+
+
+def test_a_recall_has_no_problem_that_a_request_put_right(space: Path) -> None:
+    said = [
+        ("user", "Uploads get a route.\n\nProblem: the size limit of 5 MB breaks uploads."),
+        ("assistant", "The size limit of uploads is 100 MB now, of other routes 5 MB."),
+    ]
+    shown = _recalled(space, said, "what is the size limit of uploads?")
+    assert "100 MB now" in shown
+    assert "breaks uploads" not in shown
+    asked = _recalled(space, [], "why was the size limit of uploads a problem?")
+    assert "breaks uploads" in asked

@@ -94,7 +94,7 @@ class SearchSection(NamedTuple):
 
 class RecallSection(NamedTuple):
     budget: Annotated[int, Row("int", "most tokens of a recall", 50, 1_000_000)] = 2000
-    memories: Annotated[bool, Row("bool", "include consolidated memories")] = False
+    memories: Annotated[bool, Row("bool", "include consolidated memories")] = True
 
 
 class PrivacySection(NamedTuple):

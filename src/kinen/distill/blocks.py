@@ -18,6 +18,10 @@ LARGEST = 400
 WRAPPED = 50
 """A line shorter than this was not broken by a margin: the next one is a line of its own."""
 
+SPACES = 4
+"""Spaces that a line of prose of that length has at least."""
+
+_COLUMNS = re.compile(r"\S {3,}\S|\t")
 _QUOTED = re.compile(r"(?:\s{0,3}>)+ ?")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _BULLET = re.compile(r"[-*+•]\s+(?=\S)")
@@ -77,11 +81,34 @@ class Block(NamedTuple):
         return text if last == len(self.spans) - 1 else f"{text} …"
 
 
-def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a markdown or plain text in order; marks that say nothing are left out."""
+def blocks(text: str, largest: int = LARGEST) -> Iterator[Block]:
+    """The blocks of a markdown or plain text in order; marks that say nothing are left out.
+
+    `largest` is what a piece weighs at most.
+    """
     for kind, content in _gathered(text):
         if any(map(str.isalnum, content)):
-            yield _block(kind, content)
+            yield _block(kind, content, largest)
+
+
+def unwrapped(text: str) -> str:
+    """A text in which lines that a margin broke are joined; code in fences stays as it is."""
+    lines: list[str] = []
+    fenced = False
+    item = False
+    last = ""
+    for line in text.splitlines():
+        bare = line.strip()
+        mark = _FENCE.match(line)
+        begun = _kind(bare)
+        if bare and last and not mark and _continues(last, line, begun, item):
+            lines[-1] += f" {bare}"
+        else:
+            lines.append(line)
+            item = begun == "item"
+        fenced = fenced != bool(mark)
+        last = "" if fenced or mark else bare
+    return "\n".join(lines)
 
 
 def sentences(text: str) -> list[Span]:
@@ -156,27 +183,33 @@ def _continues(last: str, line: str, begun: str, item: bool) -> bool:
     if item and begun in ("", "turn") and line.startswith(("  ", "\t")):
         return True
     signs = "{}[]<$#@+-=0123456789"  # that code and logs begin with
-    margin = len(last) >= WRAPPED and not {last.strip()[0], line.strip()[0]}.intersection(signs)
+    margin = _is_prose(last) and not {last.strip()[0], line.strip()[0]}.intersection(signs)
     return margin and not begun
 
 
-def _block(kind: str, text: str) -> Block:
+def _is_prose(line: str) -> bool:
+    """Is a line long enough to be broken by a margin, and neither a path nor in columns?"""
+    bare = line.strip()
+    return len(line) >= WRAPPED and bare.count(" ") >= SPACES and not _COLUMNS.search(bare)
+
+
+def _block(kind: str, text: str, largest: int) -> Block:
     if kind != "prose":
-        return Block(text, kind, tuple(_windows(text, [(0, len(text))])))
+        return Block(text, kind, tuple(_windows(text, [(0, len(text))], largest)))
     spans = sentences(text)
-    if len(spans) == 2 and weight(text) <= LARGEST:
+    if len(spans) == 2 and weight(text) <= largest:
         spans = [(0, len(text))]
     label = _LABEL.match(text)
-    cut = tuple(_windows(text, spans))
+    cut = tuple(_windows(text, spans, largest))
     return Block(text, kind, cut, label.end() if label and label.end() < cut[0][1] else 0)
 
 
-def _windows(text: str, spans: list[Span]) -> Iterator[Span]:
+def _windows(text: str, spans: list[Span], largest: int) -> Iterator[Span]:
     """The spans, those that weigh too much cut into windows."""
     for start, end in spans:
         at = start
         heavy = weight(text[start:end])
-        step = max(8, (end - start) * LARGEST // heavy) if heavy > LARGEST else end - start
+        step = max(8, (end - start) * largest // heavy) if heavy > largest else end - start
         while end - at > step:
             cut = text.rfind(" ", at + step // 2, at + step)
             cut = cut if cut > 0 else at + step

@@ -24,6 +24,8 @@ READ = 5_000
 """Maximum pieces to read; each passage has an equal share of them."""
 PASSAGES = 200
 """Maximum passages to read."""
+FEWEST = 4
+"""Pieces of the largest size that an excerpt has room for."""
 HALF = 0.5
 """Minimum share of a short block's words to quote: a single sentence may mislead."""
 REST = 0.5
@@ -90,16 +92,23 @@ def choose(
 ) -> list[tuple[str, str]]:
     """The lines of passages most relevant to a question, each with its ref.
 
-    `heads` are the citations of each ref; they count against the budget too.
+    `heads` are the citations of each ref; they count against the budget too. Where it is small,
+    long lines are cut to shorter windows, so that there is room for several.
     """
-    return _distilled(question, passages, heads, budget, None)[0]
+    largest = min(LARGEST, budget * QUARTERS // min(FEWEST, max(1, len(passages))))
+    return _distilled(question, passages, heads, budget, None, largest)[0]
 
 
 def _distilled(
-    question: str, passages: Sequence[Passage], heads: Heads, budget: int, embed: Embed | None
+    question: str,
+    passages: Sequence[Passage],
+    heads: Heads,
+    budget: int,
+    embed: Embed | None,
+    largest: int = LARGEST,
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The chosen lines, each with its ref, and notes on the omitted lines."""
-    read = _read(passages[:PASSAGES])
+    read = _read(passages[:PASSAGES], largest)
     rows = signals(question, read)
     notes: list[str] = []
     vectors: dict[int, Any] = {}
@@ -126,13 +135,13 @@ def _distilled(
     return lines, notes
 
 
-def _read(passages: Sequence[Passage]) -> Read:
+def _read(passages: Sequence[Passage], largest: int) -> Read:
     """Split passages into blocks and pieces; very long passages are truncated."""
     share = READ // max(1, len(passages))
     cut = []
     pieces: list[Piece] = []
     for p, passage in enumerate(passages):
-        own = list(islice(blocks(passage.text), share))
+        own = list(islice(blocks(passage.text, largest), share))
         places = (
             (b, n, text) for b, block in enumerate(own) for n, text in enumerate(block.pieces)
         )

@@ -37,7 +37,6 @@ WEIGHTS = {
     "fact": 0.8,
     "news": 0.35,
     "asks": -1.5,
-    "superseded": -1.0,
     "idle": -inf,
     # without a question
     "telling": 2.0,
@@ -56,9 +55,6 @@ LED = 6
 CLOSEST = 32
 """Number of best passages that are compared in time."""
 
-MARK = "(superseded; later:"
-"""The prefix of a superseded statement."""
-
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
@@ -76,6 +72,7 @@ WHEN = re.compile(r"(?i)^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|mo
 _TIME = rf"{RELATIVE.pattern}|\b(?:{'|'.join(_MONTHS)}|{_DAY}|recently|(?:week|month|year)s?|\d+)\b"
 _AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|maximum|budget|cap"
 _OFFERS = "if you (?:want|like|prefer)|want me to|(?:should|shall) i|i can|would you like"
+_FAILED = "not found|no such|unable to|cannot|can't|could not|denied|refused"
 _CUES = (
     # pattern of a question, pattern of a line that answers it
     (WHEN.pattern, _TIME),
@@ -84,6 +81,7 @@ _CUES = (
         r"\b(?:commits?|hash|sha\w*|revision|tag(?:ged)?)\b",
         r"\b(?=[0-9a-f]{0,40}\d)[0-9a-f]{7,64}\b",
     ),
+    (r"\b(?:pull requests?|prs?|issues?|tickets?)\b", r"/(?:pull|issues)/\d|(?<!\w)#\d"),
     (r"\b(?:file|script|path|module|folder|lines?)\b", r"[\w~-][./]\w"),
     (r"\bwhere\b", r"[\w~-][./]\w|\b(?:at|from|in|near|to) (?-i:[A-Z])"),
     (
@@ -92,7 +90,7 @@ _CUES = (
     ),
     (
         r"\bwhy\b|\b(?:cause|reason|wrong|broke\w*)\b",
-        r"\b(?:because|caused?|causes|reason|since|due to|so that|why)\b",
+        rf"\b(?:because|caused?|causes|reason|since|due to|so that|why|{_FAILED})\b",
     ),
     (
         r"\b(?:fix(?:ed)?|solved?|resolved?)\b|^\s*how (?:do|did|does|is|are|was|were|should)\b",
@@ -200,7 +198,6 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
             "fact": bool(_FACT.search(piece.text)),
             "news": log(1 + len(piece.stems.difference(features.terms))),
             "asks": piece.text.endswith("?") and not cue,
-            "superseded": MARK in piece.text,
         }
         if not features.terms:
             row["telling"] = bool(_TELLING.search(piece.text))

@@ -202,11 +202,17 @@ def _at_most(line: str, width: int) -> str:
 
 
 def outcome_only(summary: str) -> str:
-    """A summary without what it was made of, and without how things stood before its end."""
-    head, _, rest = for_the_next(summary).partition("\n**Earlier**")
-    learned = rest.find("\n**")
-    text = head + (rest[learned:] if learned >= 0 else "")
-    return text.partition("\n**Intent**")[0].partition("\n**Files**")[0]
+    """A summary without what it was made of."""
+    return for_the_next(summary).partition("\n**Intent**")[0].partition("\n**Files**")[0]
+
+
+def without_earlier(summary: str) -> tuple[str, str]:
+    """A summary without what came of the requests before the last; and that by itself."""
+    head, _, rest = summary.partition("\n**Earlier**")
+    end = rest.find("\n**")
+    if end < 0:
+        return head, rest.strip()
+    return head + rest[end:], rest[:end].strip()
 
 
 def related(hits: Iterable[tuple[str, str]], budget: int) -> str:

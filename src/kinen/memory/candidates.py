@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kinen.distill.blocks import unwrapped
+from kinen.journal.brief import without_earlier
 from kinen.model.records import Hit, Hits, Query
 from kinen.recall import candidates
 from kinen.recall.states import Source, States
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.recall.candidates import Candidate
 
-CLOSING = 16
+CLOSING = 48
 """The last messages of a session that tell how things stand at its end."""
 SESSIONS = 6
 """Sessions whose end is looked at: those of the best hits."""
@@ -24,11 +26,10 @@ def candidates_of(
 ) -> list[Candidate]:
     """The records of the hits with their text, what explains first, nothing twice.
 
-    What did not last is left out or marked, unless the question asks how things stand.
+    What did not last is left out, unless the question asks how things stood or what was wrong.
     """
     outdated = reader.outdated_summaries()
     latest = reader.last_messages({hit.record.session for hit in hits})
-    asks_state = candidates.names_passing(query.text)
     texts: dict[str, Candidate] = {}
     for hit in candidates.in_order(hits, query.text):
         record = hit.record
@@ -36,8 +37,8 @@ def candidates_of(
             continue
         text = readable(hit)
         later = record.at < latest.get(record.session, "")
-        if later and record.kind in ("observation", "summary") and not asks_state:
-            text = candidates.without_passing(text)
+        if later and record.kind in ("observation", "summary"):
+            text = _lasting(hit, unwrapped(text), query.text)
         if text.strip():
             texts[record.ref] = candidates.Candidate(hit, text)
     if not query.text.strip():
@@ -45,20 +46,46 @@ def candidates_of(
     return candidates.folded(_with_states(reader, list(texts.values())), query.text)
 
 
+def _lasting(hit: Hit, text: str, question: str) -> str:
+    """What an entry says that did not end with it, or that the question asks for."""
+    if not candidates.names_passing(question):
+        text = candidates.without_passing(text)
+    if not candidates.asks_problem(question):
+        is_request = (hit.record.metadata or {}).get("role") == "user"
+        text = candidates.without_problems(text, request=is_request)
+    return text
+
+
 def _with_states(reader: Reader, collected: list[Candidate]) -> Iterator[Candidate]:
-    """Candidates in which statements that no longer hold are marked, and those left empty gone."""
+    """Candidates without statements that no longer hold, and those left empty gone."""
     sources = {item.hit.record.ref: _source(item) for item in collected if _is_told(item.hit)}
     states = States([*sources.values(), *_endings(reader, collected, sources.keys())])
     for item in collected:
         is_entry = item.hit.record.kind in ("observation", "summary")
-        text = states.marked(_source(item)) if is_entry else item.text
+        text = _current(states, item) if is_entry else item.text
         if text.strip():
             yield item._replace(text=text)
 
 
+def _current(states: States, candidate: Candidate) -> str:
+    """What a candidate says that still holds.
+
+    Of what a summary says about requests before the last, everything else in it may be newer.
+    """
+    source = _source(candidate)
+    text = states.current(source)
+    if candidate.hit.record.kind == "summary":
+        earlier = without_earlier(candidate.text)[1]
+        text = f"{text}\n{states.current(Source(earlier, '', source.session))}"
+    return text
+
+
 def _source(candidate: Candidate) -> Source:
     record = candidate.hit.record
-    return Source(candidate.text, record.at, record.session)
+    text = candidate.text
+    if record.kind == "summary":
+        text = without_earlier(text)[0]
+    return Source(text, record.at, record.session, shown=True)
 
 
 def _is_told(hit: Hit) -> bool:

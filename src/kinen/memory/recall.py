@@ -14,7 +14,7 @@ from kinen.model.journal import Digest, Item, Passage, Recall
 from kinen.model.records import Hit, Hits, Query
 from kinen.paths import inside
 from kinen.query import storable_query
-from kinen.recall.clip import compact, cut, plan_text, said_once
+from kinen.recall.clip import compact, cut, plan_text, readable_output, said_once
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
 from kinen.text import iso, now, terms
 
@@ -37,10 +37,14 @@ BEFORE = 2
 """Observations of the segment before a cited one."""
 AFTER = 4
 """Observations of the segment after a cited one."""
+RESULTS = 3
+"""Uses of tools that are shown with the message that announced them."""
 STALE = 7
 """Days without a checkpoint after which a plan is stale and only a note mentions it."""
 READS = 40
 """Minimum number of hits that a recall or a digest searches for."""
+MESSAGES = 30
+"""Messages to search for besides, where there are sessions."""
 SUMMARIES = 4
 """Extra summaries to search for when a question asks for an outcome."""
 LONGEST = 6_000
@@ -132,7 +136,8 @@ class Recaller(Part):
 
             return without_trailers(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
-            return self._memory.records.whole_text(hit.record.ref)[:LONGEST]
+            text = readable_output(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
+            return "\n".join((text, *_results_of_step(hit)))
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.display, *hit.after))
         text = said_once(around)
         title = hit.chunk.heading or hit.record.title
@@ -166,18 +171,25 @@ class Recaller(Part):
         return Found([*plan, *self._pins(query, share)], hits, tuple(notes))
 
     def _search(self, query: Query) -> Hits:
-        """The hits of a search, and more summaries if the question asks for an outcome."""
+        """The hits of a search, more messages, and summaries if the question asks for an outcome.
+
+        Output of tools has most of the text of a session, and messages say what it means.
+        """
         from kinen.recall.candidates import asks_outcome
 
         hits = self._above_floor(self._memory.searcher.search(query))
-        if query.kinds or not hits or not asks_outcome(query.text):
+        if query.kinds or query.events or not hits:
             return hits
+        more: list[Hit] = []
+        if any(hit.record.kind == "observation" for hit in hits):
+            messages = query._replace(kinds=("observation",), events=("message",), limit=MESSAGES)
+            more += self._memory.searcher.search_again(messages)
+        if asks_outcome(query.text):
+            summaries = query._replace(kinds=("summary",), limit=SUMMARIES)
+            more += self._memory.searcher.search_again(summaries)
         refs = {hit.record.ref for hit in hits}
-        summaries = self._memory.searcher.search(
-            query._replace(kinds=("summary",), limit=SUMMARIES)
-        )
-        more = tuple(hit for hit in summaries if hit.record.ref not in refs)
-        return Hits((*hits, *more), query, hits.mode, hits.notes)
+        others = {hit.record.ref: hit for hit in reversed(more) if hit.record.ref not in refs}
+        return Hits((*hits, *reversed(others.values())), query, hits.mode, hits.notes)
 
     def _above_floor(self, hits: Hits) -> Hits:
         """The hits, or none and a note if they are unrelated to the question."""
@@ -343,6 +355,16 @@ class Recaller(Part):
 def whole_size(room: int) -> int:
     """Maximum tokens of a whole record, with room left for its ref."""
     return max(2 * LEAST, min(FULL, room - 3 * LEAST))
+
+
+def _results_of_step(hit: Hit) -> list[str]:
+    """What followed a message that only announces a step: the tools that were used, and output."""
+    from kinen.recall.candidates import is_only_step
+
+    if not is_only_step(hit):
+        return []
+    following = [chunk.text for chunk in hit.after if chunk.ref != hit.record.ref]
+    return [cut(readable_output(text), ASIDE) for text in following[:RESULTS]]
 
 
 def _segment(hit: Hit) -> str:

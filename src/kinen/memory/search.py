@@ -54,6 +54,13 @@ class Searcher(Part):
                 hits = answer()
         return Hits(hits.hits, hits.query, hits.mode, (*notes, *hits.notes))
 
+    def search_again(self, query: Query) -> Hits:
+        """Answer a query right after another one: the index is up to date."""
+        from kinen.recall.search import search, worded
+
+        asked = worded(storable_query(query))
+        return search(self._core.reader, asked, lambda: self._meaning(asked))
+
     def standing(self, query: Query, record: Record) -> Standing:
         """Why a record is, or is not, among the hits of a query."""
         rank, hit = self._place(query, record)

@@ -53,6 +53,26 @@ _PASSING = re.compile(
     r"|\(open\b|is open\b)"
 )
 """Says how something stood at the time, which what came after may have changed."""
+_PART = re.compile(
+    r"(?<![\w.,/:-])(\d{1,6}) (?:out )?of (?:the |all |about |roughly |some |~)?(\d{1,6})\+?"
+    r"(?![\w.,/:-]*\d)"
+)
+"""A part of a whole: `35 of about 120`."""
+_PROBLEM = re.compile(
+    r"\W*(?:problems?|issues?|bugs?|symptoms?|currently|current (?:behaviou?r|state))\b[*_]*:",
+    re.IGNORECASE,
+)
+_FINDING = re.compile(
+    r"[\s>]*(?:[-*+•]|\d{1,2}[.)])\s+\W{0,3}(?:critical|high|medium|low|blocker|major|minor|p[0-4])\b"
+    r"(?: \([^)]{1,30}\)| severity| priority)?\W{0,3}(?:[:–—-]|\s`|$)",
+    re.IGNORECASE,
+)
+"""An item of a review, by its severity."""
+_ASKS_PROBLEM = re.compile(
+    r"\b(?:why|wrong|problems?|issues?|bugs?|fail\w*|errors?|broke\w*|break\w*|causes?d?|crash\w*"
+    r"|findings?|flag(?:ged)?|risks?|severity|reject\w*|not work\w*)\b",
+    re.IGNORECASE,
+)
 _ASKS_OUTCOME = re.compile(
     r"(?i)\b(?:finish(?:ed)?|done|completed?|(?:did|how|when|session|work)\b.{0,60}\bend(?:ed)?"
     r"|in the end|by now|so far|outcome|what(?:'s| is| comes)? next|next steps?|remain\w*"
@@ -81,10 +101,17 @@ def worth(hit: Hit) -> float:
         return EVENTS.get(event, 0.3)
     if about.get("role") != "assistant":
         return 0.7
-    text = hit.chunk.text
-    if all(is_step(sentence) for sentence in spoken(text)):
+    if is_only_step(hit):
         return 0.0
-    return 1.0 if len(text) > LONG else 0.7
+    return 1.0 if len(hit.chunk.text) > LONG else 0.7
+
+
+def is_only_step(hit: Hit) -> bool:
+    """Is a hit a message of an agent that only announces what it does next?"""
+    about = hit.record.metadata or {}
+    if about.get("event") != "message" or about.get("role") != "assistant":
+        return False
+    return all(is_step(sentence) for sentence in spoken(hit.chunk.text))
 
 
 def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
@@ -122,7 +149,8 @@ def asks_outcome(question: str) -> bool:
 def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
     """Texts that say the same become one: the newest, at the place of the first.
 
-    Texts that differ in a word of the question do not say the same.
+    With a question, a memory gives way to what it was drawn from. Texts that differ in a word of
+    the question do not say the same.
     """
     question_terms = frozenset(terms(question))
     chosen: list[Candidate] = []
@@ -136,8 +164,12 @@ def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidat
             word_sets.append(words)
             continue
         first = chosen[place]
-        newer = max(first, candidate, key=lambda entry: (entry.hit.record.at, entry.hit.record.ref))
-        chosen[place] = newer._replace(copies=first.copies + 1)
+        both = (first, candidate)
+        sources = [entry for entry in both if entry.hit.record.kind != "memory"]
+        chosen[place] = max(
+            sources if question_terms and sources else both,
+            key=lambda entry: (entry.hit.record.at, entry.hit.record.ref),
+        )._replace(copies=first.copies + 1)
     return chosen
 
 
@@ -149,8 +181,28 @@ def _alike(words: frozenset[str], others: frozenset[str], question_terms: frozen
 
 def without_passing(text: str) -> str:
     """A text without lines that say how something stood when more was yet to come."""
-    lines = [line for line in text.splitlines() if not _PASSING.search(line)]
+    lines = [line for line in text.splitlines() if not _is_passing(line)]
     return "\n".join(lines)
+
+
+def _is_passing(line: str) -> bool:
+    """Does a line say that something is left, or how much of it was done?"""
+    parts = (int(match[1]) < int(match[2]) for match in _PART.finditer(line))
+    return bool(_PASSING.search(line)) or any(parts)
+
+
+def without_problems(text: str, *, request: bool) -> str:
+    """A text without what a review found or a request says is wrong, before it was put right."""
+    return "\n".join(
+        line
+        for line in text.splitlines()
+        if not (_FINDING.match(line) or (request and _PROBLEM.match(line)))
+    )
+
+
+def asks_problem(question: str) -> bool:
+    """Does a question ask what went wrong, or what a review found?"""
+    return bool(_ASKS_PROBLEM.search(question))
 
 
 def names_passing(question: str) -> bool:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from kinen.model.journal import Plan
 from kinen.text import estimate, excerpt, terms
 
+ESCAPED = 3
+"""Escaped line breaks from which on a line is text inside JSON."""
+_ESCAPED = re.compile(r"(?<!\\)\\n")
+
+ONE_LINE = 80
+"""Characters of output up to which it is shown behind its command."""
 REPEATED = 25
 """Repeated lines of at least this many characters are omitted."""
 
@@ -58,3 +66,22 @@ def said_once(text: str) -> str:
             lines.append(line)
         seen.add(line)
     return "\n".join(lines)
+
+
+def readable_output(text: str) -> str:
+    """A text as a reader wants it: escaped lines are lines, a short result follows its command."""
+    text = _with_line_breaks(text)
+    command, _, output = text.rstrip().partition("\n")
+    if command.startswith("$ ") and output and "\n" not in output and len(output) <= ONE_LINE:
+        return f"{command} → {output}"
+    return text
+
+
+def _with_line_breaks(text: str) -> str:
+    """A text in which lines that were escaped, as a search in logs prints them, are lines again."""
+    if "\\n" not in text:
+        return text
+    return "\n".join(
+        _ESCAPED.sub("\n", line) if len(_ESCAPED.findall(line)) >= ESCAPED else line
+        for line in text.splitlines()
+    )

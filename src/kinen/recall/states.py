@@ -1,9 +1,9 @@
-"""Of two states of the same thing the newer holds: older statements are marked or left out.
+"""Of two states of the same thing the newer holds: older statements are left out.
 
 A session says `12 tests pass` and later `15 tests pass`, announces a fix and makes it, keeps a
 parameter and replaces it. A recall that shows the older of the two misleads whoever reads it.
-Only what texts say is compared; a statement is marked only where the newer one speaks of the same
-thing in the same words, because a wrong mark misleads too.
+Only what texts say is compared; a statement is left out only where the newer one speaks of the
+same thing in the same words.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from kinen.distill.blocks import sentences, stems
-from kinen.distill.relevance import MARK
+from kinen.distill.blocks import sentences, stems, unwrapped
 from kinen.journal.statements import is_step
 from kinen.text import excerpt
 
-SHOWN = 70
-"""Characters of the newer statement that a mark quotes."""
+QUOTED = 160
+"""Characters of the newer statement that are quoted in place of the older one."""
 NEAR = 45
 """Characters on each side of a number in which the words tell what is counted."""
 COMMON = 0.6
@@ -102,6 +101,7 @@ class Statement(NamedTuple):
     at: str
     session: str
     counts: tuple[Count, ...]
+    shown: bool
 
 
 class Source(NamedTuple):
@@ -110,6 +110,8 @@ class Source(NamedTuple):
     text: str
     at: str
     session: str
+    shown: bool = False
+    """May it be shown itself? Then it need not be quoted in place of what it has overtaken."""
 
 
 class States:
@@ -120,8 +122,9 @@ class States:
         self._given_up: dict[str, list[Statement]] = {}
         self._done: list[Statement] = []
         self._passing: dict[tuple[str, str], Statement] = {}
+        self._quoted: set[str] = set()
         for source in sorted(sources, key=lambda source: source.at, reverse=True):
-            for sentence in _sentences(source.text):
+            for sentence in _sentences(unwrapped(source.text)):
                 if not sentence.endswith("?"):
                     self._add(_statement(sentence, source))
 
@@ -136,20 +139,20 @@ class States:
         if _DONE.search(statement.text) and not is_step(statement.text):
             self._done.append(statement)
 
-    def marked(self, source: Source) -> str:
-        """A text with a mark before each sentence that a newer statement has overtaken.
+    def current(self, source: Source) -> str:
+        """A text without the sentences that a newer statement has overtaken.
 
-        A sentence of the same session that says nothing else is left out, and so is the
-        announcement of something that a newer one reports as done.
+        The newer one is quoted in place of the first of them, unless it may be shown itself or
+        the older one said nothing else. An announcement of what was done later is left out, too.
         """
         lines = []
-        for line in source.text.splitlines():
-            shown = self._marked_line(line, source)
+        for line in unwrapped(source.text).splitlines():
+            shown = self._current_line(line, source)
             if shown or not line.strip():
                 lines.append(shown)
         return "\n".join(lines)
 
-    def _marked_line(self, line: str, source: Source) -> str:
+    def _current_line(self, line: str, source: Source) -> str:
         head = _BULLET.match(line)
         start = head.end() if head else 0
         pieces: list[str] = []
@@ -164,10 +167,17 @@ class States:
             if newer is None:
                 pieces.append(sentence)
             elif newer.session != source.session or not _is_bare(sentence):
-                pieces.append(f"{MARK} {_quote(self._newest(newer))}) {sentence}")
+                pieces += self._in_place(self._newest(newer))
         if not changed:
             return line
         return line[:start] + " ".join(pieces) if pieces else ""
+
+    def _in_place(self, newest: Statement) -> list[str]:
+        """The newest statement as a quotation, once."""
+        if newest.shown or newest.text in self._quoted:
+            return []
+        self._quoted.add(newest.text)
+        return [f"Later: {excerpt(_plain(newest.text), QUOTED)}"]
 
     def _newest(self, statement: Statement) -> Statement:
         """A statement, or the one that has overtaken it in turn."""
@@ -225,18 +235,13 @@ def _is_bare(sentence: str) -> bool:
     return len(_words(sentence)) <= BARE and not sentence.endswith(":")
 
 
-def _quote(statement: Statement) -> str:
-    """The beginning of a statement, without signs that would end the sentence it stands in."""
-    return excerpt(_plain(statement.text), SHOWN).rstrip(" .…!:")
-
-
 def _plain(sentence: str) -> str:
     return _SIGNS.sub("", sentence)
 
 
 def _statement(sentence: str, source: Source) -> Statement:
     text = sentence[:LONGEST]
-    return Statement(text, source.at, source.session, tuple(_counts(text)))
+    return Statement(text, source.at, source.session, tuple(_counts(text)), source.shown)
 
 
 def _names(text: str) -> frozenset[str]:
