@@ -37,3 +37,23 @@ def test_details_go_before_points_and_the_last_line_stays() -> None:
     assert short[0] == many[0]
     assert short[-1] == "29 tests pass"
     assert sum(map(estimate, short)) <= 62
+
+
+def test_a_lead_in_goes_with_its_details() -> None:
+    lines = ["- The README has:", "  - " + "a detail " * 60, "- The page has a title."]
+    assert trimmed(lines, 20) == ["- The page has a title."]
+
+
+def test_of_each_list_the_first_items_stay() -> None:
+    lines = [
+        "Server:",
+        *(f"- change {n} of the server in a few words" for n in range(9)),
+        "Client:",
+        *(f"- change {n} of the client in a few words" for n in range(9)),
+        "29 tests pass",
+    ]
+    short = trimmed(lines, 80)
+    assert "- change 0 of the client in a few words" in short
+    assert "- change 8 of the server in a few words" not in short
+    assert short[-1] == "29 tests pass"
+    assert sum(map(estimate, short)) <= 80

@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.journal.closing import condensed, listed_points, next_points
+from kinen.journal.closing import (
+    condensed,
+    ends_in_step,
+    listed_points,
+    next_points,
+    results_first,
+)
 from kinen.text import estimate
 
 LONG = """All tasks complete. Here's a summary of the changes:
@@ -82,3 +88,23 @@ def test_a_word_that_only_sounds_open_is_no_point() -> None:
     assert not next_points("- `flush()` emits any remaining partial content as a final line")
     assert not next_points("All pushed, nothing left to do.")
     assert not next_points("Ready for your next review run.")
+
+
+def test_figures_and_links_of_results_come_first() -> None:
+    text = "Done, pushed as asked.\n- The page has a title.\n- PR: https://example.org/pull/13"
+    assert results_first(text).splitlines() == [
+        "- PR: https://example.org/pull/13",
+        "Done, pushed as asked.",
+        "- The page has a title.",
+    ]
+
+
+def test_a_colon_at_the_end_announces_something_in_any_language() -> None:
+    assert ends_in_step("我需要搜尋更準確的文檔：")
+    assert not ends_in_step("文檔已完成。")
+
+
+@given(st.text())
+def test_no_line_is_lost_where_results_come_first(text: str) -> None:
+    shown = results_first(text).splitlines()
+    assert sorted(filter(None, shown)) == sorted(filter(None, text.splitlines()))

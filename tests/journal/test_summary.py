@@ -213,6 +213,15 @@ def test_a_request_that_nobody_answered_is_next() -> None:
     assert "**Next**\n- now fix the lexer" in told
 
 
+def test_what_is_next_is_not_told_again_as_the_outcome() -> None:
+    text = summary(
+        said("user", "Update the README."),
+        said("assistant", "The README has a chapter on reports.\n\nWant me to commit it?"),
+    )
+    assert "**Outcome**: The README has a chapter on reports." in text
+    assert text.count("Want me to commit it?") == 1
+
+
 def test_commits_and_pushes_are_told() -> None:
     commit = ran('git commit -m "fix: the lexer"', 0, "[main 1234567] fix: the lexer\n 1 file")
     assert "1 commit (fix: the lexer (1234567)), not pushed" in summary(commit)

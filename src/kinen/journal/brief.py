@@ -33,8 +33,8 @@ LABELS = (
     *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
 )
 """Parts of a summary, the most needed first; commands are left out."""
-SHARES = {"Outcome": 0.35, "Next": 0.2, "State": 0.1, "Unresolved": 0.08, "Earlier": 0.5}
-"""What these parts may take of a summary before others have had their share."""
+SHARES = {"Next": 0.25, "Earlier": 0.45, "Outcome": 0.3, "State": 0.1, "Unresolved": 0.05}
+"""What these parts may take of a summary; what is left then goes to them in this order."""
 WIDTHS = (400, 240, 180, 140)
 """Characters to which the lines of a part are cut, until it fits."""
 LEAST = 12
@@ -178,20 +178,44 @@ def _shared(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
 def trimmed(lines: list[str], tokens: float) -> list[str]:
     """Lines that fit into so many tokens: all cut to one length, details left out first.
 
-    Where that is not enough, the first ones and the last.
+    Where that is not enough, the first items of each list.
     """
-    points = [line for line in lines if not line.startswith("  ")]
+    points = _points(lines)
     stages = [(lines, WIDTHS[0]), (lines, WIDTHS[1]), *((points, width) for width in WIDTHS)]
     short = lines
     for some, width in stages:
         short = [_at_most(line, width) for line in some]
         if sum(map(estimate, short)) <= tokens:
             return short
+    short = _thinned(short, tokens)
     *first, last = short
     left = tokens - estimate(last)  # results of tests stand at the end of a report
     if left < tokens / 2:
         return cut("\n".join(short), tokens).splitlines()
     return [*cut("\n".join(first), left).splitlines(), last]
+
+
+def _points(lines: list[str]) -> list[str]:
+    """The lines without details, and without what only leads in to these."""
+    points = []
+    for n, line in enumerate(lines):
+        detailed = n + 1 < len(lines) and lines[n + 1].startswith("  ")
+        if not (line.startswith("  ") or (detailed and line.rstrip("* ").endswith(":"))):
+            points.append(line)
+    return points
+
+
+def _thinned(lines: list[str], tokens: float) -> list[str]:
+    """The lines without the last items of the longest lists, until they fit."""
+    places = []
+    for line in lines:
+        is_item = line.lstrip().startswith(("- ", "* "))
+        places.append(places[-1] + 1 if is_item and places else 0)
+    for most in range(max(places, default=0), 0, -1):
+        chosen = [line for line, place in zip(lines, places, strict=True) if place <= most]
+        if sum(map(estimate, chosen)) <= tokens:
+            return chosen
+    return lines
 
 
 def _at_most(line: str, width: int) -> str:

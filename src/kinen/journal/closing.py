@@ -111,8 +111,19 @@ def count_results(text: str) -> int:
     return sum(bool(_RESULT.search(line.text)) for line in _ranked(text))
 
 
+def results_first(text: str) -> str:
+    """The lines of a message, those that tell a result in figures or a link before the others."""
+    return "\n".join(sorted(text.splitlines(), key=_is_no_figure))
+
+
+def _is_no_figure(line: str) -> bool:
+    return not (_RESULT.search(line) and any(map(str.isdigit, line)))
+
+
 def ends_in_step(text: str) -> bool:
-    """Does a message end by announcing what is done next?"""
+    """Does a message end by announcing what is done next? A colon does, in any language."""
+    if text.rstrip().endswith((":", "：")):
+        return True
     return any(is_step(sentence) for sentence in list(spoken(text))[-1:])
 
 

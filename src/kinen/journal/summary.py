@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from kinen.errors import QueryError
 from kinen.journal.account import TRACKED, Account, Claim, Quote, Run, Source, Trouble, read_account
-from kinen.journal.closing import condensed, count_results, ends_in_step, without_open
+from kinen.journal.closing import (
+    condensed,
+    count_results,
+    ends_in_step,
+    results_first,
+    without_open,
+)
 from kinen.model.journal import Capsule, Observation
 from kinen.text import estimate, excerpt, iso, terms
 
@@ -132,7 +138,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
     room = size
     mentioned = {word for point in account.next for word in terms(point.text)}
     for quote in account.answered[0].closings if account.answered else ():
-        text = condensed(quote.text, room)
+        text = condensed(_without_known(quote.text, mentioned), room) or condensed(quote.text, room)
         if lines and (ends_in_step(quote.text) or not _is_new(text, mentioned)):
             continue
         if text:
@@ -154,7 +160,7 @@ def _results(account: Account) -> Section:
     quotes = _reports(account)
     each = RESULTS // max(1, min(len(quotes), EARLIER))
     for quote in quotes:
-        result = _on_one_line(condensed(without_open(quote.text), each))
+        result = _on_one_line(results_first(condensed(without_open(quote.text), each)))
         if _is_new(result, mentioned):
             lines.append(Line(result, (quote.source,)))
             mentioned |= set(terms(result))
@@ -176,6 +182,12 @@ def _reports(account: Account) -> list[Quote]:
         if quote is not last and not ends_in_step(quote.text):
             reports.append(quote)
     return reports
+
+
+def _without_known(text: str, mentioned: set[str]) -> str:
+    """A text without lines of which everything is mentioned already."""
+    lines = text.splitlines()
+    return "\n".join(line for line in lines if not line.strip() or set(terms(line)) - mentioned)
 
 
 def _on_one_line(text: str) -> str:
