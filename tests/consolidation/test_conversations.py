@@ -98,6 +98,13 @@ def test_a_sentence_that_points_back_is_joined_with_the_one_before() -> None:
     assert drawn(user("go on"), agent(text)) == [("lesson", text)]
 
 
+def test_a_question_with_its_answer_is_an_insight_at_the_end_of_a_turn() -> None:
+    answer = "Why `go.mod` had 1.24: it takes the version of the toolchain that runs `go mod init`."
+    assert drawn(user("Look into it."), agent(answer)) == [("insight", answer)]
+    assert drawn(agent(answer), agent("Now the tests pass again.")) == []
+    assert drawn(agent("Why did `go.mod` have 1.24: a guess of mine, or not?")) == []
+
+
 def test_items_below_a_heading_of_decisions_are_decisions() -> None:
     text = "Done.\n\n**Locked decisions:**\n- Severity is shown as the model gave it\n- Later\n"
     assert drawn(user("ok?"), agent(text)) == [

@@ -116,6 +116,7 @@ _ROLES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
 }
 _CLOSING: list[tuple[Kind, float, re.Pattern[str]]] = [
     ("decision", 0.75, re.compile(_LIMIT, _FLAGS)),
+    ("insight", 0.75, re.compile(r"^Why [^:?]{3,80}: (?=[\w`])")),
     ("insight", 0.7, re.compile(r"^(?:The )?(?:`|\w(?:(?![A-Z\d])\w)*+[A-Z\d]).{10,}\bbecause\b")),
 ]
 """What counts only in the last message of a turn."""

@@ -207,7 +207,7 @@ def _points(lines: list[str]) -> list[str]:
 
 def _thinned(lines: list[str], tokens: float) -> list[str]:
     """The lines without the last items of the longest lists, until they fit."""
-    places = []
+    places: list[int] = []
     for line in lines:
         is_item = line.lstrip().startswith(("- ", "* "))
         places.append(places[-1] + 1 if is_item and places else 0)
