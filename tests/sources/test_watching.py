@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kinen.extract.languages import is_code
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.walk import RULES, Files, walk
 from kinen.sources.files.watch import IGNORES, watch_list
@@ -169,8 +170,12 @@ def test_what_is_watched_is_what_a_walk_reads(
     for one in there:
         list(put(root, *one[0], one[1]))
     what, ignore = watch_list(str(root)), Ignore(root)
-    found, _ = walk(str(root), ignore)
-    read = {path for path in found if not ignore.ignored(path, directory=False)}
+    found, others = walk(str(root), ignore)
+    read = {
+        path
+        for path in (*found, *filter(is_code, others))
+        if not ignore.ignored(path, directory=False)
+    }
     told = {
         path.relative_to(root).as_posix()
         for path in root.rglob("*")

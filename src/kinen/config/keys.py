@@ -82,8 +82,13 @@ class IndexSection(NamedTuple):
     max_text_mb: Annotated[
         int, Row("int", "text of a file beyond this size is not indexed", 1, 4096)
     ] = 6
-    file_seconds: Annotated[int, Row("int", "most seconds for reading a PDF", 1, 3600)] = 10
-    file_memory_mb: Annotated[int, Row("int", "most memory for reading a PDF", 64, 65536)] = 400
+    file_seconds: Annotated[
+        int, Row("int", "most seconds for reading a PDF or a source file", 1, 3600)
+    ] = 10
+    file_memory_mb: Annotated[
+        int, Row("int", "most memory for reading a PDF or a source file", 64, 65536)
+    ] = 400
+    symbols: Annotated[bool, Row("bool", "index functions and classes of source code")] = True
 
 
 class SearchSection(NamedTuple):

@@ -1,8 +1,8 @@
-"""Reads PDFs in a child process, with limits of time and memory.
+"""Reads PDFs and source code in a child process, with limits of time and memory.
 
-pdfium is native code: a page can make it unpack gigabytes, run for minutes or crash, and nothing
-in the same process could stop it. The child reads one document after the other and sends each page
-at once, so that the pages before a failure are not lost.
+pdfium and the parsers of languages are native code: a page can make it unpack gigabytes, run for
+minutes or crash, and nothing in the same process could stop it. The child reads one file after the
+other; of a PDF it sends each page at once, so that the pages before a failure are not lost.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ import json
 import subprocess
 import sys
 import threading
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable
 from kinen.extract import budget
 from kinen.model.records import Extract
 
+if TYPE_CHECKING:
+    from kinen.extract.code import Symbol
+
 SECONDS = 10
 MEMORY_MB = 400
 TURNS = 200
-"""Documents that a child reads before it is replaced, because pdfium leaks memory."""
+"""PDFs that a child reads before it is replaced, because pdfium leaks memory."""
 
 
 class Reader:
-    """Reads PDFs through a child, which is started when first needed."""
+    """Reads PDFs and source code through a child, which is started when first needed."""
 
     def __init__(self, seconds: int = SECONDS, memory_mb: int = MEMORY_MB) -> None:
         self._seconds = seconds
@@ -40,7 +43,10 @@ class Reader:
         """
         from kinen.extract import pdf
 
-        messages, reason = self._ask(data, most)
+        if self._turns >= TURNS:
+            self.close()
+        messages, reason = self._ask("pdf", str(most), data)
+        self._turns += 1
         pages = [message["page"] for message in messages if "page" in message]
         last = messages[-1] if messages else {}
         if "unreadable" in last:
@@ -51,6 +57,16 @@ class Reader:
         if not any(pages):
             raise Unreadable(cut)
         return pdf.assemble(pages, {}, f"only the first {len(pages)} pages were read: {cut}"), False
+
+    def symbols(self, data: bytes, suffix: str) -> list[Symbol]:
+        """The symbols of a source file; raises Unreadable if it cannot be parsed."""
+        from kinen.extract.code import Symbol
+
+        messages, reason = self._ask("code", suffix, data)
+        answer = messages[-1] if messages else {"unreadable": reason}
+        if "unreadable" in answer:
+            raise Unreadable(answer["unreadable"])
+        return [Symbol(*row) for row in answer["symbols"]]
 
     def close(self) -> None:
         process = self._process
@@ -64,8 +80,8 @@ class Reader:
                     pipe.close()
         process.wait()
 
-    def _ask(self, data: bytes, most: int) -> tuple[list[dict[str, Any]], str]:
-        """The messages of the child about a document, and why there are no more if it failed."""
+    def _ask(self, form: str, option: str, data: bytes) -> tuple[list[dict[str, Any]], str]:
+        """The messages of the child about a file, and why there are no more if it failed."""
         process = self._start()
         late = threading.Event()
 
@@ -80,7 +96,7 @@ class Reader:
             assert process.stdin is not None
             assert process.stdout is not None
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(f"{len(data)} {most}\n".encode() + data)
+                process.stdin.write(f"{form} {len(data)} {option}\n".encode() + data)
                 process.stdin.flush()
             for line in process.stdout:
                 with contextlib.suppress(ValueError):  # killed in the middle of a line
@@ -97,8 +113,6 @@ class Reader:
         return messages, f"it needs more than {self._memory} MB (index.file_memory_mb), or crashes"
 
     def _start(self) -> subprocess.Popen[bytes]:
-        if self._turns >= TURNS:
-            self.close()
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._turns = 0
@@ -109,32 +123,45 @@ class Reader:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-        self._turns += 1
         return self._process
 
 
 def main(memory_mb: int) -> None:
-    """The child: reads documents from standard input, each after a line with length and limit."""
+    """The child: reads files from standard input, each after a line with form, length and option.
+
+    The option is the most characters of a PDF, and the suffix of a source file.
+    """
     _limit_memory(memory_mb << 20)
     stdin = sys.stdin.buffer
     while head := stdin.readline():
-        length, most = map(int, head.split())
-        _answer(stdin.read(length), most, sys.stdout.buffer)
+        form, length, option = head.decode().split()
+        answer = _answer_pdf if form == "pdf" else _answer_code
+        answer(stdin.read(int(length)), option, sys.stdout.buffer)
 
 
-def _answer(data: bytes, most: int, out: IO[bytes]) -> None:
-    from kinen.extract import pdf
+def _send(out: IO[bytes], **message: Any) -> None:
+    out.write(json.dumps(message).encode() + b"\n")
+    out.flush()
 
-    def send(**message: Any) -> None:
-        out.write(json.dumps(message).encode() + b"\n")
-        out.flush()
+
+def _answer_code(data: bytes, suffix: str, out: IO[bytes]) -> None:
+    from kinen.extract.code import symbols
 
     try:
-        metadata, cut = pdf.read(data, most, lambda page: send(page=page))
+        _send(out, symbols=symbols(data, suffix))
     except Unreadable as error:
-        send(unreadable=error.message)
+        _send(out, unreadable=error.message)
+
+
+def _answer_pdf(data: bytes, most: str, out: IO[bytes]) -> None:
+    from kinen.extract import pdf
+
+    try:
+        metadata, cut = pdf.read(data, int(most), lambda page: _send(out, page=page))
+    except Unreadable as error:
+        _send(out, unreadable=error.message)
     else:
-        send(metadata=metadata, cut=cut)
+        _send(out, metadata=metadata, cut=cut)
 
 
 def _limit_memory(most: int) -> None:

@@ -32,9 +32,9 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     """The query's filters as a WHERE clause over chunks c and records r."""
     clauses: list[str] = []
     values: list[Any] = []
-    if query.kinds:
-        clauses.append(f"r.kind IN ({', '.join('?' * len(query.kinds))})")
-        values += query.kinds
+    for test, kinds in (("IN", query.kinds), ("NOT IN", query.omitted)):
+        clauses += [f"r.kind {test} ({', '.join('?' * len(kinds))})"] if kinds else []
+        values += kinds
     for tag in query.tags:
         clauses.append(
             "EXISTS (SELECT 1 FROM tags t WHERE t.record = r.id AND (t.tag = ? OR t.tag GLOB ?))"

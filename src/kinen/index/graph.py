@@ -38,7 +38,8 @@ def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Reso
     names = [
         (ref, path, tuple(json.loads(aliases)))
         for ref, path, aliases in writer.db.execute(
-            "SELECT ref, path, aliases FROM records INDEXED BY records_key WHERE key != ''"
+            "SELECT ref, path, aliases FROM records INDEXED BY records_key"
+            " WHERE key != '' AND source != 'symbols'"
             " ORDER BY ref"
         )
     ]

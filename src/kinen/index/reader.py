@@ -213,6 +213,7 @@ class Reader:
     def at_path(self, path: str) -> Record | None:
         row = self.db.execute(
             f"SELECT {RECORD} FROM records r WHERE r.path = ? AND r.path != ''"
+            " AND r.kind != 'symbol'"
             " ORDER BY r.kind = 'file', r.ref",
             (path,),
         ).fetchone()
@@ -243,6 +244,11 @@ class Reader:
         )
         return dict(rows.fetchall())
 
+    def code_kinds(self) -> tuple[str, ...]:
+        """Kinds of source code, if there are such records: a recall leaves them out."""
+        sql = "SELECT 1 FROM records WHERE source = 'symbols' AND key != '' LIMIT 1"
+        return ("symbol",) if self.db.execute(sql).fetchone() else ()
+
     def chunk_ids(self, ref: str) -> list[int]:
         rows = self.db.execute(
             "SELECT c.id FROM chunks c JOIN records r ON r.id = c.record WHERE r.ref = ?"
@@ -271,7 +277,7 @@ class Reader:
         stamps = {}
         for path in paths:
             row = self.db.execute(
-                "SELECT stamp FROM states WHERE source = 'files' AND key = ?", (path,)
+                "SELECT stamp FROM states WHERE source IN ('files', 'symbols') AND key = ?", (path,)
             ).fetchone()
             if row:
                 stamps[path] = str(row[0])

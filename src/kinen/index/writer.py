@@ -103,7 +103,7 @@ class Writer:
         segments: set[str] = set()
         for change in batch:
             done = self._change(source, change, segments)
-            tally[done] = tally.get(done, 0) + 1
+            tally[done] = tally.get(done, 0) + 1 + len(change.others)
         for segment in sorted(segments):
             self._anchor(segment)
         self.bump()
@@ -121,16 +121,17 @@ class Writer:
                 "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", (source, key, *state)
             )
         if change.document is None:
-            if state is not None and state.reason:
+            if change.empty or (state is not None and state.reason):
                 self._remove(source, key, segments)
-                return "skipped"
+                return "touched" if change.empty else "skipped"
             undated = (
                 "UPDATE records SET at = ? WHERE source = ? AND key = ? AND key != '' AND NOT dated"
             )
             self.db.execute(undated, (change.at, source, key))
             return "touched"
         existed = self._remove(source, key, segments)
-        self._insert(source, key, change.document)
+        for document in (change.document, *change.others):
+            self._insert(source, key, document)
         if change.document.segment:
             segments.add(change.document.segment)
         return "changed" if existed else "added"

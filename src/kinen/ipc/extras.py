@@ -18,7 +18,7 @@ EXTRAS = {
 
 def installed(extra: str) -> bool:
     """Whether every module of an extra can be imported; none of them is."""
-    return all(_importable(module) for module in EXTRAS[extra])
+    return all(importable(module) for module in EXTRAS[extra])
 
 
 def missing(command: str, extra: str) -> str:
@@ -32,7 +32,7 @@ def require(command: str, extra: str) -> None:
         raise MissingExtra(missing(command, extra))
 
 
-def _importable(module: str) -> bool:
+def importable(module: str) -> bool:
     """What `importlib.util.find_spec` answers, without the modules that it imports.
 
     A folder without `__init__.py` is not a module of an extra, so a spec has to have a loader.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES, Part
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kinen.model.journal import Clock
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
+    from kinen.sources.files.walk import Files
     from kinen.sources.files.watch import WatchList
     from kinen.sources.git.log import Log
     from kinen.sources.git.step import Steps
@@ -135,7 +136,11 @@ class Index(Part):
         from kinen.sources.git.worktree import changed_paths
 
         files = self._files(session)
-        sources: list[Source] = [files, self.journal_source] if self._core.store.exists else [files]
+        sources: list[Source] = [files]
+        if not session:
+            sources.append(self._symbols(files))
+        if self._core.store.exists:
+            sources.append(self.journal_source)
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
             if was_damaged(writer.db):
                 self._report_repair("index.db")
@@ -151,7 +156,7 @@ class Index(Part):
                 lambda: changed_paths(self._core.space.root),
             )
 
-    def _files(self, session: str) -> Any:
+    def _files(self, session: str) -> Files:
         from kinen.extract.child import Reader
         from kinen.sources.files.walk import Files
 
@@ -165,6 +170,19 @@ class Index(Part):
             reader=Reader(settings.file_seconds, settings.file_memory_mb),
             texts=self._core.cache.texts,
             only=session,
+            suppressed=self.suppressed(),
+            masked=self._core.config.privacy.mask_index,
+        )
+
+    def _symbols(self, files: Files) -> Source:
+        from kinen.extract.child import Reader
+        from kinen.sources.files.symbols import Symbols
+
+        settings = self._core.config.index
+        return Symbols(
+            files,
+            Reader(settings.file_seconds, settings.file_memory_mb),
+            enabled=settings.symbols,
             suppressed=self.suppressed(),
             masked=self._core.config.privacy.mask_index,
         )

@@ -33,7 +33,8 @@ def related(
     asked = prompts.subject_words(prompt, WORDS)
     if not prompts.asks_something(prompt):
         return prompts.Related()
-    hits = search(Query(" ".join(asked), limit=4 * MOST, mode="fulltext"))
+    words = " ".join(asked)
+    hits = search(Query(words, limit=4 * MOST, mode="fulltext", omitted=reader.code_kinds()))
     weights = prompts.weigh(asked, reader.document_counts(asked), reader.chunk_count())
     candidates = [
         prompts.Candidate(

@@ -155,6 +155,7 @@ class Recaller(Part):
             recency=query.recency or RECENCY_WEIGHT,
             limit=max(query.limit, least, READS),
             context=max(query.context, 1),
+            omitted=() if query.kinds else self._core.reader.code_kinds(),
         )
         notes: list[str] = []
         if query.text.strip():
@@ -210,7 +211,7 @@ class Recaller(Part):
 
         With a filter, or if there are none, the newest records of any kind.
         """
-        narrowed = query._replace(limit=0, context=0, recency=0.0, budget=0)
+        narrowed = query._replace(limit=0, context=0, recency=0.0, budget=0, omitted=())
         if narrowed == Query("", limit=0):
             hits = self.latest(query._replace(kinds=LATELY))
             if hits:

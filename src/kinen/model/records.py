@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, overload
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
 GIT_KINDS = ("file", "commit")
-KINDS = (*FILE_KINDS, *GIT_KINDS, *JOURNAL_KINDS)
+KINDS = (*FILE_KINDS, "symbol", *GIT_KINDS, *JOURNAL_KINDS)
 EDGE_TYPES = tuple(
     "links touches renames part_of summarizes pins derived_from reverts fixes refs".split()
 )
@@ -201,6 +201,10 @@ class Change(NamedTuple):
     removed: bool = False
     at: str = ""
     """The file's time, if only that changed."""
+    others: tuple[Document, ...] = ()
+    """Further documents of the same key."""
+    empty: bool = False
+    """Whether the key has no document any more, although it is there."""
 
 
 class Delta(NamedTuple):
@@ -283,6 +287,8 @@ class Query(NamedTuple):
     """Phrases that a hit must contain; `"…"` in the text asks for the same."""
     excluded: tuple[str, ...] = ()
     """Words that no hit may contain; `-word` in the text asks for the same."""
+    omitted: tuple[str, ...] = ()
+    """Kinds of records that no hit has."""
     exact: bool = False
     """Whether a hit must contain the whole text as one phrase, as if it were quoted."""
 

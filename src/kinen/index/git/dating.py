@@ -18,7 +18,7 @@ _CANDIDATES = (
     "SELECT r.id, r.path, c.at, r.at, c.sha FROM records r"
     " JOIN paths p ON p.path = r.path AND p.present"
     " JOIN files f ON f.path = p.id JOIN commits c ON c.id = f.last"
-    " WHERE r.source = 'files' AND NOT r.dated AND r.at != c.at ORDER BY r.path"
+    " WHERE r.source IN ('files', 'symbols') AND NOT r.dated AND r.at != c.at ORDER BY r.path"
 )
 
 

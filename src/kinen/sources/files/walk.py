@@ -155,20 +155,22 @@ class Files:
             if self._hidden(path):
                 return Change(path, State(stamp, content, SUPPRESSED))
             if content == before.digest and not before.reason and not is_data(path):
-                return Change(path, State(stamp, content), at=_time_of(stamp))
+                return Change(path, State(stamp, content), at=time_of(stamp))
             document = self.document(path, data, content, stamp)
             return Change(path, State(stamp, content, document.cut), document)
         except FileNotFoundError:
             return Change(path, before, removed=True)
         except Unreadable as error:
-            return Change(path, State(stamp or _stamp(full), content, error.message))
+            return Change(path, State(stamp or stamp_of(full), content, error.message))
         except OSError as error:
-            return Change(path, State(stamp or _stamp(full), content, error.strerror or str(error)))
+            return Change(
+                path, State(stamp or stamp_of(full), content, error.strerror or str(error))
+            )
 
     def document(self, path: str, data: bytes, content: str, stamp: str) -> Document:
         """A file as a document; raises Unreadable if it has no text."""
         kind = kind_of(path)
-        at = _time_of(stamp)
+        at = time_of(stamp)
         ref = f"{kind}:{path}"
         if kind == "checkpoint":
             return self._checkpoint(ref, path, data)
@@ -352,7 +354,7 @@ def read_steadily(root: str, path: str, limit: int) -> tuple[str, bytes]:
     raise Unreadable("it kept changing while it was read")
 
 
-def _stamp(full: str) -> str:
+def stamp_of(full: str) -> str:
     try:
         stat = os.stat(full)
     except OSError:
@@ -360,7 +362,7 @@ def _stamp(full: str) -> str:
     return f"{stat.st_mtime_ns}:{stat.st_size}"
 
 
-def _time_of(stamp: str) -> str:
+def time_of(stamp: str) -> str:
     return iso(int(stamp.split(":", maxsplit=1)[0]) / 1e9)
 
 

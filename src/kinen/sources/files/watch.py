@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kinen.extract.languages import is_code
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.layout import MANIFEST, is_read
 from kinen.sources.git.tagging import KISTE, VARP
@@ -75,7 +76,8 @@ def _is_walked(path: str, folder: bool, ignore: Ignore) -> bool:
     if any(part.startswith(".") for part in entered[parts[0] == ".memories" :]):
         return False
     if folder or parts[-1] not in IGNORES:
-        return (folder or is_read(path)) and not ignore.ignored(path, directory=folder)
+        read = folder or is_read(path) or is_code(path)
+        return read and not ignore.ignored(path, directory=folder)
     return not ignore.ignored("/".join(entered), directory=True)
 
 

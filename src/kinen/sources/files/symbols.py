@@ -1,0 +1,172 @@
+"""Source code as records: one `symbol` for each function, class and method of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kinen.errors import Unreadable
+from kinen.extract.decode import decode
+from kinen.extract.languages import LARGEST, available, is_code
+from kinen.extract.suffixes import suffix_of
+from kinen.model.records import Change, Chunk, Delta, Document, Record, State
+from kinen.privacy import entrance
+from kinen.sources.files.ignore import Ignore
+from kinen.sources.files.walk import RULES, SUPPRESSED, read_steadily, stamp_of, time_of
+from kinen.text import digest
+
+if TYPE_CHECKING:
+    from kinen.extract.child import Reader
+    from kinen.extract.code import Symbol
+    from kinen.sources.files.walk import Files
+
+READING = 1
+"""Raised when symbols are read in another way, so that every file is read again."""
+TEXT = 500
+"""Characters of a symbol that are indexed, from its beginning (docs/decisions/0018-symbols.md)."""
+_NEVER = State("", "")
+
+
+class Symbols:
+    """The symbols of the source files that a walk passed, which are not documents themselves."""
+
+    name = "symbols"
+
+    def __init__(
+        self,
+        files: Files,
+        reader: Reader,
+        *,
+        enabled: bool = True,
+        suppressed: Container[str] = (),
+        masked: bool = False,
+    ) -> None:
+        """Not `enabled`, the index has no symbols: those that it has are removed."""
+        self._files = files
+        self._reader = reader
+        self._enabled = enabled
+        self._suppressed = suppressed
+        self._masked = masked
+
+    def delta(self, states: Mapping[str, State]) -> Delta:
+        """Compare all source files with their last state by size and time."""
+        if not self._enabled:
+            gone = [path for path in states if path != RULES]
+            removed = (
+                Change(path, states[path], removed=True) for path in [*gone, *_rules_in(states)]
+            )
+            return Delta(len(gone), removed)
+        ignore = Ignore(Path(self._files.root))
+        rules = State(f"{READING}:{self._masked}:{' '.join(sorted(available()))}", ignore.digest)
+        before = states.get(RULES, _NEVER)
+        known: Mapping[str, State] = states if before == rules else {}
+        stamps = dict(self._stamps(states if before.digest == rules.digest else {}, ignore))
+        changed = [path for path, stamp in stamps.items() if self._differs(path, stamp, known)]
+        gone = [path for path in states if path not in stamps and path != RULES]
+        total = len(changed) + len(gone)
+        return Delta(total, self._changes(changed, gone, known, states, rules))
+
+    def _stamps(self, known: Container[str], ignore: Ignore) -> Iterator[tuple[str, str]]:
+        """The source files with their stamps; rules are applied to those that are not known."""
+        for path in filter(is_code, self._files.attachments):
+            if path not in known and ignore.ignored(path, directory=False):
+                continue
+            stamp = stamp_of(os.path.join(self._files.root, path))
+            if stamp:
+                yield path, stamp
+
+    def _differs(self, path: str, stamp: str, states: Mapping[str, State]) -> bool:
+        before = states.get(path, _NEVER)
+        return before.stamp != stamp or (before.reason == SUPPRESSED) != self._hidden(path)
+
+    def _hidden(self, path: str) -> bool:
+        return f"file:{path}" in self._suppressed
+
+    def _changes(
+        self,
+        changed: Iterable[str],
+        gone: Iterable[str],
+        known: Mapping[str, State],
+        states: Mapping[str, State],
+        rules: State,
+    ) -> Iterator[Change]:
+        for path in sorted(gone):
+            yield Change(path, states[path], removed=True)
+        try:
+            for path in sorted(changed):
+                yield self._read(path, known.get(path, _NEVER))
+        finally:
+            self._reader.close()
+        if states.get(RULES) != rules:  # last, so that an interrupted run begins again
+            yield Change(RULES, rules)
+
+    def _read(self, path: str, before: State) -> Change:
+        stamp = content = ""
+        full = os.path.join(self._files.root, path)
+        try:
+            stamp, data = read_steadily(self._files.root, path, LARGEST)
+            content = digest(data)
+            if self._hidden(path):
+                return Change(path, State(stamp, content, SUPPRESSED))
+            if content == before.digest and not before.reason:
+                return Change(path, State(stamp, content), at=time_of(stamp))
+            documents = self._documents(path, data, time_of(stamp))
+        except FileNotFoundError:
+            return Change(path, before, removed=True)
+        except Unreadable as error:
+            return Change(path, State(stamp or stamp_of(full), content, error.message))
+        except OSError as error:
+            return Change(
+                path, State(stamp or stamp_of(full), content, error.strerror or str(error))
+            )
+        state = State(stamp, content)
+        if not documents:
+            return Change(path, state, empty=True)
+        return Change(path, state, documents[0], others=tuple(documents[1:]))
+
+    def _documents(self, path: str, data: bytes, at: str) -> list[Document]:
+        lines = decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        names: dict[str, int] = {}
+        documents = []
+        for symbol in self._reader.symbols(data, suffix_of(path)):
+            count = names.get(symbol.name, 0) + 1
+            names[symbol.name] = count
+            key = f"{symbol.name}~{count}" if count > 1 else symbol.name
+            documents.append(self._document(f"symbol:{path}#{key}", path, symbol, lines, at))
+        return documents
+
+    def _document(self, ref: str, path: str, symbol: Symbol, lines: list[str], at: str) -> Document:
+        text, last = _beginning(lines[symbol.first - 1 : symbol.last], symbol.first)
+        signature = symbol.signature
+        doc = symbol.doc
+        if self._masked:
+            text, signature, doc = map(entrance.name, (text, signature, doc))
+        about: dict[str, Any] = {
+            "symbol": symbol.kind,
+            "signature": signature,
+            "line": symbol.line,
+            "end_line": symbol.last,
+        }
+        if doc:
+            about["doc"] = doc.partition("\n\n")[0]
+        chunk = Chunk(ref, 0, text, start_line=symbol.first, end_line=last)
+        record = Record(ref, "symbol", symbol.name, path, at, metadata=about)
+        return Document(record, (chunk,), dated=False)
+
+
+def _rules_in(states: Mapping[str, State]) -> list[str]:
+    return [RULES] if RULES in states else []
+
+
+def _beginning(lines: list[str], first: int) -> tuple[str, int]:
+    """The lines of a symbol that are indexed as one text, and the number of the last of them."""
+    size = 0
+    count = 0
+    for line in lines:
+        size += len(line) + 1
+        if count and size > TEXT:
+            break
+        count += 1
+    return "\n".join(lines[:count])[:TEXT].rstrip(), first + max(0, count - 1)
