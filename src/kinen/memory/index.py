@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kinen.model.journal import Clock
     from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
-    from kinen.sources.files.walk import Files
     from kinen.sources.files.watch import WatchList
     from kinen.sources.git.log import Log
     from kinen.sources.git.step import Steps
@@ -133,12 +132,13 @@ class Index(Part):
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
         from kinen.markdown.links import Names
+        from kinen.memory import file_sources
         from kinen.sources.git.worktree import changed_paths
 
-        files = self._files(session)
+        files = file_sources.files(self._core, session, self.suppressed())
         sources: list[Source] = [files]
         if not session:
-            sources.append(self._symbols(files))
+            sources.append(file_sources.symbols(self._core, files, self.suppressed()))
         if self._core.store.exists:
             sources.append(self.journal_source)
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
@@ -155,37 +155,6 @@ class Index(Part):
                 self.history_source() if not session else None,
                 lambda: changed_paths(self._core.space.root),
             )
-
-    def _files(self, session: str) -> Files:
-        from kinen.extract.child import Reader
-        from kinen.sources.files.walk import Files
-
-        settings = self._core.config.index
-        return Files(
-            self._core.space.root,
-            size=settings.chunk_size,
-            overlap=settings.chunk_overlap,
-            max_bytes=settings.max_file_mb << 20,
-            max_text=settings.max_text_mb << 20,
-            reader=Reader(settings.file_seconds, settings.file_memory_mb),
-            texts=self._core.cache.texts,
-            only=session,
-            suppressed=self.suppressed(),
-            masked=self._core.config.privacy.mask_index,
-        )
-
-    def _symbols(self, files: Files) -> Source:
-        from kinen.extract.child import Reader
-        from kinen.sources.files.symbols import Symbols
-
-        settings = self._core.config.index
-        return Symbols(
-            files,
-            Reader(settings.file_seconds, settings.file_memory_mb),
-            enabled=settings.symbols,
-            suppressed=self.suppressed(),
-            masked=self._core.config.privacy.mask_index,
-        )
 
     @property
     def journal_source(self) -> Source:
