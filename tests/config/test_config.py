@@ -156,15 +156,16 @@ def test_a_misspelt_variable_is_an_error_but_foreign_and_reserved_ones_are_not(
         ("daemon:\n  autostart: true\n", 2, "daemon.auto_start"),
     ],
 )
-def test_an_unknown_key_names_the_nearest(
+def test_an_unknown_key_is_a_warning_that_names_the_nearest(
     text: str, line: int, near: str, data: Path, space: Path, ours: Path
 ) -> None:
     ours.write_text(text)
-    with pytest.raises(ConfigError) as raised:
-        config.load(data, space)
-    assert raised.value.message.startswith("unknown key ")
-    assert f"{ours}:{line}" in raised.value.message
-    assert raised.value.hint == f"did you mean {near}?"
+    loaded = config.load(data, space)
+    (warning,) = loaded.warnings
+    assert warning.startswith("unknown key ")
+    assert f"{ours}:{line}" in warning
+    assert f"did you mean {near}?" in warning
+    assert not loaded.sources.keys() - {"daemon.auto_start"}
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_an_unknown_key_names_the_nearest(
         ("index:\n  chunk_size: [[1]]\n", 2),
         ("a: 1\n---\nb: 2\n", 2),
         ("? [a]\n: 1\n", 1),
-        ("a: &x [*x]\n", 1),
+        ("git:\n  exclude: &x [*x]\n", 2),
         ("index: [[1]]\n", 1),
         ("git:\n  stop_tags: {a: b}\n", 2),
         ("git:\n  stop_tags: [[a]]\n", 2),
@@ -717,3 +718,85 @@ def test_a_file_nested_beyond_reason_is_an_error_and_no_crash(data: Path, text: 
     file.write_text(text)
     with pytest.raises(ConfigError):
         config.load(data, None, {"KINEN_CONFIG": str(file)})
+
+
+@pytest.mark.parametrize(
+    ("key", "now"),
+    [
+        ("distill.provider", "distill.order"),
+        ("distill.maxTokens", "distill.budget"),
+        ("distill.cache", "distill.cache_hours"),
+        ("db_path", "index.path"),
+    ],
+)
+def test_keys_of_goldfish_and_kindling_name_what_kinen_has_for_them(key: str, now: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config.get(Config(), key)
+    assert f"kinen has {now}" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("search:\n  default_limit: 20\n", ""),
+        ("# mine\nsearch:\n  default_limit: 20  # many\n  context_chunks: 1\n", None),
+        ("index:\n  chunk_size: 64\n\nsearch:\n  default_limit: 20\n", None),
+        ("search: {default_limit: 20, context_chunks: 1}\n", None),
+        ("search: {context_chunks: 1, default_limit: 20}\n", None),
+        ("search:\n  context_chunks: 1\n  default_limit: 20", None),
+        ("llm:\n  x: 1\nsearch:\r\n  default_limit: 20\r\n  context_chunks: 1\r\n", None),
+    ],
+)
+def test_a_key_is_unset_and_everything_else_stays(
+    text: str, left: str | None, data: Path, space: Path, ours: Path
+) -> None:
+    ours.write_bytes(text.encode())
+    before = config.load(data, space)
+    assert config.unset_value(ours, "search.default_limit")
+    after = config.load(data, space)
+    assert after.search == before.search._replace(default_limit=10)
+    assert after.index == before.index
+    assert after.warnings == before.warnings or "llm" in text
+    if left is not None:
+        assert ours.read_text() == left
+    assert ("# mine" in text) == ("# mine" in ours.read_text())
+    assert not config.unset_value(ours, "search.default_limit")
+
+
+def test_a_guarded_key_that_the_user_sets_counts_at_once(space: Path, ours: Path, kinen) -> None:
+    assert kinen("config", "set", "distill.order", "claude,extract").code == 0
+    assert kinen("config", "get", "distill.order").out == "claude, extract\n"
+    assert kinen("config", "set", "search.default_limit", "3").code == 0
+    assert kinen("config", "get", "distill.order").out == "claude, extract\n"
+    assert kinen("config", "unset", "distill.order").out == "distill.order: extract\n"
+    assert kinen("config", "unset", "distill.order").code == 1
+
+
+def test_a_guarded_key_beside_untrusted_ones_is_not_trusted(ours: Path, kinen) -> None:
+    ours.write_text("index:\n  embedding_endpoint: http://127.0.0.1:9\n")
+    ran = kinen("config", "set", "distill.order", "claude,extract")
+    assert ran.code == 0
+    assert "ignored until you run `kinen trust`" in ran.err
+    assert kinen("config", "get", "distill.order").out == "extract\n"
+    assert kinen("config", "get", "index.embedding_endpoint").out == "\n"
+
+
+def test_show_names_kiste_as_the_source_and_its_unknown_keys(space: Path, kinen) -> None:
+    (space / ".kiste.yaml").write_text("snapshot_frequency: 2\ndb_path: x\n")
+    ran = kinen("config", "show")
+    assert f"git.snapshot_frequency: 2  # {space}/.kiste.yaml" in ran.out
+    assert "unknown key db_path in .kiste.yaml:2" in ran.err
+    assert kinen("config", "get", "git.snapshot_frequency").out == "2\n"
+
+
+def test_an_unknown_key_stops_no_command(space: Path, ours: Path, kinen) -> None:
+    ours.write_text("llm:\n  default_provider: x\n")
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    for words in (["index", "--no-embed"], ["search", "--fulltext", "kettle"], ["status"]):
+        assert kinen(*words).code == 0
+    assert "unknown key llm.default_provider" in kinen("status").err
+
+
+def test_init_writes_a_short_file(tmp_path: Path, kinen) -> None:
+    assert kinen("init", str(tmp_path / "new")).code == 0
+    assert len((tmp_path / "new/.kinen/config.yml").read_text().splitlines()) <= 5

@@ -54,6 +54,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "ref": ("target", "path"),
     "revision": ("ref",),
     "scope_ids": ("scope",),
+    "spaces": ("space",),
     "summary": ("description",),
     "summary_content": ("summary",),
     "symbol": ("symbols",),
@@ -66,6 +67,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "ts": ("at",),
     "type": ("kind", "types"),
     "types": ("type",),
+    "workspace": ("space",),
     **{f"{name}_id": (name,) for name in SCOPE},
 }
 """Other names for fields, in snake case: the first field that the request has is meant."""
@@ -78,6 +80,7 @@ Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Moment = Annotated[int, Field(strict=True, ge=0, lt=LATEST)] | Annotated[str, Field(max_length=64)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="at most this many")]
 Cursor = Annotated[str, Field(max_length=1000, description="`next` of the page before")]
+SPACES = "`all`, or names of spaces, instead of that of the request"
 TOKENS = "most tokens; 0: as configured"
 HITS = "most hits; 0: as configured"
 AROUND = "chunks around each; -1: as configured"
@@ -180,6 +183,7 @@ class Search(Request):
     min_score: Share = 0.0
     exact: bool = Field(False, description="only hits with the query as one phrase")
     near: Annotated[Names, Field(max_length=20)] = []
+    space: Names = Field([], description=SPACES)
     files: bool = Field(False, description="as text: only the paths")
     explain: bool = Field(False, description="as text: with the votes behind each hit")
     colour: bool = Field(False, description="as text: for a terminal")
@@ -199,6 +203,7 @@ class Recall(Request):
     limit: int = Field(20, json_schema_extra=bounds("limit"))
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description=TOKENS)
     min_similarity: float = Field(0.0, json_schema_extra={"minimum": 0, "maximum": 1})
+    space: Names = Field([], description=SPACES)
     full: bool = Field(False, description="whole records instead of the relevant lines")
     distill: bool = Field(False, description="a digest in place of the hits")
     distiller: Literal["", "auto", *DISTILLERS, "none"] = ""  # type: ignore[valid-type]

@@ -76,6 +76,12 @@ class Record(Response):
     metadata: dict[str, Any] = {}
 
 
+class Source(Record):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    space: str = Field("", description="its name, where several were asked")
+
+
 class Chunk(Response):
     ref: str
     n: int
@@ -125,7 +131,7 @@ class Vote(Response):
 
 class Hit(Response):
     chunk: Passage
-    source: Record
+    source: Source
     context: Neighbours = Neighbours()
     score: float
     match_type: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen import render
+from kinen.characters import visible_line
 from kinen.cli import options as shared
 from kinen.cli.clickargs import click_options
 from kinen.cli.run import FOUND, NOTHING, note
@@ -181,6 +182,61 @@ def json_command(function: Callable[..., Output]) -> Callable[..., int]:
     return run
 
 
+def spaces_command(function: Callable[..., Output]) -> Callable[..., int]:
+    """As `memory_command`, with a repeatable --space, which may be `all`.
+
+    Of several spaces each has a section in the text and an object in the JSON.
+    """
+
+    @spaces_option
+    @json_option
+    @functools.wraps(function)
+    def run(*args: Any, spaces: tuple[str, ...], as_json: bool, **options: Any) -> int:
+        from kinen.memory.federation import is_several
+
+        def call(memory: Memory) -> Output:
+            return function(memory, *args, **options)
+
+        if is_several(spaces):
+            return emit(_of_several(spaces, call), as_json)
+        with Memory.open(space=spaces[0] if spaces else None) as memory:
+            output = call(memory)
+            warn(memory)
+        return emit(output, as_json)
+
+    return run
+
+
+def _of_several(spaces: Sequence[str], call: Callable[[Memory], Output]) -> Output:
+    """The outputs of several spaces as one; those without a result are left out."""
+    from kinen.memory.federation import ask_spaces
+
+    notes: list[str] = []
+    outputs = ask_spaces(
+        spaces, lambda memory: (memory.space.name, call(memory)), on_error=notes.append
+    )
+    found = [(name, output) for name, output in outputs if output.found]
+    for name, output in found or outputs[:1]:
+        notes += [f"{name}: {remark}" for remark in output.notes]
+    texts = [f"# {visible_line(name)}\n\n{output.text}" for name, output in found]
+
+    def data() -> object:
+        return {"spaces": [{"name": name, **_value(output)} for name, output in found]}
+
+    return Output(data, "\n\n".join(texts), found=bool(found), notes=notes)
+
+
+def _value(output: Output) -> dict[str, Any]:
+    value = output.data() if callable(output.data) else output.data
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def warn(memory: Memory) -> None:
+    """Print what is wrong with the configuration of a space but stops nothing."""
+    for warning in memory.config.warnings:
+        note(warning)
+
+
 def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
     """Add --space and --json to a command, and call it with the memory of that space.
 
@@ -193,6 +249,7 @@ def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
     def run(*args: Any, space: str | None, as_json: bool, **options: Any) -> int:
         with Memory.open(space=space) as memory:
             output = function(memory, *args, **options)
+            warn(memory)
         return emit(output, as_json)
 
     return run

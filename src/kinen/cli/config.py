@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from kinen import config as configuration
 from kinen import paths
 from kinen.cli.command import Output, group, json_command, space_option
-from kinen.cli.run import colours
+from kinen.cli.run import NOTHING, colours, note
 from kinen.config.trust import is_trusted, trust
+from kinen.sources.git.tagging import KISTE, VARP, read_rules
 from kinen.space import find as spaces
+
+if TYPE_CHECKING:
+    from kinen.config.keys import Config
 
 
 @group()
@@ -24,7 +31,8 @@ def config() -> None:
 @json_command
 def show(space: str | None) -> Output:
     """Show every option with its value and where it was set."""
-    loaded = configuration.load(paths.default_home(), _root(space))
+    root = _root(space)
+    loaded = _loaded(root)
     style = colours()
     lines = []
     for key, value in configuration.items(loaded):
@@ -34,7 +42,26 @@ def show(space: str | None) -> Output:
         style("warn", f"{key} in the space's file is ignored: run `kinen trust`")
         for key in loaded.ignored
     ]
-    return Output(dict(configuration.items(loaded)), "\n".join(lines))
+    values = dict(configuration.items(loaded))
+    return Output(values, "\n".join(lines), notes=loaded.warnings)
+
+
+def _loaded(root: str | None) -> Config:
+    """The options of a space, with what .kiste.yaml and varp.yaml of its repository set."""
+    loaded = configuration.load(paths.default_home(), root)
+    if root is None:
+        return loaded
+    rules = read_rules(root, loaded.git, loaded.sources)
+    git = rules._asdict()
+    notes = git.pop("notes")
+    changed = {name: value for name, value in git.items() if value != getattr(loaded.git, name)}
+    files = {name: VARP if name == "components" else KISTE for name in changed}
+    sources = {f"git.{name}": os.path.join(root, file) for name, file in files.items()}
+    return loaded._replace(
+        git=loaded.git._replace(**git),
+        sources={**loaded.sources, **sources},
+        warnings=(*loaded.warnings, *notes),
+    )
 
 
 @config.command()
@@ -42,8 +69,7 @@ def show(space: str | None) -> Output:
 @space_option
 def get(key: str, space: str | None) -> int:
     """Print the value of an option."""
-    loaded = configuration.load(paths.default_home(), _root(space))
-    print(_value_text(configuration.get(loaded, key)))
+    print(_value_text(configuration.get(_loaded(_root(space)), key)))
     return 0
 
 
@@ -58,17 +84,57 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
     \b
     Examples:
       kinen config set search.default_limit 20
+      kinen config set distill.order claude,extract
       kinen config set --user index.embedding_provider ollama
     """
-    root = None if user else _root(space)
-    file = configuration.space_file(root) if root else paths.user_file()
-    home = paths.default_home()
-    trusted = is_trusted(home, file)
-    configuration.set_value(file, key, value)
-    if trusted:
-        trust(home, file)
+    file = _file(user, space)
+    with _trust_kept(file) as ignored:
+        configuration.set_value(file, key, value)
     print(f"{key}: {value}  # {file}")
+    if key in ignored():
+        note(f"{key} is ignored until you run `kinen trust`: others have set keys in the file, too")
     return 0
+
+
+@config.command()
+@click.argument("key")
+@click.option("--user", is_flag=True, help="in your own file, for all spaces")
+@space_option
+def unset(key: str, user: bool, space: str | None) -> int:
+    """Remove an option from the space's .kinen/config.yml, or from your own file with --user.
+
+    Exit 1 if it is not set there.
+    """
+    file = _file(user, space)
+    with _trust_kept(file):
+        removed = configuration.unset_value(file, key)
+    if not removed:
+        note(f"{key} is not set in {file}")
+        return NOTHING
+    root = None if user else _root(space)
+    print(f"{key}: {_value_text(configuration.get(_loaded(root), key))}")
+    return 0
+
+
+def _file(user: bool, space: str | None) -> str:
+    """The file to change: that of the space, or the user's own."""
+    root = None if user else _root(space)
+    return configuration.space_file(root) if root else paths.user_file()
+
+
+@contextlib.contextmanager
+def _trust_kept(file: str) -> Iterator[Callable[[], tuple[str, ...]]]:
+    """Trust a file after a change unless it had keys that were not trusted: the user made it.
+
+    Yields a function that returns the keys that are ignored then.
+    """
+    home = paths.default_home()
+    root = os.path.dirname(os.path.dirname(file))
+    of_space = file != paths.user_file()
+    trusted = of_space and (is_trusted(home, file) or not configuration.load(home, root).ignored)
+    yield lambda: configuration.load(home, root).ignored if of_space else ()
+    if trusted and os.path.exists(file):
+        trust(home, file)
 
 
 @config.command()

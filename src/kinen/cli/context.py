@@ -10,10 +10,10 @@ from kinen.characters import visible_line
 from kinen.cli.command import (
     Output,
     json_command,
-    memory_command,
     number_option,
     options,
     path_option,
+    spaces_command,
     spaces_option,
     text_option,
 )
@@ -22,7 +22,7 @@ from kinen.cli.options import since as since_option
 from kinen.cli.run import note
 from kinen.errors import QueryError
 from kinen.memory import Memory
-from kinen.memory.federation import ask_spaces
+from kinen.memory.federation import ask_spaces, is_several
 from kinen.memory.report import handoff_text, report_json, standup_text
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import now, parse_time
@@ -47,7 +47,7 @@ SINCE = "1d"
     help="steps to follow from what was found",
 )
 @number_option("--budget", "token limit (default: recall.budget)", 0)
-@memory_command
+@spaces_command
 def context(memory: Memory, session: str, file: str, depth: int, budget: int) -> Output:
     """Show sessions, memories, checkpoints, commits and the plan related to a file or session.
 
@@ -117,7 +117,7 @@ def _report(
     empty: str,
 ) -> Output:
     """The report of one space, or of several those that are not empty."""
-    if len(spaces) > 1 or "all" in spaces:
+    if is_several(spaces):
         reports = [report for report in ask_spaces(spaces, make, on_error=note) if not report.empty]
         texts = [write(report) for report in reports]
         objects = [report_json(*pair) for pair in zip(reports, texts, strict=True)]

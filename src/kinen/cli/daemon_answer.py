@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 
 def ask_daemon(
-    endpoint: str, words: dict[str, Any], space: str, *, as_json: bool
+    endpoint: str, words: dict[str, Any], spaces: tuple[str, ...], *, as_json: bool
 ) -> tuple[int, str, list[str]] | None:
-    """The exit code, the text to print and remarks; None if this process has to do the work."""
+    """The exit code, the text to print and remarks; None if this process has to do the work.
+
+    `spaces` are names of spaces, or `all`; empty for that of the working folder.
+    """
     from kinen.paths import DAEMON_LOCK, default_home
 
     home = default_home(os.environ)
@@ -26,7 +29,11 @@ def ask_daemon(
 
     if client.own_settings(os.environ):
         return None
-    if not space:
+    space = spaces[0] if len(spaces) == 1 else ""
+    if len(spaces) > 1 or space == "all":
+        words = {**words, "space": spaces}
+        space = ""
+    elif not space:
         here = route.here()
         if here is None or not os.path.exists(os.path.join(here.index, "index.db")):
             return None  # the first search builds the index and reports it

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from kinen import render
+from kinen import paths, render
+from kinen.characters import visible_line
 from kinen.cli.command import (
     Output,
     emit,
     group,
     json_option,
-    memory_command,
     space_option,
+    spaces_command,
+    spaces_option,
     text_option,
+    warn,
 )
 from kinen.cli.progress import bar
-from kinen.cli.run import ERROR, colours, fail
-from kinen.errors import Busy
+from kinen.cli.run import ERROR, colours, fail, note
+from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
+from kinen.memory.federation import is_several
+from kinen.space.find import resolve_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kinen.model.records import Counts
 
+WAIT = 10.0
+"""Seconds to wait for another process that indexes the same space."""
 no_embed_option = click.option(
-    "--no-embed", is_flag=True, help="full text only, no vectors for now"
+    "--no-embed",
+    is_flag=True,
+    help="full text only; searches and the daemon make no vectors either, until `kinen index`",
 )
 
 
@@ -36,12 +48,12 @@ no_embed_option = click.option(
 @click.option(
     "--wait",
     type=click.FloatRange(0, 86400),
-    default=3600.0,
+    default=WAIT,
     show_default=True,
     metavar="SECONDS",
     help="how long to wait for another kinen that is indexing",
 )
-@space_option
+@spaces_option
 @json_option
 @click.pass_context
 def index(
@@ -50,7 +62,7 @@ def index(
     no_embed: bool,
     quiet: bool,
     wait: float,
-    space: str | None,
+    spaces: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Update the index: full text first, then vectors. It can be interrupted at any time.
@@ -59,15 +71,17 @@ def index(
     Examples:
       kinen index
       kinen index --no-embed
+      kinen index --space all
       kinen index status
       kinen index rebuild --session 20251203-01-auth
     """
     if ctx.invoked_subcommand:
         return 0
+    options = Options(rebuild=rebuild, embed=not no_embed, quiet=quiet, wait=wait)
+    if is_several(spaces):
+        return _run_several(spaces, options, as_json=as_json)
     try:
-        return run(
-            space, as_json=as_json, rebuild=rebuild, embed=not no_embed, quiet=quiet, wait=wait
-        )
+        return run(spaces[0] if spaces else None, options, as_json=as_json)
     except Busy:
         if quiet:
             return 0  # the other process, or the next run, indexes the same files
@@ -75,7 +89,7 @@ def index(
 
 
 @index.command()
-@memory_command
+@spaces_command
 def status(memory: Memory) -> Output:
     """Show what is in the index, and why files were skipped or read only in part."""
     state = memory.index.status()
@@ -113,43 +127,88 @@ def status(memory: Memory) -> Output:
 @json_option
 def rebuild(session: str, no_embed: bool, space: str | None, as_json: bool) -> int:
     """Build the index again from the files. Vectors of unchanged text are reused."""
-    return run(space, as_json=as_json, rebuild=True, embed=not no_embed, session=session)
+    options = Options(rebuild=True, embed=not no_embed, session=session)
+    return run(space, options, as_json=as_json)
 
 
-def run(
-    space: str | None,
-    *,
-    as_json: bool,
-    rebuild: bool,
-    embed: bool,
-    session: str = "",
-    quiet: bool = False,
-    wait: float = 3600.0,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How spaces are indexed."""
+
+    rebuild: bool = False
+    embed: bool = True
+    session: str = ""
+    quiet: bool = False
+    wait: float = WAIT
+
+
+def run(space: str | None, options: Options, *, as_json: bool) -> int:
+    """Index one space and print what was done."""
     with Memory.open(space=space) as memory:
-        with bar(quiet=as_json or quiet) as update:
-            report = memory.sync(
-                rebuild=rebuild, embed=embed, session=session, progress=update, wait=wait
-            )
-        counts = memory.index.status().counts
-    if quiet and not report.failure:
+        warn(memory)
+        output, failure = _index(memory, options, bar_shown=not as_json)
+    if options.quiet and not failure:
         return 0
+    emit(output, as_json)
+    if failure:
+        return ERROR if as_json else fail(f"embedding stopped: {failure}")
+    return 0
+
+
+def _run_several(names: Sequence[str], options: Options, *, as_json: bool) -> int:
+    """Index several spaces one after the other; one that fails does not stop the rest."""
+    code = 0
+    objects = []
+    for space in resolve_names(paths.default_home(), names):
+        if not as_json and not options.quiet:
+            print(colours()("bold", visible_line(space.name)), flush=True)
+        try:
+            with Memory.open(space=space.id) as memory:
+                output, failure = _index(memory, options, bar_shown=not as_json)
+            objects.append({"name": space.name, **dict(output.data)})  # type: ignore[call-overload]
+            if not as_json and not options.quiet:
+                emit(output, as_json=False)
+        except KinenError as error:
+            failure = str(error)
+            objects.append({"name": space.name, "failure": failure})
+        if failure:
+            code = ERROR
+            fail(f"{space.name}: {failure}")
+    if as_json:
+        print(render.to_json({"spaces": objects}))
+    return code
+
+
+def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output, str]:
+    """Bring the index of a space up to date; what was done, and why embedding failed if it did."""
+
+    def tell(who: str) -> None:
+        if not options.quiet:
+            note(f"{who}; waiting up to {options.wait:g} s, Ctrl-C stops")
+
+    embed = options.embed
+    if options.quiet and memory.index.vectors_off:  # a git hook does not undo --no-embed
+        embed = False
+    else:
+        memory.index.switch_vectors(on=embed)
+    with bar(quiet=not bar_shown or options.quiet) as update:
+        report = memory.sync(
+            rebuild=options.rebuild,
+            embed=embed,
+            session=options.session,
+            progress=update,
+            wait=options.wait,
+            on_wait=tell,
+        )
+    counts = memory.index.status().counts
     notes = list(report.notes)
     if counts.skipped:
         notes.append(
             f"{counts.skipped:,} files could not be read in full: see `kinen index status`"
         )
-    emit(
-        Output(
-            {**report._asdict(), "counts": render.counts_json(counts)},
-            f"{render.report_text(report)}\n{_counts_line(counts)}",
-            notes=notes,
-        ),
-        as_json,
-    )
-    if report.failure:
-        return ERROR if as_json else fail(f"embedding stopped: {report.failure}")
-    return 0
+    data = {**report._asdict(), "counts": render.counts_json(counts)}
+    text = f"{render.report_text(report)}\n{_counts_line(counts)}"
+    return Output(data, text, notes=notes), report.failure
 
 
 def _counts_line(counts: Counts) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import Output, limit_option, memory_command, options, text_option
+from kinen.cli.command import Output, limit_option, options, spaces_command, text_option
 from kinen.cli.options import PERIOD, SCOPE
 from kinen.cli.run import screen
 from kinen.render.journal import entries_table, entry_json
@@ -34,7 +34,7 @@ PLURALS = ("capsules", "observations", "summaries", "pins", "memories")
 @options(*PERIOD)
 @limit_option(20)
 @click.option("--audit", is_flag=True, help="include forgotten entries and expired pins")
-@memory_command
+@spaces_command
 def list_(
     memory: Memory,
     plural: str,

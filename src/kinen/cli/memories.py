@@ -14,6 +14,7 @@ from kinen.cli.command import (
     memory_command,
     moment,
     options,
+    spaces_command,
     text_option,
 )
 from kinen.cli.options import BEGIN
@@ -39,7 +40,7 @@ def memories() -> None:
 @memories.command("list")
 @choice_option("--type -t", MEMORY_TYPES, "only this type (default: all)", key="type_")
 @click.option("--forgotten", is_flag=True, help="list hidden memories instead")
-@memory_command
+@spaces_command
 def list_(memory: Memory, type_: str | None, forgotten: bool) -> Output:
     """List memories, newest first. Exit 1 if there are none."""
     records = memory.consolidation.memories(type_ or "", hidden=forgotten)

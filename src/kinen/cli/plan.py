@@ -16,6 +16,7 @@ from kinen.cli.command import (
     listing,
     memory_command,
     options,
+    spaces_command,
     text_option,
 )
 from kinen.cli.editor import edit as open_editor
@@ -93,7 +94,7 @@ def show(memory: Memory, id_: str) -> Output:
 
 
 @plan.command("list")
-@memory_command
+@spaces_command
 def list_(memory: Memory) -> Output:
     """List all plans, the latest changed first; `*` marks the active one. Exit 1 if none."""
     from kinen.render.journal import plan_json

@@ -84,15 +84,14 @@ def recall(text: str, **options: Any) -> int:
 
 def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | None:
     """The daemon's answer, ready to print; None if it cannot answer. It makes no digests."""
-    if len(options["spaces"]) > 1 or "all" in options["spaces"] or distiller_of(options):
+    if distiller_of(options):
         return None
     from kinen.cli.daemon_answer import ask_daemon
 
     words = {name: options[name] for name in QUERY_OPTIONS}
     words["query"] = text
     words["full"] = bool(options["full"])
-    space = options["spaces"][0] if options["spaces"] else ""
-    return ask_daemon("POST /v1/recall", words, space, as_json=options["as_json"])
+    return ask_daemon("POST /v1/recall", words, options["spaces"], as_json=options["as_json"])
 
 
 def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:

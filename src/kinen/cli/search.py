@@ -148,7 +148,7 @@ def _on_disk(names: str) -> str:
 
 def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | None:
     """The daemon's answer, ready to print; None if it cannot answer this search."""
-    if len(options["spaces"]) > 1 or "all" in options["spaces"] or options["near"]:
+    if options["near"]:
         return None
     from kinen.cli.daemon_answer import ask_daemon
 
@@ -161,8 +161,7 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
         words["files"] = bool(options["files"])
         words["explain"] = bool(options["explain"])
         words["colour"] = coloured(sys.stdout)
-    space = options["spaces"][0] if options["spaces"] else ""
-    return ask_daemon("POST /v1/search", words, space, as_json=options["as_json"])
+    return ask_daemon("POST /v1/search", words, options["spaces"], as_json=options["as_json"])
 
 
 def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
@@ -187,7 +186,7 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
     from kinen.cli.daemon_answer import daemon_started
 
     spaces = options["spaces"]
-    if len(spaces) > 1 or "all" in spaces:
+    if len(spaces) > 1 or "all" in spaces:  # a search of one space does not load this
         from kinen.memory.federation import search_spaces
 
         return search_spaces(spaces, lambda memory: query_of(text, options, memory))

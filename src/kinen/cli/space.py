@@ -9,8 +9,12 @@ import click
 from kinen import paths
 from kinen.cli.command import FILE_NAME, Output, group, json_command, listing
 from kinen.cli.run import colours
+from kinen.memory import garbage
+from kinen.memory.garbage import Usage, usage
+from kinen.render.text import size_text
 from kinen.space import find as spaces
 from kinen.space import registry
+from kinen.text import iso
 
 if TYPE_CHECKING:
     from kinen.space.registry import Space
@@ -24,15 +28,25 @@ def space() -> None:
 @space.command("list")
 @json_command
 def list_() -> Output:
-    """List the registered spaces with their folders. Exit 1 if there are none."""
+    """List the registered spaces: notes, size on disk, last use, folder. Exit 1 if none."""
     registered = registry.registered(paths.default_home())
     style = colours()
     lines = []
-    for space in registered:
+    usages = [usage(space) for space in registered]
+    width = max((len(space.name) for space in registered), default=0)
+    for space, used in zip(registered, usages, strict=True):
+        name = style("bold", f"{space.name:<{width}}")
         missing = style("warn", "  (folder does not exist)") if space.missing else ""
-        lines.append(f"{style('bold', space.name)}  {space.root}{missing}")
+        day = iso(used.used)[:10] if used.used else "never"
+        figures = f"{used.notes:>7,} notes {size_text(used.bytes):>11}  {day:>10}"
+        lines.append(f"{name}  {figures}  {space.root}{missing}")
     return listing(
-        {"spaces": [_space_json(space) for space in registered]},
+        {
+            "spaces": [
+                {**_space_json(space), **_usage_json(used)}
+                for space, used in zip(registered, usages, strict=True)
+            ]
+        },
         "\n".join(lines),
         registered,
         "no spaces yet: run `kinen init` in a folder",
@@ -59,10 +73,20 @@ def add(path: str, name: str | None) -> int:
 
 @space.command()
 @click.argument("name", type=FILE_NAME)
-def remove(name: str) -> int:
-    """Unregister a space. Its folder and its memory are not deleted."""
+@click.option("--purge", is_flag=True, help="also delete its journal, memories and index")
+def remove(name: str, purge: bool) -> int:
+    """Unregister a space. Its folder and its memory are not deleted.
+
+    With --purge its memory is deleted for good; `kinen export` saves it first. The folder itself is
+    never deleted.
+    """
     space = registry.unregister(paths.default_home(), name)
+    if purge:
+        size = size_text(garbage.purge(space))
+        print(f"removed {space.name} and deleted its journal, memories and index ({size})")
+        return 0
     print(f"removed {space.name}; its data is still in {space.data}")
+    print(f"`kinen gc` deletes its index; `kinen space remove {name} --purge` would delete all")
     return 0
 
 
@@ -74,6 +98,10 @@ def alias(name: str, other: str) -> int:
     space = registry.alias(paths.default_home(), name, other)
     print(f"{space.name} is also {other}")
     return 0
+
+
+def _usage_json(used: Usage) -> dict[str, Any]:
+    return {"notes": used.notes, "bytes": used.bytes, "used": iso(used.used) if used.used else None}
 
 
 def _space_json(space: Space) -> dict[str, Any]:

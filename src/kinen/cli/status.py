@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from kinen import render
-from kinen.cli.command import Output, memory_command
+from kinen.cli.command import Output, spaces_command
 from kinen.cli.run import colours
 from kinen.memory import Memory
 from kinen.render.daemon import daemon_text
 
 
 @click.command()
-@memory_command
+@spaces_command
 def status(memory: Memory) -> Output:
     """Show what is in this space, its model, and what needs attention."""
     from kinen.daemon import control

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kinen.config import file as configfile
-from kinen.config.keys import ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
+from kinen.config.keys import FORMER, ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
 from kinen.config.trust import trusts
 from kinen.config.values import parse_value, to_raw
 from kinen.errors import ConfigError
@@ -42,6 +42,7 @@ def load(
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     ignored: list[str] = []
+    warnings: list[str] = []
 
     def put(dotted: str, raw: Raw, source: str, base: str = "") -> None:
         value = parse_value(ROWS[dotted], raw, source, base)
@@ -52,14 +53,14 @@ def load(
         sources[dotted] = source
 
     user = user_file(env)
-    for dotted, (raw, line) in settings(home, user)[0].items():
+    for dotted, (raw, line) in settings(home, user, warnings)[0].items():
         if dotted in ("space.id", "space.name"):
             hint = "set it in .kinen/config.yml of that space"
             raise ConfigError(f"{dotted} belongs to a single space: {user}:{line}", hint)
         put(dotted, raw, f"{user}:{line}", os.path.dirname(user))
     if space_root is not None:
         file = space_file(space_root)
-        own, digest = settings(home, file)
+        own, digest = settings(home, file, warnings)
         dangerous = [key for key, (raw, _) in own.items() if _dangerous(ROWS[key], raw)]
         if dangerous and not trusts(home, file, digest):
             ignored = dangerous
@@ -72,7 +73,7 @@ def load(
         _row(dotted, "flags")
         if value is not None:
             put(dotted, to_raw(value), "flag")
-    return _build(values, tuple(ignored), sources)
+    return _build(values, tuple(ignored), sources)._replace(warnings=tuple(warnings))
 
 
 def _build(values: dict[str, Any], ignored: tuple[str, ...], sources: dict[str, str]) -> Config:
@@ -128,7 +129,9 @@ def _row(dotted: str, where: str) -> Row:
 
 
 def _unknown(dotted: str, where: str) -> ConfigError:
-    return ConfigError(f"unknown key {dotted} in {where}", _suggestion(dotted, ROWS))
+    former = FORMER.get(dotted) or FORMER.get(dotted.rpartition(".")[2])
+    hint = f"kinen has {former} for it" if former else _suggestion(dotted, ROWS)
+    return ConfigError(f"unknown key {dotted} in {where}", hint)
 
 
 def _suggestion(word: str, words: Iterable[str]) -> str:
@@ -163,14 +166,14 @@ def space_section(home: Path, root: Path, env: Mapping[str, str]) -> SpaceSectio
     return SpaceSection(**values)
 
 
-def settings(home: Path, file: Path) -> tuple[Settings, str]:
-    """What a file sets, and the digest of its bytes."""
+def settings(home: Path, file: Path, warnings: list[str] | None = None) -> tuple[Settings, str]:
+    """What a file sets, and the digest of its bytes; unknown keys are added to `warnings`."""
     values, digest = configfile.read_file(home, file)
-    return _accepted(values, os.fspath(file)), digest
+    return _accepted(values, os.fspath(file), warnings), digest
 
 
-def _accepted(values: dict[str, Any], file: str) -> Settings:
-    """The keys of a file that are set; unknown keys are refused."""
+def _accepted(values: dict[str, Any], file: str, warnings: list[str] | None = None) -> Settings:
+    """The keys of a file that are set. Unknown ones are left out: another version may read them."""
     sections = {dotted.partition(".")[0] for dotted in ROWS}
     accepted: Settings = {}
     for dotted, (raw, line) in values.items():
@@ -179,10 +182,28 @@ def _accepted(values: dict[str, Any], file: str) -> Settings:
                 hint = "write its keys below it, indented"
                 raise ConfigError(f"{dotted} is a section: {file}:{line}", hint)
         elif dotted not in ROWS:
-            raise _unknown(dotted, f"{file}:{line}")
+            if warnings is not None:
+                warnings.append(f"{_unknown(dotted, f'{file}:{line}')}; it is ignored")
         elif raw is not None:
             accepted[dotted] = (raw, line)
     return accepted
+
+
+def unset_value(file: Path, dotted: str) -> bool:
+    """Remove a key from a file and keep the rest; False if it is not set there."""
+    file = os.fspath(file)
+    _row(dotted, file)
+    old = configfile.source_text(file)
+    before = configfile.parse(old, file)
+    if dotted not in before:
+        return False
+    new = configfile.remove(old, file, dotted)
+    after = {key: raw for key, (raw, _) in configfile.parse(new, file).items() if raw is not None}
+    before.pop(dotted)
+    if after != {key: raw for key, (raw, _) in before.items() if raw is not None}:
+        raise ConfigError(f"cannot unset {dotted} in {file}", "edit the file by hand")
+    configfile.write(file, new)
+    return True
 
 
 def set_value(file: Path, dotted: str, text: str) -> Any:
@@ -217,18 +238,13 @@ def _reads_as(text: str, file: str, row: Row, value: Any, others: Settings) -> b
 
 
 def template(name: str, identity: str = "") -> str:
-    """The commented file that `kinen init` writes; a folder without git needs an identity."""
+    """The file that `kinen init` writes; a folder without git needs an identity."""
     title = configfile.written(clean_name(name))
-    lines = ["# Settings of this space; `kinen config show` lists every key."]
+    lines = [
+        "# Settings of this space. `kinen config show` lists all keys, `kinen config set` sets one."
+    ]
     lines += ["space:", f"  name: {title}"]
     if identity:
         id_ = configfile.written(identity)
         lines.append(f"  id: {id_}  # do not change: it ties the memory to this folder")
-    for section in SECTIONS[1:]:
-        lines += ["", f"# {section}:"]
-        rows = (row for row in ROWS.values() if row.section == section and not row.dangerous)
-        lines += [
-            f"#   {row.key}: {configfile.written(get(Config(), row.dotted))}  # {row.help}"
-            for row in rows
-        ]
     return "\n".join(lines) + "\n"

@@ -261,6 +261,24 @@ def edit(text: str, file: str, dotted: str, setting: Any) -> str:
     return _splice(text, child, value)
 
 
+def remove(text: str, file: str, dotted: str) -> str:
+    """The text without one key, and without its section if that has no other key."""
+    section, _, key = dotted.partition(".")
+    root = _compose(text, file)
+    group = _child(root, section)
+    alone = _is(group, "mapping") and len(group.value) == 1
+    parent = root if alone else group
+    name = section if alone else key
+    pair = next(pair for pair in parent.value if pair[0].value == name)
+    start = pair[0].start_mark.index
+    stop = max(_stop(text, pair[1]), pair[1].start_mark.index)
+    if text[parent.start_mark.index] == "{":
+        after = text[stop:].lstrip(" ")
+        return text[:start] + after.removeprefix(",").lstrip(" ")
+    begin = text.rfind("\n", 0, start) + 1
+    return text[:begin] + text[_line_end(text, stop) :].removeprefix("\r").removeprefix("\n")
+
+
 def _child(node: Any, key: str) -> Any:
     pairs = node.value if _is(node, "mapping") else ()
     return next((value for name, value in pairs if name.value == key), None)

@@ -344,6 +344,8 @@ class Daemon:
         self._answered += 1
 
     def _end_if_idle(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._scheduler.busy:
+            self._last_use = time.monotonic()
         left = self._last_use + self._idle - time.monotonic()
         if left > 0:
             loop.call_later(left, self._end_if_idle, loop)
@@ -356,7 +358,8 @@ class Daemon:
         states = self._scheduler.state()
         idle_left = None
         if self._idle:
-            idle_left = round(max(0.0, self._last_use + self._idle - time.monotonic()))
+            last_use = time.monotonic() if self._scheduler.busy else self._last_use
+            idle_left = round(max(0.0, last_use + self._idle - time.monotonic()))
         return {
             **{name: self._diary.about[name] for name in ("pid", "version", "started")},
             "socket": client.socket_path(self.home) or None,

@@ -285,6 +285,15 @@ class Scheduler:
         if self._halted:
             raise Halted
 
+    @property
+    def busy(self) -> bool:
+        """Whether a space is synced or embedded, or will be soon; failures do not count."""
+        return any(
+            space.status in ("waiting", "syncing", "embedding")
+            or (space.last_change and space.status == "idle")
+            for space in [*self._spaces.values()]
+        )
+
     def state(self) -> list[dict[str, Any]]:
         """What `status` shows of each space."""
         states = []

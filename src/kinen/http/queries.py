@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def search_of(memory: Memory, request: requests.Search) -> Query:
     """The query of a search request, with the defaults of the space."""
-    fields = request.model_dump(exclude={"query", "files", "explain", "colour"})
+    fields = request.model_dump(exclude={"query", "files", "explain", "colour", "space"})
     fields["near"] = [memory.git.current_name(memory.git.inside(path)) for path in request.near]
     fields |= period(request)
     return search_query(request.query, memory.config.search, **fields)
 
 
 def recall_of(request: requests.Recall) -> Query:
-    fields = request.model_dump(exclude={"query", "full", "distill", "distiller"})
+    fields = request.model_dump(exclude={"query", "full", "distill", "distiller", "space"})
     return recall_query(request.query, **(fields | period(request)))
 
 

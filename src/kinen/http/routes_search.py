@@ -1,5 +1,6 @@
 """Endpoints that read: search, recall, context for agents, records, links, git history."""
 
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -20,7 +21,10 @@ from kinen.http.space import (
     text_response,
     with_memory,
 )
+from kinen.memory import Memory
+from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
+from kinen.model.records import Query as MemoryQuery
 from kinen.query import kinds_of, recall_query
 from kinen.render import history as history_render
 from kinen.render.journal import recall_json, recall_text
@@ -47,23 +51,30 @@ AS_TEXT: Any = {
 
 
 @router.get("/search", response_model=responses.SearchResults, responses=AS_TEXT)
-@with_memory()
-def search_by_url(
-    memory: OpenMemory, request: Annotated[requests.Search, Query()], accept: Accept = ""
-) -> Any:
+async def search_by_url(
+    space: CurrentSpace, request: Annotated[requests.Search, Query()], accept: Accept = ""
+) -> Response:
     """Search by words and by meaning; the parameters are those of POST."""
-    return _search(memory, request, accept)
+    return await _search(space, request, accept)
 
 
 @router.post("/search", response_model=responses.SearchResults, responses=AS_TEXT)
-@with_memory()
-def search(memory: OpenMemory, request: requests.Search, accept: Accept = "") -> Any:
+async def search(space: CurrentSpace, request: requests.Search, accept: Accept = "") -> Response:
     """Search by words and by meaning: each hit with its place and the votes behind its score."""
-    return _search(memory, request, accept)
+    return await _search(space, request, accept)
 
 
-def _search(memory: OpenMemory, request: requests.Search, accept: str) -> Response:
-    hits = memory.search(search_of(memory, request))
+async def _search(space: CurrentSpace, request: requests.Search, accept: str) -> Response:
+    def query(memory: Memory) -> MemoryQuery:
+        return search_of(memory, request)
+
+    pool = space.backend.pool
+    if request.space:
+        hits = await pool.thread(
+            partial(search_spaces, request.space, query, opener=pool.open_space)
+        )
+    else:
+        hits = await space.call(lambda memory: memory.search(query(memory)))
     headers = _headers(bool(hits), hits.notes)
     if not _wants_text(accept):
         return json_response(render.hits_json(hits), headers)
@@ -74,27 +85,35 @@ def _search(memory: OpenMemory, request: requests.Search, accept: str) -> Respon
 
 
 @router.get("/recall", response_model=responses.Recall, responses=AS_TEXT)
-@with_memory()
-def recall_by_url(
-    memory: OpenMemory, request: Annotated[requests.Recall, Query()], accept: Accept = ""
-) -> Any:
+async def recall_by_url(
+    space: CurrentSpace, request: Annotated[requests.Recall, Query()], accept: Accept = ""
+) -> Response:
     """Plan, pins, latest summary and hits; the parameters are those of POST."""
-    return _recall(memory, request, accept)
+    return await _recall(space, request, accept)
 
 
 @router.post("/recall", response_model=responses.Recall, responses=AS_TEXT)
-@with_memory()
-def recall(memory: OpenMemory, request: requests.Recall, accept: Accept = "") -> Any:
+async def recall(space: CurrentSpace, request: requests.Recall, accept: Accept = "") -> Response:
     """The plan, pins, the latest summary and hits, inside a token budget."""
-    return _recall(memory, request, accept)
+    return await _recall(space, request, accept)
 
 
-def _recall(memory: OpenMemory, request: requests.Recall, accept: str) -> Response:
+async def _recall(space: CurrentSpace, request: requests.Recall, accept: str) -> Response:
     query = recall_of(request)
-    distiller = request.distiller or ("configured" if request.distill else "none")
-    answer = memory.recall(
-        query, full=request.full, distiller="" if distiller == "none" else distiller
-    )
+    pool = space.backend.pool
+    if request.space and request.slow:
+        raise QueryError("a digest is of one space", "omit distill, or name one space")
+    if request.space:
+        answer = await pool.thread(
+            partial(recall_spaces, request.space, query, full=request.full, opener=pool.open_space)
+        )
+    else:
+        distiller = request.distiller or ("configured" if request.distill else "none")
+        name = "" if distiller == "none" else distiller
+        answer = await space.call(
+            lambda memory: memory.recall(query, full=request.full, distiller=name),
+            apart=request.slow,
+        )
     notes = (*answer.notes, *(answer.digest.notes if answer.digest else ()))
     headers = _headers(bool(answer.items or answer.digest), notes)
     if _wants_text(accept):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from kinen.errors import Busy
 from kinen.index.schema import (
     SCHEMA,
     TABLES,
@@ -16,10 +15,11 @@ from kinen.index.schema import (
 )
 from kinen.model.records import JOURNAL_KINDS, Change, Chunk, Document, Link, Record, Report, State
 from kinen.ports import Source
-from kinen.storage import private
 from kinen.storage.database import scrub, statements, translated, writing
-from kinen.storage.sqlite import sqlite3
 from kinen.text import digest, identifier_parts
+
+if TYPE_CHECKING:
+    from kinen.storage.sqlite import sqlite3
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 _LAYOUT = ("", "sessions", "rounds", "artifacts", "resources")
@@ -364,22 +364,3 @@ def _link_row(row: int | None, n: int, link: Link) -> tuple[object, ...]:
         int(link.embedded),
         int(link.wiki),
     )
-
-
-@contextlib.contextmanager
-def sync_lock(path: str, wait: float) -> Iterator[None]:
-    """One sync at a time per space. SQLite's own lock: portable, and gone with its process."""
-    db = sqlite3.connect(private.database(path), isolation_level=None, timeout=wait)
-    try:
-        try:
-            db.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                with translated(path):
-                    raise
-            raise Busy(
-                "another kinen is indexing this space", "wait for it, then run it again"
-            ) from error
-        yield
-    finally:
-        db.close()

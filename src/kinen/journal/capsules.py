@@ -154,11 +154,11 @@ def overview(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
         f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')",
         (but,),
     ).fetchone()
-    return known_line(sessions, drawn, count_checkpoints(root), _notes(data))
+    return known_line(sessions, drawn, count_checkpoints(root), note_count(data))
 
 
-def _notes(data: str) -> int:
-    """How many notes the index has; 0 if it cannot be read now."""
+def note_count(data: str) -> int:
+    """How many notes the index in a folder has; 0 if it cannot be read now."""
     from kinen.storage.sqlite import sqlite3
 
     path = os.path.join(data, "index.db")

@@ -13,12 +13,14 @@ from kinen import query, render
 from kinen.api import responses
 from kinen.api.paging import next_page
 from kinen.api.refs import resolve
+from kinen.errors import QueryError
 from kinen.ipc import client
 from kinen.mcp.tool import Answer, Budget, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
+from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.memory.recall import compact
 from kinen.model.kinds import MODES
-from kinen.model.records import Chunk, Hit, Hits
+from kinen.model.records import Chunk, Hit, Hits, Query
 from kinen.query import bounds, listed, recall_query, search_query
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
@@ -75,9 +77,18 @@ class Search(Tool):
     )
     exact: bool = Field(False, description="only what has the query's words as one phrase")
     explain: bool = Field(False, description="with the votes behind each score, and all metadata")
+    space: Names = Field([], description="all, or names of other spaces")
 
     def answer(self, memory: Memory) -> Answer:
-        parsed = search_query(
+        if self.space:
+            hits = search_spaces(self.space, self._query)
+        else:
+            hits = memory.search(self._query(memory))
+        start_daemon(memory)
+        return search_answer(hits, self.budget, explain=self.explain)
+
+    def _query(self, memory: Memory) -> Query:
+        return search_query(
             self.query,
             memory.config.search,
             mode=self.mode,
@@ -85,9 +96,6 @@ class Search(Tool):
             context=self.context_chunks,
             **self.parameters("session", "tags", "paths", "since", "until", "limit", "exact"),
         )
-        answer = search_answer(memory.search(parsed), self.budget, explain=self.explain)
-        start_daemon(memory)
-        return answer
 
 
 def start_daemon(memory: Memory) -> None:
@@ -142,7 +150,8 @@ def hit_text(hit: responses.SizedHit) -> str:
     if chunk.line:
         where = f":{chunk.line}"
     heading = chunk.heading or source.title
-    head = f"[{source.ref}{where}] {heading} ({hit.score:.3f}, {hit.tokens} tokens)"
+    place = f"{source.space}: {source.ref}" if source.space else source.ref
+    head = f"[{place}{where}] {heading} ({hit.score:.3f}, {hit.tokens} tokens)"
     rest = f"… {hit.more} more tokens" if hit.more else ""
     parts = [head, *hit.context.before, chunk.content, *hit.context.after, rest]
     return "\n".join(filter(None, parts))
@@ -176,13 +185,19 @@ class Recall(Tool):
     full: bool = Field(False, description="whole records instead of the lines that matter")
     distill: bool = Field(False, description="sum the hits up, each line with its source")
     explain: bool = Field(False, description="with the votes behind each score")
+    space: Names = Field([], description="as in kinen_search")
 
     def answer(self, memory: Memory) -> Answer:
         types = [name for name in listed([self.type]) if name != "all"]
         fields = self.parameters("tags", "files", "session", "since", "until", "limit", "budget")
         parsed = recall_query(self.query, types=types, **fields)
         distiller = "configured" if self.distill else ""
-        recall = memory.recall(parsed, full=self.full, distiller=distiller)
+        if self.space and distiller:
+            raise QueryError("a digest is of one space", "omit distill, or name one space")
+        if self.space:
+            recall = recall_spaces(self.space, parsed, full=self.full)
+        else:
+            recall = memory.recall(parsed, full=self.full, distiller=distiller)
         start_daemon(memory)
         value = responses.Recall(**recall_json(recall))
         if not self.explain:

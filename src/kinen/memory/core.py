@@ -52,6 +52,8 @@ class Core:
         self.space = space
         self.config = config
         self.on_repair = on_repair
+        self.frozen = False
+        """Whether questions are answered from the index as it is: nothing is indexed for them."""
         self.repairs: list[str] = []
         self.closers: list[Callable[[], None]] = []
         """What parts have to close besides the files here."""

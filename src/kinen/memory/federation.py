@@ -1,26 +1,39 @@
-"""Questions to several spaces at once."""
+"""Questions to several spaces at once: in parallel, and without indexing any of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen import config as configuration
 from kinen import paths
-from kinen.errors import KinenError
+from kinen.errors import EmbedError, KinenError
 from kinen.memory.memory import Memory
 from kinen.model.journal import Item, Recall
 from kinen.model.records import Hit, Hits, Query
+from kinen.query import storable_query
+from kinen.recall import tiers
+from kinen.recall.search import worded
 from kinen.space import find as spaces
 
 if TYPE_CHECKING:
     from kinen.space.registry import Space
 
     T = TypeVar("T")
+    Open = Callable[[Space], Memory]
 
 SHARES = 3
 """Spaces up to which each gets its part of the budget; more of them compete for thirds."""
+THREADS = 8
+"""Spaces that are asked at the same time."""
+
+
+def is_several(names: Sequence[str]) -> bool:
+    """Whether names of spaces mean more than one."""
+    return len(names) > 1 or "all" in names
 
 
 def _chosen(names: Sequence[str]) -> Sequence[Space]:
@@ -31,62 +44,116 @@ def _open(space: Space) -> Memory:
     return Memory(space, configuration.load(space.home, space.root))
 
 
-def _memories(names: Sequence[str]) -> Iterator[Memory]:
-    """The memory of each space; `all` is every registered one."""
-    for space in _chosen(names):
-        with _open(space) as memory:
-            yield memory
+class _Vectors:
+    """Vectors of questions: a question is embedded once for all spaces with the same model."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._vectors: dict[tuple[object, ...], Any] = {}
+
+    def add(self, memory: Memory, query: Query) -> Query:
+        """The query with the vector of its text, if its mode needs one."""
+        text = worded(storable_query(query)).text
+        if query.mode == "fulltext" or query.vector is not None or not text.strip():
+            return query
+        key = (text, *memory.config.index._replace(path=""))
+        with self._lock:
+            if key not in self._vectors:
+                self._vectors[key] = _embed(memory, text)
+        return query._replace(vector=self._vectors[key])
 
 
-def search_spaces(names: Sequence[str], ask: Callable[[Memory], Query]) -> Hits:
+def _embed(memory: Memory, text: str) -> Any:
+    try:
+        embedder = memory.core.embedder
+        return embedder.embed([text], query=True)[0] if embedder else None
+    except EmbedError:  # the search of each space says so
+        return None
+
+
+def ask_spaces(
+    names: Sequence[str],
+    ask: Callable[[Memory], T],
+    on_error: Callable[[str], None],
+    *,
+    opener: Open | None = None,
+) -> list[T]:
+    """What each of several spaces answers, in the order of their names; `all` is every one.
+
+    They are asked in parallel, and none is indexed for it. A space that cannot be read is left
+    out, and `on_error` gets the reason.
+    """
+
+    def work(space: Space) -> T | KinenError:
+        try:
+            with (opener or _open)(space) as memory:
+                memory.core.frozen = True
+                return ask(memory)
+        except KinenError as error:
+            return error
+
+    chosen = _chosen(names)
+    answers: list[T] = []
+    with ThreadPoolExecutor(min(THREADS, max(1, len(chosen)))) as pool:
+        for space, answer in zip(chosen, pool.map(work, chosen), strict=True):
+            if isinstance(answer, KinenError):
+                on_error(f"{space.name}: {answer}")
+            else:
+                answers.append(answer)
+    return answers
+
+
+def search_spaces(
+    names: Sequence[str], ask: Callable[[Memory], Query], *, opener: Open | None = None
+) -> Hits:
     """Search several spaces and merge by score: scores lie in 0..1 and compare between them."""
-    merged: list[Hit] = []
     notes: list[str] = []
-    query = Query("")
-    for memory in _memories(names):
-        name = memory.space.name
+    vectors = _Vectors()
+
+    def answer(memory: Memory) -> tuple[str, Query, Hits]:
         query = ask(memory)
-        hits = memory.search(query)
+        return memory.space.name, query, memory.search(vectors.add(memory, query))
+
+    merged: list[Hit] = []
+    query = Query("")
+    mode = ""
+    for name, asked, hits in ask_spaces(names, answer, notes.append, opener=opener):
+        query = asked
+        mode = mode or hits.mode
         merged += [hit._replace(space=name) for hit in hits]
         notes += [f"{name}: {note}" for note in hits.notes]
     merged.sort(key=lambda hit: (-hit.score, hit.space, hit.record.ref, hit.chunk.n))
-    return Hits(tuple(merged[: query.limit]), query, query.mode, tuple(notes))
+    return Hits(tuple(merged[: query.limit]), query, mode or query.mode, tuple(notes))
 
 
-def recall_spaces(names: Sequence[str], query: Query, *, full: bool = False) -> Recall:
+def recall_spaces(
+    names: Sequence[str], query: Query, *, full: bool = False, opener: Open | None = None
+) -> Recall:
     """Recall from several spaces: the pins of each, and the best hits of all."""
-    from kinen.recall import tiers
+    shares = max(1, min(len(_chosen(names)), SHARES))
+    vectors = _Vectors()
+
+    def answer(memory: Memory) -> tuple[int, list[Item], list[Item], list[str]]:
+        name = memory.space.name
+        budget = query.budget or memory.config.recall.budget
+        found = memory.recaller.collect(vectors.add(memory, query), budget, 0)
+        pins = [item for item in found.always if item.tier == "pins"]
+        items, _ = memory.recaller.items(query, found.hits, budget // shares, full=full)
+        return (
+            budget,
+            [tiers.item("pins", pin.ref, pin.text, space=name) for pin in pins],
+            [tiers.in_space(item, name) for item in items],
+            [f"{name}: {note}" for note in (*found.notes, *found.hits.notes)],
+        )
 
     always: list[Item] = []
     hits: list[Item] = []
     notes: list[str] = []
     budget = 0
-    shares = max(1, min(len(_chosen(names)), SHARES))
-    for memory in _memories(names):
-        name = memory.space.name
-        budget = max(budget, query.budget or memory.config.recall.budget)
-        collected = memory.recaller.collect(query, budget, 0)
-        pins = [item for item in collected.always if item.tier == "pins"]
-        always += [tiers.item("pins", pin.ref, pin.text, space=name) for pin in pins]
-        items, _ = memory.recaller.items(query, collected.hits, budget // shares, full=full)
-        hits += [tiers.in_space(item, name) for item in items]
-        notes += [f"{name}: {note}" for note in (*collected.notes, *collected.hits.notes)]
+    for size, pins, items, remarks in ask_spaces(names, answer, notes.append, opener=opener):
+        budget = max(budget, size)
+        always += pins
+        hits += items
+        notes += remarks
     hits.sort(key=lambda item: (-item.score, item.space, item.ref))
     return tiers.tiers(query.text, budget, always, hits[: query.limit], notes)
-
-
-def ask_spaces(
-    names: Sequence[str], ask: Callable[[Memory], T], on_error: Callable[[str], None]
-) -> list[T]:
-    """What each of several spaces answers; `all` is every registered one.
-
-    A space that cannot be read is left out, and `on_error` learns why.
-    """
-    answers: list[T] = []
-    for space in _chosen(names):
-        try:
-            with _open(space) as memory:
-                answers.append(ask(memory))
-        except KinenError as error:
-            on_error(f"{space.name}: {error}")
-    return answers

@@ -8,16 +8,16 @@ import time
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
-from kinen.memory.core import FILES, Part
+from kinen.memory.core import FILES
+from kinen.memory.indexfiles import IndexFiles
 from kinen.model.records import Status
-from kinen.text import now, spelled
+from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from kinen.index.git.commits import Settings
-    from kinen.index.snapshots import Snapshot
     from kinen.memory.memory import Memory
     from kinen.model.journal import Clock
     from kinen.model.records import Report
@@ -45,7 +45,7 @@ EMBED_SECONDS = 2.0
 """Maximum seconds for it."""
 
 
-class Index(Part):
+class Index(IndexFiles):
     """Keeps the index up to date."""
 
     _steps: Steps | None = None
@@ -69,14 +69,18 @@ class Index(Part):
         progress: Progress | None = None,
         seconds: float | None = None,
         wait: float = 3600.0,
+        on_wait: Callable[[str], None] | None = None,
     ) -> Report:
-        """Bring the index up to date: all full text first, then vectors for at most `seconds`."""
+        """Bring the index up to date: all full text first, then vectors for at most `seconds`.
+
+        It waits up to `wait` seconds for another process that indexes the space, then raises
+        Busy; `on_wait` is called once with who that is and how far it is.
+        """
+        from kinen.index.lock import sync_lock
         from kinen.index.metafile import write_about
-        from kinen.index.writer import sync_lock
 
         began = time.monotonic()
         until = float("inf") if seconds is None else began + seconds
-        tell = progress or _silent
         notes: list[str] = []
         if not os.path.isdir(self._core.space.root):  # nothing there is not nothing to remember
             raise SpaceError(
@@ -87,7 +91,15 @@ class Index(Part):
         def work() -> Report:
             return self._sync(embed, rebuild, session, tell, lambda: time.monotonic() > until)
 
-        with sync_lock(self._core.file("sync.lock"), wait):
+        lock = sync_lock(self._core.file("sync.lock"), wait, on_wait or _ignore)
+        with lock as announce:
+
+            def tell(phase: str, done: int, total: int) -> None:
+                announce(phase, done, total)
+                if progress:
+                    progress(phase, done, total)
+
+            announce("read", 0, 0)
             self._heed_mask()
             report = self.healed(work, notes)
             self._note_root()
@@ -95,7 +107,7 @@ class Index(Part):
             if any(report[:4]) or report.embedded or not os.path.exists(about):
                 write_about(about, self.status())
             if report.added:
-                self._snapshot_if_due()
+                self.snapshot_if_due()
         notes += report.notes
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
 
@@ -113,17 +125,6 @@ class Index(Part):
 
         if remove_unmasked(self._core.folder, masked=self._core.config.privacy.mask_index):
             self._core.close()
-
-    def _snapshot_if_due(self) -> None:
-        """Copy the index every N commits, to restore it faster than a rebuild."""
-        from kinen.index import snapshots
-
-        index = self._core.file("index.db")
-        folder = self._core.file("snapshots")
-        if snapshots.due(index, folder, self.rules.snapshot_frequency):
-            with contextlib.suppress(StoreError):  # a full disk: go on without a snapshot
-                snapshots.create(index, folder, now(), automatic=True)
-                snapshots.prune(folder, snapshots.KEEP, automatic=True)
 
     def _sync(
         self, embed: bool, rebuild: bool, session: str, tell: Progress, enough: Callable[[], bool]
@@ -226,7 +227,7 @@ class Index(Part):
         """Index new commits and journal entries, so that they are searchable at once."""
         from kinen.journal.mark import glance
 
-        notes = self._follow_history()
+        notes = [] if self._core.frozen else self._follow_history()
         path = self._core.file("journal.db")
         last = self._core.reader.stamp("journal", "")
         if not self._core.waiting() and glance(path) in ("", last):
@@ -246,8 +247,10 @@ class Index(Part):
                 except Busy:
                     notes.append(LATER)
                 return notes
+            if self._core.frozen:
+                return [*notes, LATER]
+            from kinen.index.lock import sync_lock
             from kinen.index.sync import Job, sync_text
-            from kinen.index.writer import sync_lock
 
             try:
                 with sync_lock(self._core.file("sync.lock"), 0.2):
@@ -268,8 +271,9 @@ class Index(Part):
 
     def follow_history(self, wait: float = 0.2) -> list[str]:
         """Bring the history up to date; returns notes on unreadable parts."""
+        from kinen.index.lock import sync_lock
         from kinen.index.sync import Job, sync_past
-        from kinen.index.writer import Writer, sync_lock
+        from kinen.index.writer import Writer
 
         indexed = self._core.reader.stamp("git", "")
         past = self.history_source(indexed)
@@ -289,6 +293,8 @@ class Index(Part):
 
     def embed_small(self, embedder: Embedder) -> None:
         """Embed new chunks, if the space is small enough to do it within a search."""
+        if self._core.frozen or self.vectors_off:
+            return
         done = f"{embedder.fingerprint}:{self._core.reader.meta('generation')}"
         if self._core.reader.meta("embedded") == done or self._core.reader.chunk_count() > SMALL:
             return
@@ -298,18 +304,19 @@ class Index(Part):
 
     def embed_new(self, enough: Callable[[], bool]) -> tuple[int, int]:
         """Embed chunks without vectors until `enough`; the numbers embedded and missing."""
-        embedder = self._core.embedder
+        embedder = None if self.vectors_off else self._core.embedder
         return self._embed_until(embedder, enough) if embedder else (0, 0)
 
     def _embed_until(self, embedder: Embedder, enough: Callable[[], bool]) -> tuple[int, int]:
+        from kinen.index.lock import sync_lock
         from kinen.index.sync import Job, sync_vectors
-        from kinen.index.writer import Writer, sync_lock
+        from kinen.index.writer import Writer
 
         with (
-            sync_lock(self._core.file("sync.lock"), 0),
+            sync_lock(self._core.file("sync.lock"), 0) as announce,
             contextlib.closing(Writer(self._core.file("index.db"))) as writer,
         ):
-            return sync_vectors(Job(writer, self._core.cache, _silent, enough), embedder)
+            return sync_vectors(Job(writer, self._core.cache, announce, enough), embedder)
 
     def vectors(self, texts: Sequence[str], model: str) -> bytes:
         """Vectors of questions as little-endian float32 rows, for clients with the same model."""
@@ -352,14 +359,17 @@ class Index(Part):
             self._core.on_repair(f"{self._core.space.name}: {repair}")
 
     def prepare(self) -> list[str]:
-        if os.path.exists(self._core.file("index.db")) and self._core.reader.meta("synced"):
+        if os.path.exists(self._core.index_file) and self._core.reader.meta("synced"):
             return self._reread() or self._follow()
+        if self._core.frozen:
+            name = self._core.space.name
+            raise SpaceError("not indexed yet", f"run `kinen index --space {name}`")
         from kinen.index.schema import was_damaged
 
         if was_damaged(self._core.reader.db):
             self._report_repair("index.db")
         try:
-            report = self.sync(seconds=FIRST_SEARCH_SECONDS, wait=0.2)
+            report = self.sync(embed=not self.vectors_off, seconds=FIRST_SEARCH_SECONDS, wait=0.2)
         except Busy:
             return ["the first indexing is still under way: more will be found later"]
         return [f"first search here: indexed {report.added:,} documents", *report.notes]
@@ -370,7 +380,8 @@ class Index(Part):
         It has where that clone was deleted, or where an earlier kinen had one index for all.
         """
         root = spelled(self._core.space.root)
-        if len(self._core.space.roots) < 2 or self._core.reader.meta("root") == root:
+        alone = self._core.frozen or len(self._core.space.roots) < 2
+        if alone or self._core.reader.meta("root") == root:
             return []
         try:
             self.sync(embed=False, wait=0.2)
@@ -445,42 +456,9 @@ class Index(Part):
         embedder.embed(["a try"], query=True)
         return f"{embedder.name}, {embedder.dimensions} dimensions"
 
-    def create_snapshot(self) -> Snapshot:
-        """Copy the index as it is, tied to the commit that it has read up to."""
-        from kinen.index import snapshots
-        from kinen.index.writer import sync_lock
 
-        self.prepare()
-        with sync_lock(self._core.file("sync.lock"), 600):
-            return snapshots.create(
-                self._core.file("index.db"), self._core.file("snapshots"), now()
-            )
-
-    def snapshots(self) -> list[Snapshot]:
-        """All copies of the index, the newest first."""
-        from kinen.index import snapshots
-
-        return snapshots.list_all(self._core.file("snapshots"))
-
-    def restore_snapshot(self, name: str = "", *, embed: bool = True) -> Snapshot:
-        """Put the index back to a copy and catch up from there; the newest if none is named."""
-        from kinen.index import snapshots
-        from kinen.index.writer import sync_lock
-
-        chosen = snapshots.find(self._core.file("snapshots"), name)
-        self._core.reader.meta("synced")  # lays the tables of an index that is not there
-        with sync_lock(self._core.file("sync.lock"), 600):
-            snapshots.restore(self._core.file("index.db"), self._core.file("snapshots"), chosen)
-        self.sync(embed=embed)
-        return chosen
-
-    def prune_snapshots(self, keep: int = 3) -> list[Snapshot]:
-        """Remove all copies of the index but the newest."""
-        from kinen.index import snapshots
-        from kinen.index.writer import sync_lock
-
-        with sync_lock(self._core.file("sync.lock"), 600):
-            return snapshots.prune(self._core.file("snapshots"), keep)
+def _ignore(_who: str) -> None:
+    """Nobody is told who is waited for."""
 
 
 def _silent(_phase: str, _done: int, _total: int) -> None:

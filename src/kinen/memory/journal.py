@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
 from kinen.index import snapshots
-from kinen.index.writer import Writer, sync_lock
+from kinen.index.lock import sync_lock
+from kinen.index.writer import Writer
 from kinen.journal import capsules, erase, queries
 from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 from kinen.journal.memories import drawn_from_any

@@ -155,8 +155,13 @@ class Memory:
         progress: Progress | None = None,
         seconds: float | None = None,
         wait: float = 3600.0,
+        on_wait: Callable[[str], None] | None = None,
     ) -> Report:
-        """Bring the index up to date: all full text first, then vectors for at most `seconds`."""
+        """Bring the index up to date: all full text first, then vectors for at most `seconds`.
+
+        It waits up to `wait` seconds for another process that indexes the space, then raises
+        Busy; `on_wait` is called once with who that is and how far it is.
+        """
         return self.index.sync(
             embed=embed,
             rebuild=rebuild,
@@ -164,6 +169,7 @@ class Memory:
             progress=progress,
             seconds=seconds,
             wait=wait,
+            on_wait=on_wait,
         )
 
     @cached_property

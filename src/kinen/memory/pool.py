@@ -13,11 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from kinen import config
 from kinen.errors import SpaceError
 from kinen.memory.memory import Memory
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
+
+    from kinen.space.registry import Space
 
     T = TypeVar("T")
     Open = Callable[[str], Memory]
@@ -66,6 +69,12 @@ class MemoryPool:
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         work.add_done_callback(lambda _: slot.lock.release())
         return await asyncio.shield(work)
+
+    def open_space(self, space: Space) -> Memory:
+        """A memory of a space, which the caller closes; with the models of the server."""
+        if self.fixed:
+            return Memory(space, config.load(space.home, space.root))
+        return self._open(space.root)
 
     async def call_apart(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
         """Call something long with a memory of its own, so that others need not wait for it."""

@@ -47,7 +47,7 @@ class Searcher(Part):
             return search(self._core.reader, asked, lambda: self._meaning(asked))
 
         hits = self._memory.index.healed(answer, notes)
-        if self.stale(hits):
+        if not self._core.frozen and self.stale(hits):
             with contextlib.suppress(Busy):
                 self._memory.index.sync(embed=False, wait=0.2)
                 notes.append("files had changed: the index was brought up to date")

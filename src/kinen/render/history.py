@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.characters import visible_line
 from kinen.model.records import Companion, Record, Revision
 from kinen.render.style import PLAIN, Style, readable
+from kinen.render.text import size_text
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
@@ -108,5 +109,5 @@ def snapshot_text(snapshot: Snapshot, style: Style = PLAIN) -> str:
     snapshot = readable(snapshot)
     origin = "made automatically" if snapshot.automatic else "made by hand"
     head = snapshot.head[:SHORT_SHA] or "no commit"
-    size = f"{snapshot.bytes / 1e6:,.1f} MB"
+    size = size_text(snapshot.bytes)
     return f"{style('path', snapshot.name)}  at {head}, {origin}, {size}"

@@ -216,7 +216,7 @@ def status_text(status: Status, style: Style = PLAIN) -> str:
         ("links", f"{counts.edges:,}, {counts.broken:,} of them broken"),
         ("model", _model(status)),
         ("synced", status.synced or "never"),
-        ("data", f"{status.data} ({status.bytes / 1e6:,.1f} MB)"),
+        ("data", f"{status.data} ({size_text(status.bytes)})"),
     ]
     lines = [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
     if counts.skipped:
@@ -248,3 +248,8 @@ def report_text(report: Report) -> str:
     if report.pending:
         parts.append(f"{report.pending:,} without a vector")
     return f"{', '.join(parts) or 'nothing changed'} ({report.seconds:.1f} s)"
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e6:,.1f} MB"

@@ -44,6 +44,7 @@ class Draft:
             if error is None:
                 rename(self._path, self._target)
         finally:
+            self._file.close()
             if os.path.lexists(self._path):
                 os.unlink(self._path)
 

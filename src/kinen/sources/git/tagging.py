@@ -67,7 +67,9 @@ def _read(root: str, name: str, notes: list[str]) -> dict[str, Any]:
 def _settings(values: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
     for dotted, (raw, line) in values.items():
         try:
-            if dotted.partition(".")[0] in Rules._fields[:4] and raw is not None:
+            if dotted.partition(".")[0] not in Rules._fields[:4]:
+                notes.append(f"unknown key {dotted} in {KISTE}:{line}; ignored")
+            elif raw is not None:
                 yield dotted, config.value_of(f"git.{dotted}", raw, f"{KISTE}:{line}")
         except ConfigError as error:
             notes.append(f"{error.message}; ignored")

@@ -1,0 +1,151 @@
+"""What takes disk space in kinen's home: sizes, deleting a space for good, and leftovers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen import config as configuration
+from kinen.errors import KinenError
+from kinen.index.metafile import subfolders
+from kinen.journal.capsules import note_count
+from kinen.space import registry
+
+if TYPE_CHECKING:
+    from kinen.space.registry import Space, Table
+
+KEPT = ("journal.", "ledger.")
+"""How files begin that cannot be built again; only deleting a space for good removes them."""
+
+
+class Usage(NamedTuple):
+    """What a space has on disk."""
+
+    notes: int
+    """Notes in the index of its first clone."""
+    bytes: int
+    """Of all its clones and worktrees together."""
+    used: float
+    """When something was last written, in seconds since the epoch; 0 if nothing was."""
+
+
+class Garbage(NamedTuple):
+    """A folder or file to delete."""
+
+    path: str
+    reason: str
+    bytes: int
+
+
+def usage(space: Space) -> Usage:
+    """The notes, the size and the last use of a space."""
+    folders = {space.data, _index_folder(space)}
+    tops = {folder.partition(f"{os.sep}checkouts{os.sep}")[0] for folder in folders}
+    files = [path for top in tops for path in _files(top)]
+    stats = [os.stat(path) for path in files if os.path.exists(path)]
+    return Usage(
+        notes=note_count(_index_folder(space)),
+        bytes=sum(stat.st_size for stat in stats),
+        used=max((stat.st_mtime for stat in stats), default=0.0),
+    )
+
+
+def _index_folder(space: Space) -> str:
+    path = ""
+    with contextlib.suppress(KinenError):
+        path = configuration.load(space.home, space.root).index.path
+    return space.index_folder(path)
+
+
+def _files(folder: str) -> list[str]:
+    found = []
+    for above in (folder, *_below(folder)):
+        with contextlib.suppress(OSError), os.scandir(above) as entries:
+            found += [entry.path for entry in entries if entry.is_file(follow_symlinks=False)]
+    return found
+
+
+def _below(folder: str) -> list[str]:
+    inner = subfolders(folder)
+    return [path for above in inner for path in (above, *_below(above))]
+
+
+def purge(space: Space) -> int:
+    """Delete everything that kinen has of a space, its journal too; the number of bytes.
+
+    The folder of the space itself is not touched.
+    """
+    size = usage(space).bytes
+    ids = (space.id, *(alias for alias in space.aliases if len(alias) == 64))
+    folders = [os.path.join(space.home, "spool", id_[:16]) for id_ in ids]
+    index = _index_folder(space).partition(f"{os.sep}checkouts{os.sep}")[0]
+    for folder in (*folders, space.data, index):
+        shutil.rmtree(folder, ignore_errors=True)
+    return size
+
+
+def garbage(home: str) -> list[Garbage]:
+    """What can be deleted without losing anything that cannot be built again.
+
+    These are indexes of spaces that are not registered, and of clones and worktrees that are gone.
+    """
+    table = registry.read(home)
+    by_folder = {registry.data_folder(home, key): entry for key, entry in table.items()}
+    found = []
+    for folder in subfolders(os.path.join(home, "spaces")):
+        entry = by_folder.get(folder)
+        if entry is None:
+            found += _derived(folder, "the space is not registered")
+            continue
+        names = {registry.checkout_name(entry, root) for root in entry["roots"] if _is_there(root)}
+        for checkout in subfolders(os.path.join(folder, "checkouts")):
+            if os.path.basename(checkout) not in names:
+                found.append(_item(checkout, "the clone or worktree is gone"))
+    return found
+
+
+def collect(home: str) -> list[Garbage]:
+    """Delete what `garbage` lists, and forget clones that are gone where another one is there."""
+    found = garbage(home)
+    for item in found:
+        if os.path.isdir(item.path):
+            shutil.rmtree(item.path, ignore_errors=True)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(item.path)
+    if any(_gone(entry["roots"]) for entry in registry.read(home).values()):
+        registry.update(home, _forget_roots)
+    return found
+
+
+def _forget_roots(table: Table) -> None:
+    for entry in table.values():
+        gone = _gone(entry["roots"])
+        entry["roots"] = [root for root in entry["roots"] if root not in gone]
+
+
+def _gone(roots: list[str]) -> set[str]:
+    """The roots that do not exist; none if no root does, as when a disk is not mounted."""
+    gone = {root for root in roots if not _is_there(root)}
+    return gone if len(gone) < len(roots) else set()
+
+
+def _is_there(root: str) -> bool:
+    return os.path.isdir(root)
+
+
+def _derived(folder: str, reason: str) -> list[Garbage]:
+    """The whole folder of a space if it has no journal, else everything but that."""
+    names = os.listdir(folder)
+    kept = [name for name in names if name.startswith(KEPT)]
+    if not kept:
+        return [_item(folder, reason)]
+    return [_item(os.path.join(folder, name), reason) for name in names if name not in kept]
+
+
+def _item(path: str, reason: str) -> Garbage:
+    files = [path] if os.path.isfile(path) else _files(path)
+    sizes = [os.stat(file).st_size for file in files if os.path.exists(file)]
+    return Garbage(path, reason, sum(sizes))

@@ -1,0 +1,230 @@
+"""Questions to several spaces: which are asked, what they find, and that none is indexed for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kinen import Memory
+from kinen.cli import main
+from kinen.memory.federation import recall_spaces, search_spaces
+from kinen.model.records import Query
+from kinen.space import find as spaces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FRUIT = {"one": "apricot", "two": "banana", "three": "cherry"}
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> dict[str, Path]:
+    """Three indexed spaces, and a registered one that was never indexed."""
+    found = {}
+    for name in (*FRUIT, "fresh"):
+        root = tmp_path / name
+        (root / ".kinen").mkdir(parents=True)
+        word = FRUIT.get(name, "mango")
+        (root / "fruit.md").write_text(f"# Fruit\n\nThe basket has one {word}.\n")
+        found[name] = root
+        if name in FRUIT:
+            with Memory.open(root) as memory:
+                memory.sync()
+                memory.observe(f"bought the {word}")
+        else:
+            spaces.register(spaces.at(root))
+    return found
+
+
+def index_files(roots: dict[str, Path]) -> dict[str, tuple[int, int]]:
+    """The size and time of each index; nothing for a space without one."""
+    files = {}
+    for name, root in roots.items():
+        file = Path(spaces.find(root).index_folder()) / "index.db"
+        if file.exists():
+            stat = file.stat()
+            files[name] = (stat.st_size, stat.st_mtime_ns)
+    return files
+
+
+def fulltext(text: str) -> Callable[[Memory], Query]:
+    return lambda memory: Query(text, mode="fulltext")
+
+
+def test_all_spaces_are_searched_and_none_is_indexed(roots: dict[str, Path]) -> None:
+    (roots["one"] / "later.md").write_text("# Later\n\nA basket of plums.\n")
+    (roots["two"] / "fruit.md").write_text("# Fruit\n\nThe basket is empty.\n")
+    assert set(index_files(roots)) == set(FRUIT)
+    hits = search_spaces(["all"], fulltext("basket"))
+    assert {hit.space for hit in hits} == set(FRUIT)
+    assert not any("later" in hit.record.path for hit in hits)
+    assert any(note.startswith("fresh: not indexed yet") for note in hits.notes)
+    assert set(index_files(roots)) == set(FRUIT)
+
+
+def test_by_meaning_the_question_is_embedded_once(
+    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kinen.embed.onnx import OnnxEmbedder
+
+    embedded: list[list[str]] = []
+    plain = OnnxEmbedder.embed
+
+    def counted(self: OnnxEmbedder, texts: list[str], *, query: bool = False) -> object:
+        embedded.append(list(texts))
+        return plain(self, texts, query=query)
+
+    monkeypatch.setattr(OnnxEmbedder, "embed", counted)
+    hits = search_spaces(["all"], lambda memory: Query("what is in the basket"))
+    assert {hit.space for hit in hits} == set(FRUIT)
+    assert embedded == [["what is in the basket"]]
+    alone = []
+    for name in FRUIT:
+        with Memory.open(roots[name]) as memory:
+            found = memory.search(Query("what is in the basket"))
+            alone += [(name, hit.record.ref, round(hit.score, 6)) for hit in found]
+    assert {(hit.space, hit.record.ref, round(hit.score, 6)) for hit in hits} <= set(alone)
+
+
+def test_recall_of_all_spaces_indexes_none(roots: dict[str, Path]) -> None:
+    answer = recall_spaces(["all"], Query("basket", budget=2000))
+    assert {item.space for item in answer.items} == set(FRUIT)
+    assert set(index_files(roots)) == set(FRUIT)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    shown = capsys.readouterr()
+    return int(ended.value.code or 0), shown.out, shown.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "observations"],
+        ["status"],
+        ["index", "status"],
+        ["index"],
+        ["search", "basket"],
+        ["recall", "basket"],
+    ],
+    ids=" ".join,
+)
+def test_commands_take_all_or_several_spaces(
+    roots: dict[str, Path], capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    code, out, _ = run(capsys, *words, "--space", "all")
+    assert code == 0
+    for name in FRUIT:
+        assert name in out
+    code, out, _ = run(capsys, *words, "--space", "one", "--space", "two")
+    assert code == 0
+    assert "three" not in out
+    assert "one" in out
+    assert "two" in out
+    code, out, _ = run(capsys, *words, "--space", "all", "--json")
+    assert json.loads(out)
+
+
+@pytest.mark.parametrize("words", [["plan", "list"], ["memories", "list"], ["context"]])
+def test_commands_over_spaces_without_results_say_so(
+    roots: dict[str, Path], capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    code, out, err = run(capsys, *words, "--space", "all")
+    assert (code, out) == (1, "")
+    assert "Traceback" not in err
+    with Memory.open(roots["two"]) as memory:
+        memory.worklog.save_plan("Ripen", "- [ ] wait")
+    code, out, _ = run(capsys, "plan", "list", "--space", "all")
+    assert code == 0
+    assert out.startswith("# two\n")
+
+
+def test_reading_does_not_register_a_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "plain"
+    (root / ".kinen").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    for words in (["status"], ["list", "observations"], ["plan", "list"], ["config", "show"]):
+        run(capsys, *words)
+    assert run(capsys, "space", "list")[0] == 1
+    run(capsys, "log", "something happened")
+    assert run(capsys, "space", "list")[1].split()[0] == "plain"
+
+
+def test_spaces_are_listed_with_figures_purged_and_collected(
+    roots: dict[str, Path], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = json.loads(run(capsys, "space", "list", "--json")[1])["spaces"]
+    by_name = {space["name"]: space for space in listed}
+    assert by_name["one"]["notes"] == 1
+    assert by_name["one"]["bytes"] > 0
+    assert by_name["one"]["used"]
+    assert by_name["fresh"]["notes"] == 0
+    data = {name: Path(space["data"]) for name, space in by_name.items()}
+
+    assert run(capsys, "gc")[0] == 1
+    assert run(capsys, "space", "remove", "one")[0] == 0
+    code, out, _ = run(capsys, "gc", "--dry-run")
+    assert code == 0
+    assert "would be freed" in out
+    assert (data["one"] / "index.db").exists()
+    assert run(capsys, "gc")[0] == 0
+    assert sorted(path.name for path in data["one"].iterdir() if path.suffix == ".db") == [
+        "journal.db"
+    ]
+    assert (data["two"] / "index.db").exists()
+
+    code, out, _ = run(capsys, "space", "remove", "two", "--purge")
+    assert code == 0
+    assert "deleted its journal, memories and index" in out
+    assert not data["two"].exists()
+    assert (roots["two"] / "fruit.md").exists()
+
+
+def test_no_embed_is_remembered(
+    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(roots["fresh"])
+    assert run(capsys, "index", "--no-embed")[0] == 0
+    with Memory.open() as memory:
+        assert memory.index.embed_new(bool) == (0, 0)
+        memory.search("basket")
+        assert memory.index.status().counts.vectors == 0
+    assert run(capsys, "index", "--quiet")[0] == 0
+    with Memory.open() as memory:
+        assert memory.index.vectors_off, "a git hook undid it"
+    assert run(capsys, "index")[0] == 0
+    with Memory.open() as memory:
+        assert memory.index.status().pending == 0
+        assert not memory.index.vectors_off
+
+
+def test_gc_forgets_clones_that_are_gone(
+    tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import shutil
+
+    from sources.repositories import Repository, clone, opened
+
+    origin = Repository(tmp_path / "origin")
+    origin.commit("feat: tea", {"tea.md": "# Tea\n"})
+    for name in ("one", "two"):
+        clone(origin.root, tmp_path / name)
+        with opened(tmp_path / name) as memory:
+            memory.sync()
+            folder, listed = memory.core.folder, memory.space.roots
+    assert len(listed) == 2
+    shutil.rmtree(tmp_path / "two")
+    assert os.path.isdir(folder)
+    code, out, _ = run(capsys, "gc")
+    assert code == 0
+    assert "the clone or worktree is gone" in out
+    assert not os.path.exists(folder)
+    assert spaces.find(tmp_path / "one").roots == (str(tmp_path / "one"),)
