@@ -213,6 +213,9 @@ def test_several_spaces_are_searched_together(ready, tmp_path: Path, kinen) -> N
     (other / "tea.md").write_text("# Tea\n\nRedis is also a kind of tea here.\n")
     assert kinen("init", str(other), "--name", "other").code == 0
     assert ready("init", ".", "--name", "first").code == 0
+    left_out = ready("search", "redis", "--space", "all")
+    assert "other: not indexed yet · run `kinen index --space other`" in left_out.err
+    assert kinen("index", "--space", "other").code == 0
     answer = json.loads(ready("search", "redis", "--space", "all", "--json").out)
     assert {hit["source"]["space"] for hit in answer["results"]} == {"first", "other"}
     both = ready("search", "redis", "--space", "first", "--space", "other")
