@@ -181,7 +181,7 @@ def test_reports_of_all_spaces_are_headed_by_their_names(
     silent = tmp_path / "silent"
     for root in (other, silent):
         (root / ".kinen").mkdir(parents=True)
-        ask("status", cwd=root)
+        ask("space", "add", str(root))
     ask("checkpoint", "Tokens rotate now")
     ask("checkpoint", "The parser is linear now", cwd=other)
     for command in ("standup", "handoff"):
