@@ -7,7 +7,7 @@ DOCS := .venv/.docs
 PINS ?= --constraint constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check fix lint lock coverage package bench docs reference stress e2e clean
+.PHONY: demo test check fix lint lock coverage package bench docs reference stress e2e browser clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml constraints.txt
@@ -86,6 +86,12 @@ stress: $(STAMP)
 # The real Claude Code and Gemini CLI, installed by npm into build/e2e, against a model on loopback.
 e2e: $(STAMP)
 	KINEN_E2E=1 $(BIN)/python -m pytest -n auto tests/e2e
+
+# The pages in Debian's chromium, driven by Playwright; axe-core, from npm, looks at accessibility.
+browser: $(STAMP)
+	$(PIP) playwright
+	@mkdir -p build/axe && npm install --silent --no-fund --no-audit --prefix build/axe axe-core || echo 'browser: npm does not answer, accessibility is not tested'
+	$(BIN)/python -m pytest -n0 tests/web/test_browser.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", "XDG_"))]:
-    if _name not in ("KINEN_STRESS", "KINEN_E2E", "KINEN_E2E_CLIENTS"):
+    if _name not in ("KINEN_STRESS", "KINEN_E2E", "KINEN_E2E_CLIENTS", "KINEN_CHROMIUM"):
         del os.environ[_name]
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
@@ -37,7 +37,7 @@ SLOW = (
     *("mcp/test_stdio.py", "properties/", "test_budgets.py", "test_clock.py", "test_crash.py"),
     *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
     *("test_linear_time.py", "test_many_spaces.py", "test_nothing_lost.py", "test_scale.py"),
-    *("test_two_versions.py", "test_writers.py"),
+    *("test_two_versions.py", "test_writers.py", "web/test_browser.py"),
 )
 """Files and folders whose tests are marked `slow`: they take ten seconds and more on one core."""
 

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from daemon.served import TOKEN, Project, application, serving, tcp_door
+from kinen.http.events import Hub
 from kinen.http.guard import Access
 from kinen.memory import Memory
 
@@ -79,11 +80,13 @@ def site(project: Project) -> Iterator[Site]:
     with project_memory(project) as memory:
         memory.sync()
     door, port = tcp_door()
-    with serving(application(access=Access(TOKEN, port)), door):
+    hub = Hub()
+    with serving(application(hub=hub, access=Access(TOKEN, port)), door):
         site = Site(project, port)
         site.sign_in()
         yield site
         site.client.close()
+        hub.close()
 
 
 def project_memory(project: Project) -> Memory:

@@ -105,7 +105,7 @@ def test_every_response_has_the_policy(site: Site) -> None:
         assert "unsafe" not in policy
         assert answer.headers["x-frame-options"] == "DENY"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
     assert "content-security-policy" not in site.client.get("/v1/health").headers
 
 
