@@ -17,19 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.errors import KinenError
     from kinen.memory import Memory
+    from kinen.model.documents import Companion, Report, Revision
     from kinen.model.journal import Capsule, Observation, Pin, Recall, Scope, Summary
-    from kinen.model.records import (
-        Chunk,
-        Companion,
-        Edge,
-        Hit,
-        Hits,
-        Query,
-        Record,
-        Report,
-        Revision,
-        Vote,
-    )
+    from kinen.model.records import Chunk, Edge, Hit, Hits, Query, Record, Vote
 
 __version__ = "0.1.0"
 __all__ = [
@@ -65,6 +55,7 @@ def __getattr__(name: str) -> object:
     homes |= dict.fromkeys(
         ("Capsule", "Observation", "Pin", "Recall", "Scope", "Summary"), "model.journal"
     )
+    homes |= dict.fromkeys(("Companion", "Report", "Revision"), "model.documents")
     home = homes.get(name, "model.records")
     found: object = getattr(import_module(f"kinen.{home}"), name)
     return found

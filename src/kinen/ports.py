@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kinen.model.records import Commit, Delta, Extract, State
+from kinen.model.documents import Commit, Delta, Extract, State
 
 if TYPE_CHECKING:
     from pathlib import Path

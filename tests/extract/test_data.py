@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinen.extract import data
 
 if TYPE_CHECKING:
-    from kinen.model.records import Extract
+    from kinen.model.documents import Extract
 
 HEAD = 64 * 1024
 

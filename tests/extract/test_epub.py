@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
 from kinen.extract import epub
-from kinen.model.records import Extract, Part
+from kinen.model.documents import Extract, Part
 
 PATH = Path("a.epub")
 CONTAINER = """<?xml version="1.0"?><container><rootfiles>

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
 from kinen.extract import html
-from kinen.model.records import Extract, Part
+from kinen.model.documents import Extract, Part
 
 PATH = Path("a.html")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
 from kinen.extract import pdf
-from kinen.model.records import Part
+from kinen.model.documents import Part
 
 PATH = Path("a.pdf")
 PADDING = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from kinen.markdown.chunks import chunk_markdown, chunk_parts
 from kinen.markdown.parse import parse, split_lines
-from kinen.model.records import Chunk, Part
+from kinen.model.documents import Part
+from kinen.model.records import Chunk
 from kinen.text import estimate
 
 samples = """

@@ -6,7 +6,8 @@ import pytest
 
 from kinen.markdown.chunks import chunk_markdown, chunk_parts
 from kinen.markdown.parse import parse
-from kinen.model.records import Chunk, Part
+from kinen.model.documents import Part
+from kinen.model.records import Chunk
 from kinen.text import estimate
 
 PROSE = "The index is derived from the files, and a rebuild costs time but never knowledge. "

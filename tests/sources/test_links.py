@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from kinen.markdown.links import ATTACHMENT, Names
-from kinen.model.records import Link
+from kinen.model.documents import Link
 
 A, B = "sessions/20251203-01-resources", "sessions/20251206-01-search"
 PATHS = (

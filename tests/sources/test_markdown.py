@@ -6,7 +6,7 @@ import pytest
 
 from kinen.markdown.frontmatter import MAX_SIZE
 from kinen.markdown.parse import Parsed, parse
-from kinen.model.records import Link
+from kinen.model.documents import Link
 
 ROUND = """---
 date: 2025-12-03

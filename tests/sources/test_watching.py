@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from kinen.model.records import State
+    from kinen.model.documents import State
 
 FOLDERS = (
     *("", "notes", "notes/deep", "build", "node_modules", ".hidden", ".kinen", ".git/info"),

@@ -30,7 +30,7 @@ from kinen.space.find import resolve_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.model.records import Counts
+    from kinen.model.documents import Counts
 
 WAIT = 10.0
 """Seconds to wait for another process that indexes the same space."""

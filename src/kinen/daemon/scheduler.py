@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, KinenError
-from kinen.model.records import Report
+from kinen.model.documents import Report
 from kinen.text import iso, now
 
 if TYPE_CHECKING:

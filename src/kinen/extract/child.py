@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable
 from kinen.extract import budget
-from kinen.model.records import Extract
+from kinen.model.documents import Extract
 
 if TYPE_CHECKING:
     from kinen.extract.code import Symbol

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
 from kinen.extract.suffixes import suffix_of
-from kinen.model.records import Extract, Part
+from kinen.model.documents import Extract, Part
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from kinen.errors import Unreadable
 from kinen.extract import budget
 from kinen.extract.decode import decode
 from kinen.extract.suffixes import suffix_of
-from kinen.model.records import Extract, Part
+from kinen.model.documents import Extract, Part
 
 if TYPE_CHECKING:
     from pathlib import Path

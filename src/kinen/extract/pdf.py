@@ -12,7 +12,7 @@ import pypdfium2
 
 from kinen.errors import Unreadable
 from kinen.extract import budget
-from kinen.model.records import Extract, Part
+from kinen.model.documents import Extract, Part
 
 if TYPE_CHECKING:
     from pathlib import Path

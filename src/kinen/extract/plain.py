@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import Unreadable
 from kinen.extract import budget
 from kinen.extract.decode import decode
-from kinen.model.records import Extract, Part
+from kinen.model.documents import Extract, Part
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kinen.index.git import queries
-from kinen.model.records import Edge, Link
+from kinen.model.documents import Link
+from kinen.model.records import Edge
 from kinen.storage.database import translated, writing
 
 if TYPE_CHECKING:

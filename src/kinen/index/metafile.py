@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 
-from kinen.model.records import Status
+from kinen.model.documents import Status
 from kinen.storage import private
 from kinen.text import iso, now
 

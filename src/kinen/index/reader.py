@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.index.filters import conditions, expression
 from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
-from kinen.model.records import FILE_KINDS, Chunk, Counts, Record
+from kinen.model.records import FILE_KINDS, Chunk, Record
 from kinen.storage.database import integrity, translated
 from kinen.text import contains, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kinen.model.documents import Counts
     from kinen.model.records import Query
 
 # title, heading, path, body, extra; chosen by measurement (docs/decisions/0004-ranking.md)
@@ -291,6 +292,8 @@ class Reader:
 
     def counts(self, vectors: int = 0) -> Counts:
         count = self._count
+        from kinen.model.documents import Counts
+
         return Counts(
             documents=count("SELECT COUNT(*) FROM records"),
             chunks=count("SELECT COUNT(*) FROM chunks"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.errors import EmbedError
 from kinen.index.git.dating import date_by_commits
 from kinen.index.graph import relink
-from kinen.model.records import Report
+from kinen.model.documents import Report
 from kinen.ports import Embedder, Past, Source
 from kinen.storage.database import translated, writing
 from kinen.text import digest, iso, now

@@ -13,7 +13,8 @@ from kinen.index.schema import (
     drop_all,
     open_database,
 )
-from kinen.model.records import JOURNAL_KINDS, Change, Chunk, Document, Link, Record, Report, State
+from kinen.model.documents import Change, Document, Link, Report, State
+from kinen.model.records import JOURNAL_KINDS, Chunk, Record
 from kinen.ports import Source
 from kinen.storage.database import scrub, statements, translated, writing
 from kinen.text import digest, identifier_parts

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.markdown.frontmatter import aliases_of, summary_of, tags_of, text_of
 from kinen.markdown.passages import is_lead_in
-from kinen.model.records import Chunk, Part
+from kinen.model.documents import Part
+from kinen.model.records import Chunk
 from kinen.text import QUARTERS
 from kinen.text import weight as weigh
 

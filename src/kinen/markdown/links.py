@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from posixpath import dirname, normpath
 from unicodedata import normalize
 
-from kinen.model.records import Link
+from kinen.model.documents import Link
 
 ATTACHMENT = "*"
 """The target of a link to a file or folder that is not a record, such as an image."""

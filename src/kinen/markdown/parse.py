@@ -27,7 +27,7 @@ from kinen.markdown.frontmatter import (
 )
 from kinen.markdown.links import ALIAS, WIKI, show_wiki_links
 from kinen.markdown.tables import light_table
-from kinen.model.records import Link
+from kinen.model.documents import Link
 
 if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline

@@ -12,7 +12,8 @@ from kinen.errors import KinenError, QueryError
 from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.recall import cut
-from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record, Revision
+from kinen.model.documents import Revision
+from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
 from kinen.render import history, tag_json
 from kinen.text import QUARTERS, estimate, weight
 

@@ -11,7 +11,8 @@ from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.index.git import queries as past
 from kinen.memory.core import Part
-from kinen.model.records import Companion, Record, Revision
+from kinen.model.documents import Companion, Revision
+from kinen.model.records import Record
 from kinen.sources.git.contents import Contents
 from kinen.sources.git.messages import with_tags
 from kinen.sources.git.tagging import Tagger

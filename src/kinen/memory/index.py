@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES
 from kinen.memory.indexfiles import IndexFiles
-from kinen.model.records import Status
 from kinen.text import spelled
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from kinen.index.git.commits import Settings
     from kinen.memory.memory import Memory
+    from kinen.model.documents import Report, Status
     from kinen.model.journal import Clock
-    from kinen.model.records import Report
     from kinen.ports import Embedder, Past, Source
     from kinen.sources.files.watch import WatchList
     from kinen.sources.git.log import Log
@@ -409,6 +408,8 @@ class Index(IndexFiles):
                 model = embedder.name
         counts = core.reader.counts(vectors)
         clock = self._clock()
+        from kinen.model.documents import Status
+
         return Status(
             name=core.space.name,
             root=core.space.root,

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from kinen.memory.sessions import Sessions
     from kinen.memory.transfer import Transfer
     from kinen.memory.worklog import Worklog
+    from kinen.model.documents import Report
     from kinen.model.journal import Observation, Recall, Scope
-    from kinen.model.records import Hits, Query, Report
+    from kinen.model.records import Hits, Query
     from kinen.ports import Embedder
     from kinen.space.registry import Space
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
-from kinen.model.records import Companion, Record, Revision
+from kinen.model.documents import Companion, Revision
+from kinen.model.records import Record
 from kinen.render.style import PLAIN, Style, readable
 from kinen.render.text import size_text
 from kinen.text import excerpt

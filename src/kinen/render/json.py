@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kinen.characters import visible_json
 
 if TYPE_CHECKING:
-    from kinen.model.records import Counts, Hit, Hits, Record, Status, TagCount, Vote
+    from kinen.model.documents import Counts, Status
+    from kinen.model.records import Hit, Hits, Record, TagCount, Vote
 
 
 def to_json(value: object) -> str:

@@ -12,7 +12,8 @@ from kinen.text import excerpt, plural, terms, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kinen.model.records import Chunk, Hit, Hits, Record, Report, Status
+    from kinen.model.documents import Report, Status
+    from kinen.model.records import Chunk, Hit, Hits, Record
 
 LINES = 3
 """Number of lines shown for a hit without a passage."""

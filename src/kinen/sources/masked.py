@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from kinen.model.records import Commit, Extract
+from kinen.model.documents import Commit, Extract
 from kinen.ports import Past
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION

@@ -14,8 +14,8 @@ from kinen.web.page import Page, Visit, chips, date, empty, entry, ref_link
 from kinen.web.records import revision_list
 
 if TYPE_CHECKING:
+    from kinen.model.documents import Companion
     from kinen.model.journal import Recall
-    from kinen.model.records import Companion
     from kinen.web.html import Html
 
 MOST = 200

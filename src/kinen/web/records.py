@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kinen.memory import Memory
-    from kinen.model.records import Edge, Record, Revision
+    from kinen.model.documents import Revision
+    from kinen.model.records import Edge, Record
     from kinen.web.html import Html
     from kinen.web.page import Visit
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kinen.index.bulk import Loading
 from kinen.index.git.lineage import Step, Touch, tag_operations
 from kinen.index.writer import Writer, above, encode
-from kinen.model.records import Commit
+from kinen.model.documents import Commit
 from kinen.storage.database import translated, writing
 from kinen.text import digest, identifier_parts
 

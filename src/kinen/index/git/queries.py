@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from kinen.index.filters import conditions, expression, literal
 from kinen.index.git.lineage import SILENT, WIDE, Pair, together
 from kinen.index.reader import RECORD, Reader, to_record
-from kinen.model.records import Edge, Query, Record, Revision
+from kinen.model.documents import Revision
+from kinen.model.records import Edge, Query, Record
 
 _OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
 # The touches of a file: at paths that are its own, and at paths that another file has now.

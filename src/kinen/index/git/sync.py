@@ -14,7 +14,7 @@ from kinen.index.git.commits import BATCH, SOURCE, History, Settings
 from kinen.index.git.grow import grow, retag
 from kinen.index.schema import CUT
 from kinen.index.writer import Writer
-from kinen.model.records import Report, State
+from kinen.model.documents import Report, State
 from kinen.ports import Past
 from kinen.storage.database import translated, writing
 from kinen.text import digest

@@ -11,7 +11,8 @@ from kinen.errors import Unreadable
 from kinen.extract.decode import decode
 from kinen.extract.languages import LARGEST, available, is_code
 from kinen.extract.suffixes import suffix_of
-from kinen.model.records import Change, Chunk, Delta, Document, Record, State
+from kinen.model.documents import Change, Delta, Document, State
+from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.walk import RULES, SUPPRESSED, read_steadily, stamp_of, time_of

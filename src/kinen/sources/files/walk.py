@@ -14,7 +14,8 @@ from kinen.extract.child import Reader
 from kinen.extract.decode import decode
 from kinen.extract.formats import extractor_for
 from kinen.markdown.chunks import chunk_markdown, chunk_parts
-from kinen.model.records import Change, Chunk, Delta, Document, Extract, Part, Record, State
+from kinen.model.documents import Change, Delta, Document, Extract, Part, State
+from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION as MASKING
 from kinen.sources.files.ignore import Ignore

@@ -19,7 +19,7 @@ from kinen.errors import GitError, UnsafeFile
 from kinen.extract import budget
 from kinen.journal.schema import LATEST
 from kinen.markdown.chunks import chunk_parts
-from kinen.model.records import Commit, Part
+from kinen.model.documents import Commit, Part
 from kinen.sources.git.messages import Message, read_message
 from kinen.sources.git.step import Steps
 from kinen.sources.git.stream import RawCommit, parse, read_ahead, read_blocks, running, split

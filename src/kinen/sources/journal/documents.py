@@ -9,9 +9,10 @@ from kinen.journal import queries
 from kinen.journal.mark import mark, snapshot
 from kinen.journal.queries import Mark
 from kinen.markdown.chunks import chunk_parts
+from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
-from kinen.model.records import Change, Chunk, Delta, Document, Part, Record, State
+from kinen.model.records import Chunk, Record
 from kinen.sources.journal.segments import MOST, THRESHOLD, Event, cut
 from kinen.text import iso
 
