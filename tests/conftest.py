@@ -33,7 +33,13 @@ settings.load_profile("kinen")
 
 
 SLOW = (
-    *("agents/test_hooks_live.py", "daemon/", "e2e/", "index/test_killed_history.py"),
+    *(
+        "cli/test_every_command.py",
+        "agents/test_hooks_live.py",
+        "daemon/",
+        "e2e/",
+        "index/test_killed_history.py",
+    ),
     *("mcp/test_stdio.py", "properties/", "test_budgets.py", "test_clock.py", "test_crash.py"),
     *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
     *("test_linear_time.py", "test_many_spaces.py", "test_nothing_lost.py", "test_scale.py"),

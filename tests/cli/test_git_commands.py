@@ -115,11 +115,15 @@ def test_files_come_in_pages_with_how_many_there_are(ask: Ask) -> None:
 def test_a_history_goes_through_renames_by_any_name(ask: Ask) -> None:
     told = ask(f"history {COOKIES}")
     assert [line.split(" ", 2)[2] for line in told.lines] == [
-        "Ada, added: feat(auth): sign cookies  [+auth]",
-        "Ada, changed: fix(auth): refresh tokens  [+security -auth]",
-        "Ada, changed: perf(auth): cache keys  [+auth]",
         f"Ada, renamed {OLD} → {COOKIES}: refactor: call it cookies",
+        "Ada, changed: perf(auth): cache keys  [+auth]",
+        "Ada, changed: fix(auth): refresh tokens  [+security -auth]",
+        "Ada, added: feat(auth): sign cookies  [+auth]",
     ]
+    assert ask(f"history {COOKIES} -n 2").lines == told.lines[:2]
+    patched = ask(f"history {COOKIES} -n 1 -p").out
+    assert patched.startswith(told.lines[0])
+    assert f"rename from {OLD}" in patched
     assert ask(f"history {OLD}") == told
     revisions = ask(f"history {OLD} --json").json["revisions"]
     assert [one["tags"] for one in revisions][:3] == [["auth"], ["security"], ["auth", "security"]]
@@ -129,8 +133,8 @@ def test_a_history_goes_through_renames_by_any_name(ask: Ask) -> None:
 
 def test_a_deleted_file_has_a_history_and_what_was_said_by_hand_is_told(ask: Ask) -> None:
     assert [line.split(" ", 2)[2] for line in ask(f"history {GONE}").lines] == [
-        "Ada, added: chore: vendor the old client  [+net]",
         "Bob, deleted: drop the old client",
+        "Ada, added: chore: vendor the old client  [+net]",
     ]
     ask(f"tag {COOKIES} +reviewed -wip")
     assert ask(f"history {OLD}").lines[-1] == "by hand: +reviewed -wip"
@@ -139,7 +143,7 @@ def test_a_deleted_file_has_a_history_and_what_was_said_by_hand_is_told(ask: Ask
 
 def test_cochange_says_what_and_why(ask: Ask) -> None:
     found = ask(f"cochange {OLD}")
-    assert found.lines[0].startswith(f"{TESTS}  3 times, 75% of the commits that touch either")
+    assert found.lines[0].startswith(f"{TESTS}  in 3 of the 4 commits that touch either")
     assert paths(found) == [TESTS, "docs/auth.md"]
     assert "perf(auth): cache keys" in found.out
     told = ask(f"cochange {COOKIES} {TESTS} --json").json

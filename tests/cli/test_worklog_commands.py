@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from terminal import on_terminal
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 PLAN = "Drop Redis\n\n- [ ] sessions\n- [x] cache\n```\n- [ ] an example\n```\n1. [ ] docs\n"
-
-
-def on_terminal(*words: str, cwd: Path, **env: str) -> str:
-    """What a command prints on a terminal of 80 columns."""
-    leader, follower = pty.openpty()
-    environ = {**os.environ, "COLUMNS": "80", "TERM": "xterm", **env}
-    run = subprocess.Popen(
-        [sys.executable, "-m", "kinen", *words],
-        cwd=cwd,
-        env=environ,
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-    )
-    os.close(follower)
-    text = b""
-    try:
-        while part := os.read(leader, 65536):
-            text += part
-    except OSError:
-        pass
-    run.wait(60)
-    os.close(leader)
-    return text.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture
@@ -125,7 +100,7 @@ def test_a_text_is_pinned(kinen) -> None:
 def test_a_list_fits_the_terminal_and_its_ids_are_accepted(kinen, space: Path) -> None:
     for n in range(3):
         kinen("log", f"{n} " + "long text " * 30, "--session", "s1", "--agent", "claude-code")
-    text = on_terminal("list", "observations", cwd=space)
+    _, text = on_terminal("list", "observations", cwd=space)
     lines = text.splitlines()
     assert lines[0] == "claude-code · session s1"
     assert len(lines) == 4

@@ -12,6 +12,7 @@ from kinen import render
 from kinen.characters import visible_line
 from kinen.cli import options as shared
 from kinen.cli.clickargs import click_options
+from kinen.cli.complete import FileName
 from kinen.cli.run import FOUND, NOTHING, note
 from kinen.memory import Memory
 from kinen.text import nearest, now, parse_time
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from kinen.cli.fastargs import Option
 
-FILE_NAME = click.UNPROCESSED
+FILE_NAME = FileName()
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
 
 

@@ -17,6 +17,7 @@ COMMANDS = (
     ("Search", "ledger", "kinen.cli.ledger:ledger", "what kinen sent to agents, and when"),
     ("Search", "show", "kinen.cli.show:show", "show a record, a file or a part of it"),
     ("Search", "related", "kinen.cli.graph:related", "notes related by link, meaning and tag"),
+    ("Search", "open", "kinen.cli.open_:open_", "open a hit in your editor"),
     ("Search", "graph", "kinen.cli.graph:graph", "links between notes, and broken links"),
     ("Search", "files", "kinen.cli.history:files", "list the repository's files by tag"),
     ("Search", "history", "kinen.cli.history:history", "commits of a file, across renames"),

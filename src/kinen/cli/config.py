@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import click
 from kinen import config as configuration
 from kinen import paths
 from kinen.cli.command import Output, group, json_command, space_option
-from kinen.cli.run import NOTHING, colours, note
+from kinen.cli.run import NOTHING, colours, note, wrapped
 from kinen.config.trust import is_trusted, trust
 from kinen.sources.git.tagging import KISTE, VARP, read_rules
 from kinen.space import find as spaces
@@ -36,8 +37,9 @@ def show(space: str | None) -> Output:
     style = colours()
     lines = []
     for key, value in configuration.items(loaded):
-        source = style("dim", f"  # {loaded.sources[key]}") if key in loaded.sources else ""
-        lines.append(f"{style('bold', key)}: {_value_text(value)}{source}")
+        source = f"  # {loaded.sources[key]}" if key in loaded.sources else ""
+        text = wrapped(f"{key}: {_value_text(value)}", sys.stdout).removeprefix(key)
+        lines.append(f"{style('bold', key)}{text}{style('dim', source)}")
     lines += [
         style("warn", f"{key} in the space's file is ignored: run `kinen trust`")
         for key in loaded.ignored

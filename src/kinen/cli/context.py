@@ -62,11 +62,13 @@ def context(memory: Memory, session: str, file: str, depth: int, budget: int) ->
     if budget < 0:
         raise QueryError(f"invalid budget {budget}", "use --budget 1 or more")
     answer = memory.context.around(session=session, file=file, depth=depth, budget=budget)
+    subject = file or session or "the uncommitted changes"
+    empty = f"nothing relates to {subject} yet: `kinen checkpoint` saves what would"
     return Output(
         recall_json(answer),
         recall_text(answer) if answer.items else "",
         found=bool(answer.items),
-        notes=answer.notes,
+        notes=answer.notes or ([] if answer.items else [empty]),
     )
 
 

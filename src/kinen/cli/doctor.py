@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -11,15 +12,20 @@ import click
 
 from kinen import config, paths
 from kinen.cli.command import Output, json_command
-from kinen.cli.run import colours
+from kinen.cli.run import colours, screen
 from kinen.errors import KinenError
+from kinen.hooks.install import AGENTS
+from kinen.hooks.install import install as connect
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
+from kinen.paths import user_folder
 from kinen.render.style import Style
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private
+
+COLUMNS = 80
 
 
 def _check_json(check: Check) -> dict[str, object]:
@@ -59,6 +65,8 @@ def run_checks() -> Iterator[Check]:
     except KinenError as error:
         yield Check("your config", False, error.message, error.hint)
     yield _check_daemon(home)
+    yield from _check_agents()
+    yield _check_distillers()
     try:
         for space in registry.registered(home):
             if space.missing:
@@ -70,6 +78,38 @@ def run_checks() -> Iterator[Check]:
         return
     yield Check("space", True, f"{here.name} in {here.root}")
     yield from _check_space(here.root)
+
+
+def _check_agents() -> Iterator[Check]:
+    """The agents on this machine: are they connected?"""
+    for name, agent in AGENTS.items():
+        variable, folder, _ = agent.config
+        if not os.path.isdir(
+            os.environ.get(variable) or os.path.join(user_folder(os.environ), folder)
+        ):
+            continue
+        try:
+            files = connect(name, "user", os.getcwd(), dry_run=True)
+        except KinenError as error:
+            yield Check(name, False, error.message, error.hint)
+            continue
+        if all(file.before == file.after for file in files):
+            yield Check(name, True, "hooks ok")
+        else:
+            yield Check(name, True, f"found, not connected: run `kinen install {name}`")
+
+
+def _check_distillers() -> Check:
+    """The programs that can write digests; `extract` is always there."""
+    programs = [name for name in ("claude", "gemini", "ollama") if shutil.which(name)]
+    return Check("distillers", True, ", ".join(["extract (built in)", *programs]))
+
+
+def _check_last_events(memory: Memory) -> Iterator[Check]:
+    """The last event of each agent in this space."""
+    view = screen()._replace(width=COLUMNS)
+    for agent in memory.journal.recent_activity().agents:
+        yield Check(agent.agent, True, f"last event here {view.time(agent.at / 1000)}")
 
 
 def _check_sqlite() -> Check:
@@ -122,5 +162,6 @@ def _check_space(root: str) -> Iterator[Check]:
     try:
         with Memory.open(root) as memory:
             yield from check_memory(memory)
+            yield from _check_last_events(memory)
     except KinenError as error:
         yield Check("index", False, error.message, error.hint)

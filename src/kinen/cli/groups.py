@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -25,6 +26,10 @@ class Root(NearestGroup):
                 module, _, attribute = target.partition(":")
                 value = getattr(import_module(module), attribute or "command")
                 command: click.Command = value if isinstance(value, click.Command) else value()
+                if "_KINEN_COMPLETE" in os.environ:
+                    from kinen.cli.complete import add_completion
+
+                    add_completion(command)
                 return with_storable_text(command)
         return None
 

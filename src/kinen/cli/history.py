@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import FILE_NAME, Output, memory_command, number_option, options
+from kinen.cli.command import (
+    FILE_NAME,
+    Output,
+    limit_option,
+    memory_command,
+    number_option,
+    options,
+)
 from kinen.cli.options import tags
 from kinen.cli.run import colours
 from kinen.render.history import (
@@ -15,7 +22,7 @@ from kinen.render.history import (
     file_json,
     files_text,
     revision_json,
-    revisions_text,
+    revision_lines,
 )
 
 if TYPE_CHECKING:
@@ -82,22 +89,29 @@ def files(
 
 @click.command()
 @click.argument("path", type=FILE_NAME)
+@limit_option(0, "commits")
+@click.option("--patch", "-p", is_flag=True, help="show what each commit changed in the file")
 @memory_command
-def history(memory: Memory, path: str) -> Output:
-    """Show the commits of a file, oldest first, across renames, with its tags.
+def history(memory: Memory, path: str, limit: int, patch: bool) -> Output:
+    """Show the commits of a file, newest first, across renames, with its tags.
 
-    PATH may be an earlier name of the file.
+    PATH may be an earlier name of the file. In JSON the commits are oldest first.
 
     \b
     Examples:
       kinen history src/auth/session.py
+      kinen history -n 3 -p src/auth/session.py
       kinen history src/auth/session.py --json | jq -r '.revisions[].commit'
     """
     revisions = memory.git.history(path)
     by_hand = memory.git.tagged_by_hand(path)
-    lines = []
-    if revisions:
-        lines.append(revisions_text(revisions, colours()))
+    style = colours()
+    lines = revision_lines(revisions, style)[-max(0, limit) :]
+    revisions = revisions[-max(0, limit) :]
+    if patch:
+        patches = [memory.git.patch(revision) for revision in revisions]
+        lines = [f"{line}\n{text}" for line, text in zip(lines, patches, strict=True)]
+    lines.reverse()
     if by_hand:
         lines.append(f"by hand: {' '.join(by_hand)}")
     listed = [revision_json(revision) for revision in revisions]

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from kinen.cli.command import Output, choice_option, dry_run_option, json_command
-from kinen.cli.run import note
-from kinen.hooks.install import AGENTS
+from kinen.cli.run import note, screen
+from kinen.hooks.install import AGENTS, plugin_folder
+from kinen.hooks.install import install as connect
 from kinen.ipc import extras
+from kinen.paths import user_folder
+from kinen.space import find as spaces
 
 if TYPE_CHECKING:
     from kinen.hooks.install import Done
 
 SCOPES = ("user", "project", "local")
-_WORDS = {"removed": "restored: entries of kinen removed"}
-"""`removed` alone would read as if the file were deleted."""
-agent_argument = click.argument("agent", type=click.Choice(tuple(AGENTS)))
+PARTS = ("hooks", "MCP server")
+"""What is written to each file of an agent's settings, in the order of the files."""
+OTHERS = {
+    "codex": ".codex",
+    "gemini": ".gemini",
+    "opencode": os.path.join(".local", "share", "opencode"),
+}
+"""Agents whose past sessions can be imported, with their folders in the user's home."""
 scope_option = choice_option(
     "--scope",
     SCOPES,
@@ -29,34 +38,39 @@ scope_option = choice_option(
 
 
 @click.command()
-@agent_argument
+@click.argument("agent", type=click.Choice(tuple(AGENTS)), required=False)
 @scope_option
 @dry_run_option
 @click.option("--plugin-dir", is_flag=True, help="print the folder of the plugin, install nothing")
 @json_command
-def install(agent: str, scope: str, dry_run: bool, plugin_dir: bool) -> Output:
-    """Add hooks and an MCP server to the settings of an agent.
+def install(agent: str | None, scope: str, dry_run: bool, plugin_dir: bool) -> Output:
+    """Add hooks and an MCP server to the settings of an agent. Without AGENT, list agents.
 
     Nothing else in the settings changes, and a backup is kept. Run it again to update the entries.
 
     \b
     Examples:
+      kinen install
       kinen install claude-code
       kinen install claude-code --scope project --dry-run
       claude --plugin-dir "$(kinen install claude-code --plugin-dir)"
     """
     from kinen.hooks import install as agents
 
+    if agent is None:
+        return _found_agents(scope)
     if plugin_dir:
         folder = agents.plugin_folder(agent)
         return Output({"plugin": folder}, folder)
     if not extras.installed("mcp"):
         note(extras.missing("the MCP server of the agent", "mcp"))
+    if not (spaces.locate() or dry_run):
+        note("this folder is not recorded: it has no git repository; `kinen init` makes it a space")
     return _change(agents.install, agent, scope, dry_run)
 
 
 @click.command()
-@agent_argument
+@click.argument("agent", type=click.Choice(tuple(AGENTS)))
 @scope_option
 @dry_run_option
 @json_command
@@ -78,16 +92,40 @@ def _change(change: Callable[..., list[Done]], agent: str, scope: str, dry_run: 
     files = change(agent, scope, os.getcwd(), dry_run=dry_run)
     rows = [{"path": file.path, "done": file.done, "backup": file.backup} for file in files]
     lines = []
-    for file in files:
+    for part, file in zip(PARTS, files, strict=True):
         would = "would be " if dry_run and file.before != file.after else ""
-        reason = " (it has another MCP server named kinen)" if file.done == "kept" else ""
-        lines.append(f"{file.path}  {would}{_WORDS.get(file.done, file.done)}{reason}")
+        reason = ""
+        if file.done == "kept":
+            reason = " (the file has another MCP server named kinen)"
+        elif file.done == "removed":
+            reason = "; everything else is as before"
+        lines.append(f"{file.path}  {part} {would}{file.done}{reason}")
         if dry_run:
             lines += _diff(file)
     if any(file.done == "installed" for file in files) and not dry_run:
         lines.append(f"{AGENTS[agent].title} uses kinen from its next session on")
+        lines.append(f"slash commands: claude --plugin-dir {shlex.quote(plugin_folder(agent))}")
     data = {"agent": agent, "scope": scope, "dry_run": dry_run, "files": rows}
     return Output(data, "\n".join(lines))
+
+
+def _found_agents(scope: str) -> Output:
+    """The agents on this machine, and how to connect each."""
+    home = user_folder(os.environ)
+    rows = []
+    for name, agent in AGENTS.items():
+        files = connect(name, scope, os.getcwd(), dry_run=True)
+        connected = all(file.before == file.after for file in files)
+        folder = os.environ.get(agent.config[0]) or os.path.join(home, agent.config[1])
+        state = "connected" if connected else "found" if os.path.isdir(folder) else "not found"
+        hint = "" if connected else f"`kinen install {name}` connects it"
+        rows.append((name, state, hint))
+    for name, folder in OTHERS.items():
+        found = os.path.isdir(os.path.join(home, folder))
+        hint = "`kinen import transcripts` imports its sessions" if found else ""
+        rows.append((name, "found" if found else "not found", hint))
+    data = [{"agent": name, "state": state, "hint": hint} for name, state, hint in rows]
+    return Output({"agents": data}, screen().rows(rows, ("bold", "")))
 
 
 def _diff(file: Done) -> list[str]:

@@ -139,4 +139,6 @@ def audit(memory: Memory, session: str, agent: str, since: str) -> Output:
     """
     estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
     found = bool(estimate.told.entries or estimate.dropped.entries)
-    return Output(estimate_json(estimate), estimate_text(estimate), found=found)
+    notes = [] if found else [EMPTY]
+    text = estimate_text(estimate) if found else ""
+    return Output(estimate_json(estimate), text, found=found, notes=notes)

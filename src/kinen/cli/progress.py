@@ -1,15 +1,28 @@
-"""A progress bar on a terminal, nothing elsewhere."""
+"""A line of progress on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from typing import TYPE_CHECKING
 
 from kinen.cli.output import raw
+from kinen.render.screen import fit
 
-_LABELS = {"read": "reading", "history": "history", "embed": "embedding", "import": "importing"}
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_LABELS = {
+    "read": "reading",
+    "history": "reading the history:",
+    "embed": "embedding",
+    "import": "importing",
+}
+EACH_SECONDS = 0.1
+"""How often the line is written at most."""
+CLEAR = "\r\x1b[K"
 
 
 @contextlib.contextmanager
@@ -18,27 +31,43 @@ def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda *_: None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    import shutil
 
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(file=raw(sys.stderr)), transient=True) as progress:
-        tasks = {}
+    stream = raw(sys.stderr)
+    width = shutil.get_terminal_size().columns - 1
+    starts: dict[str, float] = {}
+    last = 0.0
 
-        def update(phase: str, done: int, total: int) -> None:
-            if phase not in tasks:
-                tasks[phase] = progress.add_task(_LABELS[phase], total=total or None)
-            progress.update(tasks[phase], completed=done, total=total or None)
+    def update(phase: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        start = starts.setdefault(phase, now)
+        if now - last >= EACH_SECONDS:
+            last = now
+            stream.write(CLEAR + fit(line(_LABELS[phase], done, total, now - start), width))
+            stream.flush()
 
+    try:
         yield update
+    finally:
+        if starts:
+            stream.write(CLEAR)
+            stream.flush()
+
+
+def line(label: str, done: int, total: int, seconds: float) -> str:
+    """Progress such as `embedding 6,412 of 27,448 · 21/s · about 16 min`."""
+    parts = [f"{label} {done:,} of {total:,}" if total else f"{label} {done:,}"]
+    if done and seconds >= 1:
+        rate = done / seconds
+        parts.append(f"{rate:,.0f}/s" if rate >= 1 else f"{60 * rate:,.0f}/min")
+        if total > done:
+            parts.append(f"about {_duration((total - done) / rate)}")
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"

@@ -95,4 +95,6 @@ def list_(memory: Memory) -> Output:
 def search(memory: Memory, query: tuple[str, ...], limit: int) -> Output:
     """Search the resources only. `kinen search --type resources` has more options."""
     hits = memory.search(Query(" ".join(query), limit=limit, kinds=("resource",)))
-    return Output(render.hits_json(hits), render.hits_text(hits, style=colours()), found=bool(hits))
+    notes = [] if hits else ["no resource matches: `kinen resources list` lists them"]
+    text = render.hits_text(hits, style=colours())
+    return Output(render.hits_json(hits), text, found=bool(hits), notes=notes)

@@ -61,9 +61,25 @@ def option(parameter: str) -> str:
 
 
 def fail(message: str) -> int:
-    line = " ".join(message.split())
-    print(f"kinen: {line}", file=sys.stderr)
+    print(wrapped(f"kinen: {message}", sys.stderr), file=sys.stderr)
     return ERROR
+
+
+def wrapped(message: str, stream: TextIO) -> str:
+    """A message on one line, or on a terminal wrapped at its width between words."""
+    line = " ".join(message.split())
+    if not stream.isatty():
+        return line
+    import shutil
+    import textwrap
+
+    return textwrap.fill(
+        line,
+        max(20, shutil.get_terminal_size().columns),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def colours(stream: TextIO | None = None) -> Style:
@@ -91,4 +107,5 @@ def piped() -> str:
 
 def note(text: str) -> None:
     """Print a remark on standard error."""
-    print(colours(sys.stderr)("dim", f"note: {text}"), file=sys.stderr)
+    message = wrapped(f"note: {text}", sys.stderr)
+    print(colours(sys.stderr)("dim", message), file=sys.stderr)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import click
 
 from kinen import render
+from kinen.characters import visible_line
 from kinen.cli.command import Output, spaces_command
-from kinen.cli.run import colours
+from kinen.cli.plan import progress_text
+from kinen.cli.run import colours, screen
 from kinen.memory import Memory
+from kinen.render.activity import activity_json, activity_rows
 from kinen.render.daemon import daemon_text
+from kinen.render.journal import plan_json
 
 
 @click.command()
@@ -29,8 +33,21 @@ def status(memory: Memory) -> Output:
         style=style,
         root=state.root,
     )
-    lines = [render.status_text(state, style), f"{style('dim', 'daemon    ')} {daemon}"]
+    activity = memory.journal.recent_activity()
+    plan = memory.worklog.plan()
+    rows = activity_rows(activity, screen())
+    if plan:
+        rows.append(("plan", f"{visible_line(plan.title)}{progress_text(plan)}"))
+    rows.append(("daemon", daemon))
+    lines = [render.status_text(state, style)]
+    lines += [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
     if lost:
         lines.append(f"{style('warn', 'journal   ')} {lost}; see `kinen doctor`")
-    data = {**render.status_json(state), "daemon": seen.state or None, "journal_lost": lost}
+    data = {
+        **render.status_json(state),
+        "activity": activity_json(activity),
+        "plan": plan_json(plan) if plan else None,
+        "daemon": seen.state or None,
+        "journal_lost": lost,
+    }
     return Output(data, "\n".join(lines))

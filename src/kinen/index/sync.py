@@ -111,19 +111,16 @@ def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
     if writer.get("embedded") == f"{model}:{writer.get('generation')}":
         return 0, 0
     waiting = writer.pending(job.cache.digests(model))
-    work = sum(length for _, length in waiting)
     done = 0
-    characters = 0
     headings: dict[str, Any] = {}
-    job.progress("embed", 0, work)
+    job.progress("embed", 0, len(waiting))
     try:
         while done < len(waiting) and not job.enough():
             stride = waiting[done : done + STRIDE]
             digests = [content for content, _ in stride]
             job.cache.put(model, digests, _embed(embedder, writer.texts(digests), headings))
             done += len(stride)
-            characters += sum(length for _, length in stride)
-            job.progress("embed", characters, work)
+            job.progress("embed", done, len(waiting))
     finally:
         _finish_vectors(writer, model, done, complete=done == len(waiting))
     return done, len(waiting) - done

@@ -243,7 +243,8 @@ def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tup
         if len(id_) < 6:
             break
     noun = " or ".join(kinds) if kinds else "entry of the journal"
-    raise NotFound(f"no {noun} {name!r}", "`kinen list observations` shows what there is")
+    listed = KINDS[kinds[0]].table if len(kinds) == 1 else "observations"
+    raise NotFound(f"no {noun} {name!r}", f"`kinen list {listed}` shows what there is")
 
 
 def stream(db: sqlite3.Connection, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Any]:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from kinen.memory.memory import Memory
 
 
+FEW = 64
+"""Chunks without a vector that need no attention: what is new is embedded later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """The result of a check."""
@@ -80,6 +84,8 @@ def _check_model(memory: Memory, pending: int, provider: str) -> Check:
         name = memory.index.try_model()
     except KinenError as error:
         return Check("model", False, error.message, error.hint)
-    if pending:
+    if pending > FEW:
         return Check("model", False, f"{name}; {pending:,} chunks have no vector", "kinen index")
+    if pending:
+        return Check("model", True, f"{name}; new chunks to embed: {pending:,}")
     return Check("model", True, name)

@@ -16,6 +16,7 @@ from kinen.model.records import Record
 from kinen.sources.git.contents import Contents
 from kinen.sources.git.messages import with_tags
 from kinen.sources.git.tagging import Tagger
+from kinen.space import gitcommand
 from kinen.space.repository import git_above
 from kinen.storage import atomic, regular
 from kinen.text import now, spelled
@@ -90,6 +91,15 @@ class Git(Part):
         _, settings = self._up_to_date()
         file = self._tracked(os.fspath(path))
         return past.revisions(self._core.reader.db, file, settings.derived)
+
+    def patch(self, revision: Revision) -> str:
+        """What a commit changed in a file, as git's unified diff."""
+        log, _ = self._log_and_settings()
+        git = log.repository(self.worktree or self._core.space.root)
+        names = [name for name in (revision.before, revision.path) if name]
+        sha = revision.ref.partition(":")[2]
+        plain = ("-p", "--root", "-M", "--no-commit-id", "--no-color")
+        return gitcommand.text(git, "diff-tree", *plain, sha, "--", *names).strip("\n")
 
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
         """The tag operations on a file by hand: `+tag` and `-tag`."""

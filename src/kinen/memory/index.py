@@ -44,6 +44,12 @@ EMBED_SECONDS = 2.0
 """Maximum seconds for it."""
 
 
+EMPTY_SPACE = (
+    "nothing to search here yet: write notes or commits, `kinen import transcripts` imports past"
+    " sessions of agents"
+)
+
+
 class Index(IndexFiles):
     """Keeps the index up to date."""
 
@@ -371,6 +377,8 @@ class Index(IndexFiles):
             report = self.sync(embed=not self.vectors_off, seconds=FIRST_SEARCH_SECONDS, wait=0.2)
         except Busy:
             return ["the first indexing is still under way: more will be found later"]
+        if not report.added:
+            return [EMPTY_SPACE, *report.notes]
         return [f"first search here: indexed {report.added:,} documents", *report.notes]
 
     def _reread(self) -> list[str]:

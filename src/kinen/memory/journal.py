@@ -13,6 +13,7 @@ from kinen.index import snapshots
 from kinen.index.lock import sync_lock
 from kinen.index.writer import Writer
 from kinen.journal import capsules, erase, queries
+from kinen.journal.activity import Activity, recent_activity
 from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 from kinen.journal.memories import drawn_from_any
 from kinen.journal.schema import LATEST
@@ -288,6 +289,12 @@ class Journal(Part):
     def masked(self) -> list[tuple[str, int]]:
         """Classes of secrets that were masked, with the number of observations."""
         return queries.masked(self._core.store.db) if self._core.store.exists else []
+
+    def recent_activity(self) -> Activity:
+        """What happened lately: events per day, agents with their last event, open sessions."""
+        if not self._core.store.exists:
+            return Activity()
+        return recent_activity(self._core.store.db, now())
 
     def lost(self) -> str:
         """What to say if the journal lost observations that it had; empty if it did not."""

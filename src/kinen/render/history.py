@@ -9,7 +9,7 @@ from kinen.characters import visible_line
 from kinen.model.documents import Companion, Revision
 from kinen.model.records import Record
 from kinen.render.style import PLAIN, Style, readable
-from kinen.render.text import size_text
+from kinen.render.text import counted, size_text
 from kinen.text import excerpt
 
 if TYPE_CHECKING:
@@ -52,7 +52,15 @@ def revision_json(revision: Revision) -> dict[str, Any]:
 
 
 def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
-    """A line per commit, oldest first, with the tags that it added and removed."""
+    """A line per commit, newest first, with the tags that it added and removed.
+
+    The revisions are given oldest first.
+    """
+    return "\n".join(reversed(revision_lines(revisions, style)))
+
+
+def revision_lines(revisions: Sequence[Revision], style: Style = PLAIN) -> list[str]:
+    """A line per commit, in the order of the revisions, which is oldest first."""
     lines = []
     tags: set[str] = set()
     for revision in map(readable, revisions):
@@ -67,7 +75,7 @@ def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
         author = style("dim", f"{revision.author}, {action}:")
         subject = excerpt(revision.subject, 100)
         lines.append(f"{revision.at[:10]} {sha} {author} {subject}{change}")
-    return "\n".join(lines)
+    return lines
 
 
 def companion_json(companion: Companion) -> dict[str, Any]:
@@ -83,13 +91,13 @@ def companion_json(companion: Companion) -> dict[str, Any]:
 
 
 def companions_text(companions: Sequence[Companion], style: Style = PLAIN) -> str:
-    """A file per line with its figures, and below it the commits that count most."""
+    """A file per line with how often, and below it the commits that count most."""
     lines = []
     for companion in map(readable, companions):
-        times = "once" if companion.support == 1 else f"{companion.support} times"
-        share = f"{companion.jaccard:.0%} of the commits that touch either"
-        figures = f"{times}, {share}, weight {companion.weight:.2f}, score {companion.score:.3f}"
-        lines.append(f"{style('path', companion.path)}  {style('dim', figures)}")
+        either = round(companion.support / companion.jaccard) if companion.jaccard else 0
+        commits = counted(max(either, companion.support), "commits")
+        phrase = f"in {companion.support:,} of the {commits} that touch either"
+        lines.append(f"{style('path', companion.path)}  {style('dim', phrase)}")
         for ref, subject in companion.commits:
             sha = style("line", ref.partition(":")[2][:SHORT_SHA])
             lines.append(f"    {sha} {excerpt(subject, 90)}")
