@@ -226,6 +226,7 @@ PAGES = {
     "memories": {},
     "files": {},
     "file": {"path": "notes/oncall.md"},
+    "graph": {"ref": "artifacts/adr-007-session-store.md"},
     "budget": {"q": "redis"},
     "ledger": {},
     "health": {},

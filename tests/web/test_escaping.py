@@ -109,6 +109,8 @@ PAGES = [
     ("memories", {}),
     ("files", {}),
     ("file", {"path": NAME}),
+    ("graph", {}),
+    ("graph", {"ref": NAME, "depth": "3"}),
     ("budget", {"q": "needle"}),
     ("ledger", {}),
     ("injection", {"id": PAYLOADS[0]}),

@@ -24,6 +24,7 @@ SECTIONS: tuple[tuple[str, str], ...] = (
     ("sessions", "Sessions"),
     ("memories", "Memories"),
     ("files", "Files"),
+    ("graph", "Graph"),
     ("budget", "Budget"),
     ("ledger", "Ledger"),
     ("health", "Health"),

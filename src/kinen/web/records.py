@@ -106,6 +106,7 @@ def _actions(memory: Memory, visit: Visit, record: Record) -> Html:
         if pins
         else mutation(visit, "pin", "Pin", fields=ref),
     ]
+    buttons.append(html.a("Neighbourhood", href=visit.url("graph", ref=record.ref)))
     if record.path:
         buttons.append(
             html.button("Copy path", type="button", data_copy=record.path, class_="scripted")
@@ -185,7 +186,7 @@ def _edges(memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge]) 
             continue
         words = edge.text if edge.text and edge.text != edge.written else ""
         item = html.li(
-            ref_link(visit, other, _title(memory, other)),
+            ref_link(visit, other, title_of(memory, other)),
             html.small(f" “{excerpt(words, 120)}”") if words else None,
         )
         groups.setdefault(heading, []).append(item)
@@ -195,7 +196,7 @@ def _edges(memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge]) 
     ]
 
 
-def _title(memory: Memory, ref: str) -> str:
+def title_of(memory: Memory, ref: str) -> str:
     with contextlib.suppress(NotFound):
         record = memory.records.get(ref)
         text = record.title
