@@ -8,14 +8,24 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy
+from kinen.journal import queries
 from kinen.journal.brief import for_the_next, outcome_only
+from kinen.memory.candidates import candidates_of
 from kinen.memory.core import Part
-from kinen.model.journal import Digest, Item, Passage, Recall
+from kinen.model.journal import Digest, Item, Passage, Recall, Scope
+from kinen.model.kinds import DISTILLERS
 from kinen.model.records import Hit, Hits, Query
 from kinen.paths import inside
 from kinen.query import storable_query
+from kinen.recall import tiers
+from kinen.recall.candidates import asks_outcome
 from kinen.recall.clip import compact, cut, plan_text, readable_output, said_once
+from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note
+from kinen.recall.fuse import RECENCY_WEIGHT
+from kinen.recall.search import recent
+from kinen.recall.tiers import item
+from kinen.sources.git.messages import without_trailers
 from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:
@@ -75,8 +85,6 @@ class Recaller(Part):
         Without a question, the latest records. With `full`, whole records. With a distiller
         (`configured`, `auto`, `extract`, `claude`, ...), a digest replaces the hits.
         """
-        from kinen.recall import tiers
-
         request = storable_query(Query(query) if isinstance(query, str) else query)
         budget = request.budget or self._core.config.recall.budget
         material = self.collect(request, budget, READS if distiller else 0)
@@ -103,9 +111,6 @@ class Recaller(Part):
         self, query: Query, hits: Hits, room: int, *, full: bool
     ) -> tuple[list[Item], list[Item]]:
         """The hits as items, whole or as excerpts, and the items that did not fit."""
-        from kinen.recall.excerpts import excerpts, left_out
-        from kinen.recall.tiers import item
-
         if full:
             size = whole_size(room)
             texts = {
@@ -123,8 +128,6 @@ class Recaller(Part):
 
     def candidates(self, query: Query, hits: Hits) -> list[Candidate]:
         """The records of the hits with their text, explanations first, without duplicates."""
-        from kinen.memory.candidates import candidates_of
-
         return candidates_of(self._core.reader, query, hits, self._readable)
 
     def _readable(self, hit: Hit) -> str:
@@ -132,8 +135,6 @@ class Recaller(Part):
         if hit.record.kind == "summary":
             return outcome_only(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
-            from kinen.sources.git.messages import without_trailers
-
             return without_trailers(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
             text = readable_output(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
@@ -146,8 +147,6 @@ class Recaller(Part):
 
     def collect(self, query: Query, budget: int, least: int) -> Found:
         """The plan, pins and hits for a question; searches for at least `least` hits."""
-        from kinen.recall.fuse import RECENCY_WEIGHT
-
         root = self._core.space.root
         paths = (inside(path, root) if os.path.isabs(path) else path for path in query.files)
         wider = query._replace(
@@ -176,8 +175,6 @@ class Recaller(Part):
 
         Output of tools has most of the text of a session, and messages say what it means.
         """
-        from kinen.recall.candidates import asks_outcome
-
         hits = self._above_floor(self._memory.searcher.search(query))
         if query.kinds or query.events or not hits:
             return hits
@@ -229,8 +226,6 @@ class Recaller(Part):
 
     def latest(self, query: Query) -> Hits:
         """The latest records; stale files are indexed first."""
-        from kinen.recall.search import recent
-
         hits = recent(self._core.reader, query)
         if self._memory.searcher.stale(hits):
             with contextlib.suppress(Busy):
@@ -272,8 +267,6 @@ class Recaller(Part):
 
     def distillers(self, choice: str) -> tuple[str, ...]:
         """The distillers to try, in order: `auto`, `configured`, or the name of one."""
-        from kinen.model.kinds import DISTILLERS
-
         configured = self._core.config.distill.order
         return {"auto": DISTILLERS, "configured": configured}.get(choice, (choice,))
 
@@ -281,7 +274,6 @@ class Recaller(Part):
         """The current plan as an item, or a note if it is stale."""
         if not os.path.isdir(os.path.join(self._core.space.root, ".memories")):
             return [], ""
-        from kinen.recall.tiers import item
         from kinen.worklog.folder import Memories
 
         memories = Memories(self._core.space.root)
@@ -298,10 +290,6 @@ class Recaller(Part):
         """The active pins, each cut to its share of the tokens."""
         if not self._core.store.exists:
             return []
-        from kinen.journal import queries
-        from kinen.model.journal import Scope
-        from kinen.recall.tiers import item
-
         scope = Scope(query.session, query.repo, query.agent, query.user)
         pins = queries.pins_in(self._core.store.db, scope, round(now() * 1000))
         texts = {pin.target: (pin.note, self._pinned(pin.target)) for pin in pins}
@@ -311,10 +299,6 @@ class Recaller(Part):
 
     def with_summary(self, query: Query | str) -> Recall:
         """A recall with the latest summary in scope, as in Kindling."""
-        from kinen.journal import queries
-        from kinen.model.journal import Scope
-        from kinen.recall.tiers import item
-
         query = Query(query) if isinstance(query, str) else query
         budget = query.budget or self._core.config.recall.budget
         scope = Scope(query.session, query.repo, query.agent, query.user)
@@ -335,8 +319,6 @@ class Recaller(Part):
 
     def _passages(self, hits: Hits) -> list[Passage]:
         """The input of a digest: each hit with its context, each chunk once."""
-        from kinen.model.journal import Passage
-
         passages: dict[str, Passage] = {}
         seen: set[str] = set()
         for hit in hits:
