@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import NotFound
 from kinen.journal import queries
-from kinen.journal.summary import summarize
 from kinen.model.kinds import REDACTED
 from kinen.text import spelled
 
@@ -123,6 +122,8 @@ def _redact_intents(
 
 def _update_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> None:
     """Write summaries that kinen made anew, without the removed observations."""
+    from kinen.journal.summary import summarize  # loads the markdown parser
+
     gone = {id_ for kind, id_ in doomed if kind == "observation"}
     capsules: dict[str, None] = {}
     for id_ in sorted(gone):

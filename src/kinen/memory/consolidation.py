@@ -17,8 +17,6 @@ from kinen.model.journal import Clock, Finding, Learned
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.storage import inside
 from kinen.text import iso, now
-from kinen.worklog import sessions as folders
-from kinen.worklog.folder import Memories
 
 if TYPE_CHECKING:
     from kinen.consolidation.model import Drawer
@@ -66,6 +64,8 @@ class Consolidation(Part):
         """
         if sum(map(bool, (session, capsule, since))) > 1:
             raise QueryError("a session, a capsule or a time", "give one of them")
+        from kinen.worklog import sessions as folders
+
         began = iso(now())
         drawer = self._drawer(distiller)
         findings: Iterable[Finding]
@@ -152,6 +152,7 @@ class Consolidation(Part):
         from kinen.consolidation.failures import from_events
         from kinen.consolidation.findings import from_checkpoint
         from kinen.consolidation.rounds import from_round
+        from kinen.worklog.folder import Memories
 
         self._memory.index.prepare()
         for record in self._core.reader.records(("round", "artifact")):

@@ -13,9 +13,6 @@ from kinen.index.git import queries as past
 from kinen.memory.core import Part
 from kinen.model.documents import Companion, Revision
 from kinen.model.records import Record
-from kinen.sources.git.contents import Contents
-from kinen.sources.git.messages import with_tags
-from kinen.sources.git.tagging import Tagger
 from kinen.space import gitcommand
 from kinen.space.repository import git_above
 from kinen.storage import atomic, regular
@@ -24,6 +21,7 @@ from kinen.text import now, spelled
 if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
     from kinen.memory.memory import Memory
+    from kinen.sources.git.contents import Contents
     from kinen.sources.git.log import Log
 
 MESSAGE = 4 << 20
@@ -148,11 +146,15 @@ class Git(Part):
 
     def tags_line(self, paths: Sequence[str]) -> str:
         """The line of tags for a commit that changes the paths; empty without tags."""
+        from kinen.sources.git.tagging import Tagger
+
         tags = Tagger(self._memory.index.rules).component_tags(paths)
         return f"tags: {', '.join(tags)}" if tags else ""
 
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:
         """Add a line of tags to the file of a commit message, if it has none."""
+        from kinen.sources.git.messages import with_tags
+
         past = self._memory.index.repository_log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
@@ -173,6 +175,8 @@ class Git(Part):
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
         """The text of a file at a commit, branch or tag; read from git, never stored."""
+        from kinen.sources.git.contents import Contents
+
         log, _ = self._log_and_settings()
         if self._contents is None:
             git = log.repository(self.worktree or self._core.space.root)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
-from kinen.index import snapshots
 from kinen.index.lock import sync_lock
-from kinen.index.writer import Writer
 from kinen.journal import capsules, erase, queries
 from kinen.journal.activity import Activity, recent_activity
 from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
@@ -21,7 +19,6 @@ from kinen.journal.short import short_ids
 from kinen.journal.spool import discard
 from kinen.journal.write import observation_row
 from kinen.memory.core import Part
-from kinen.memory.ledger import open_ledger
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, MEMORY_TYPES
 from kinen.privacy import entrance
@@ -353,7 +350,7 @@ class Journal(Part):
             self._erase_entry(memory_ref, forget=forget)
         also = tuple(other for other in erased.also if other not in drawn)
         erased = erased._replace(refs=(*erased.refs, *drawn), also=also)
-        open_ledger(self._core).erase(erased.refs, [text] if text else [])
+        self._memory.ledger.erase(erased.refs, [text] if text else [])
         return erased
 
     def _erase_entry(self, target: str, *, forget: bool) -> Erased:
@@ -396,6 +393,9 @@ class Journal(Part):
     def _erase_from_index(self, folder: str) -> set[str]:
         """Take what was erased out of one index; the digests of the chunks that stay."""
         import shutil
+
+        from kinen.index import snapshots
+        from kinen.index.writer import Writer
 
         snapshots.prune(os.path.join(folder, "snapshots"), 0)  # they can be made again
         shutil.rmtree(os.path.join(folder, "answers"), ignore_errors=True)  # of earlier versions

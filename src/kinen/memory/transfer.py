@@ -14,14 +14,10 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kinen import paths
-from kinen.agents.find import Tally, places, sessions_in
-from kinen.agents.tool_use import LONGEST_PATH, Sieve, is_private
-from kinen.agents.tool_use import summary as shortened
 from kinen.errors import NotFound
 from kinen.ids import timed_id
 from kinen.journal import queries
 from kinen.journal.scopes import require
-from kinen.journal.summary import summarize
 from kinen.memory.core import Part
 from kinen.model.journal import Capsule, Scope
 from kinen.privacy import entrance
@@ -170,6 +166,8 @@ class Transfer(Part):
         source = os.path.expanduser(os.fspath(path))
         if source and not os.path.exists(source):
             raise NotFound(f"no file or folder {source}", "give one with transcripts, or none")
+        from kinen.agents.find import Tally, places, sessions_in
+
         tally = Tally()
         count = _Count(progress or (lambda _: None))
         looked = [source] if source else places(os.environ)
@@ -243,6 +241,8 @@ class Transfer(Part):
         count: _Count,
     ) -> Iterator[Item]:
         """The observations that are missing, in the format of a bundle."""
+        from kinen.agents.tool_use import is_private
+
         hidden = self._core.config.privacy.exclude
         for event in events:
             if event.id in there:
@@ -271,6 +271,10 @@ class Transfer(Part):
         A client summarizes in the middle of the work, before it compacts its context, so the
         summary of the whole session is dated after them.
         """
+        from kinen.agents.tool_use import Sieve
+        from kinen.agents.tool_use import summary as shortened
+        from kinen.journal.summary import summarize
+
         sieve = Sieve(past.place)
         summaries = [
             _summary(summary.id, capsule, shortened(summary.content, sieve), summary.ts, SURE)
@@ -360,6 +364,8 @@ def _ids(scope: Scope) -> dict[str, str]:
 
 def _place(cwd: str, roots: tuple[str, ...], path: str) -> str:
     """A path of a session relative to the space; text too long for a path is not changed."""
+    from kinen.agents.tool_use import LONGEST_PATH
+
     if len(path) > LONGEST_PATH:
         return path
     full = os.path.join(cwd, os.path.expanduser(path))

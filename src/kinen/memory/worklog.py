@@ -13,11 +13,8 @@ from kinen.memory.index import FIRST_SEARCH_SECONDS
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.records import Record
 from kinen.privacy.injected import without_injected
-from kinen.sources.files import manifest
-from kinen.sources.web import download, is_url
 from kinen.storage import inside
 from kinen.text import now
-from kinen.worklog import sessions
 from kinen.worklog import sessions as folders
 from kinen.worklog.folder import Memories
 
@@ -35,6 +32,9 @@ class Worklog(Part):
 
         `file` may be an address of the web: what it answers is downloaded and kept as a file.
         """
+        from kinen.sources.files import manifest
+        from kinen.sources.web import is_url
+
         root = self._core.space.root
         if is_url(file):
             path = self._download(file, to, tuple(tags), note)
@@ -49,6 +49,9 @@ class Worklog(Part):
 
     def _download(self, url: str, to: str, tags: tuple[str, ...], note: str) -> str:
         """Keep what an address answers as a file of resources/; returns its path."""
+        from kinen.sources.files import manifest
+        from kinen.sources.web import download
+
         page = download(url, self._core.config.index.max_file_mb << 20)
         source = f"from {url}"
         text = f"{note} ({source})" if note else source
@@ -59,6 +62,8 @@ class Worklog(Part):
 
         `name` is a path, or the end of one if no other resource ends so.
         """
+        from kinen.sources.files import manifest
+
         root = self._core.space.root
         path = self._memory.records.resource_path(name)
         if not inside.is_file(root, path):
@@ -238,6 +243,6 @@ class Worklog(Part):
             f"- [[{path.removesuffix('.md')}]]" for path in (*folder.rounds, *folder.artifacts)
         ]
         text += "\n\n" + "\n".join(["## In it", "", *listed]) if listed else ""
-        sessions.close_session(self._core.space.root, folder, text.strip(), now())
+        folders.close_session(self._core.space.root, folder, text.strip(), now())
         self.refresh()
         return self.session(folder.name), done

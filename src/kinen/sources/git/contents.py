@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kinen.errors import GitError, NotFound, Unreadable
-from kinen.sources.git.log import Log
 from kinen.space import gitcommand
 from kinen.space.repository import Git
 from kinen.text import unspelled
+
+if TYPE_CHECKING:
+    from kinen.sources.git.log import Log
 
 
 class Contents:
