@@ -214,3 +214,39 @@ def test_every_surface_has_the_same_kinds_of_observation(surfaces: Surfaces, kin
         surfaces.http("/observations", content="the kettle is on", kind=kind),
     )
     assert [reply.ok for reply in replies] == [kind in EVENTS] * 3, replies
+
+
+FILTERS = [
+    ("meta", "status=complete", True),
+    ("meta", "status", False),
+    ("meta", "=complete", False),
+    ("kinds", "fix", False),
+    ("kinds", "error", True),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "ok"), FILTERS)
+def test_a_filter_means_the_same_on_every_surface(
+    surfaces: Surfaces, name: str, value: str, ok: bool
+) -> None:
+    arguments = {"query": "kettle", name: [value]}
+    replies = (
+        surfaces.cli("search", "kettle", option(name), value),
+        surfaces.mcp("kinen_search", **arguments),
+        surfaces.http("/search", **arguments),
+    )
+    agree(replies, ok=ok, parameter="meta" if name == "meta" else "")
+
+
+def test_kinds_of_commits_and_no_floor_on_every_surface(surfaces: Surfaces) -> None:
+    words = ("--type", "commits", "--kind", "fix", "--min-score", "0")
+    agree(
+        (
+            surfaces.cli("search", "kettle", *words),
+            surfaces.mcp(
+                "kinen_search", query="kettle", type="commits", kinds=["fix"], min_score=0
+            ),
+            surfaces.http("/search", query="kettle", types=["commits"], kinds=["fix"], min_score=0),
+        ),
+        ok=True,
+    )

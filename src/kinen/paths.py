@@ -54,6 +54,18 @@ def _platform_folder(env: Mapping[str, str], variable: str, *default: str) -> st
     return folder if os.path.isabs(folder) else os.path.join(user_folder(env), *default)
 
 
+def openable(root: str, path: str, folder: str) -> str:
+    """A path of a space, as it can be opened from a folder: relative if the folder is in the space.
+
+    Elsewhere it is absolute. Without a folder it stays relative to the space.
+    """
+    if not (root and folder):
+        return path
+    full = os.path.join(root, path)
+    is_inside = folder == root or folder.startswith(root + os.sep)
+    return os.path.relpath(full, folder) if is_inside else full
+
+
 def inside(path: str, *roots: str) -> str:
     """A path relative to the first root that contains it, else absolute; always with slashes.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PATHS = ("paths", "near", "files")
 TEXTS = (
     *PATHS,
-    *"text mode kinds session tags since until events repo agent user symbols".split(),
+    *"text mode kinds session tags since until events meta repo agent user symbols".split(),
 )
 """Fields of a query that are texts, or several of them."""
 TOLD_TYPES = tuple(dict.fromkeys((*CHECKPOINT_TYPES[1:], *MEMORY_TYPES)))
@@ -73,13 +73,15 @@ def search_query(
     until: str = "",
     limit: int = 0,
     context: int = -1,
-    min_score: float = 0.0,
+    min_score: float | None = None,
     near: Iterable[str] = (),
     exact: bool = False,
+    meta: Iterable[str] = (),
 ) -> Query:
     """A search, with the space's defaults for omitted parameters.
 
-    `types` are of records, `kinds` of observations, `near` paths as the repository has them now.
+    `types` are of records, `kinds` of observations or commits, `near` paths as the repository has
+    them now. Without `min_score`, hits that are not close to the question are left out.
     """
     names = {
         "types": tuple(types),
@@ -87,30 +89,39 @@ def search_query(
         "tags": tuple(tags),
         "paths": tuple(paths),
         "near": tuple(near),
+        "meta": tuple(meta),
     }
     _check_size(text, names, {"limit": limit, "context": context})
-    if context < -1:
-        raise QueryError(f"{context} is negative", "use 0 or more", parameter="context")
-    types, kinds, tags, paths, near = names.values()
+    types, kinds, tags, paths, near, meta = names.values()
+    chosen = kinds_of(types)
     return Query(
         text,
         limit=limit or settings.default_limit,
         mode=MODE_ALIASES.get(mode, mode) or settings.default_mode,
-        kinds=kinds_of(types),
+        kinds=chosen,
         session=_stored(session),
         tags=tuple(tag.lstrip("#") for tag in tags),
         paths=tuple(paths),
         since=parse_time(since, now()) if since else "",
         until=parse_time(until, now(), end=True) if until else "",
-        context=settings.context_chunks if context < 0 else context,
-        min_score=min_score,
-        events=events_of(kinds),
+        context=_chunks_around(context, settings),
+        min_score=min_score or 0.0,
+        floor=min_score is None,
+        meta=conditions_of(meta),
+        events=events_of(kinds, chosen),
         agent=_stored(agent),
         repo=_stored(repo),
         user=author,
         near=tuple(near),
         exact=exact,
     )
+
+
+def _chunks_around(context: int, settings: "SearchSection") -> int:
+    """The chunks to show around a hit; -1 means as configured."""
+    if context < -1:
+        raise QueryError(f"{context} is negative", "use 0 or more", parameter="context")
+    return settings.context_chunks if context < 0 else context
 
 
 def recall_query(
@@ -207,12 +218,15 @@ def kinds_of(types: Iterable[str]) -> tuple[str, ...]:
     return () if "all" in names else tuple(dict.fromkeys(plurals.get(name, name) for name in names))
 
 
-def events_of(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Kinds of observation, checked."""
+def events_of(kinds: Iterable[str], types: Collection[str] = ()) -> tuple[str, ...]:
+    """Kinds of observation, checked; with the type commit, kinds of commits (`fix`, `feat`)."""
+    if "commit" in types:
+        return tuple(kind.lower() for kind in kinds)
     events = tuple(kinds)
     for kind in events:
         if kind not in EVENTS:
-            raise QueryError(f"no kind of observation {kind!r}", choice_hint(kind, EVENTS))
+            hint = f"{choice_hint(kind, EVENTS)}; kinds of commits need the type commits"
+            raise QueryError(f"no kind of observation {kind!r}", hint)
     return events
 
 
@@ -220,6 +234,16 @@ def choice_hint(word: str, names: Collection[str]) -> str:
     """What to use in place of a word that is none of some names."""
     near = nearest(word, names)
     return f"did you mean {near}?" if near else f"use {', '.join(names)}"
+
+
+def conditions_of(meta: Iterable[str]) -> tuple[str, ...]:
+    """Conditions on metadata as `key=value`, checked."""
+    conditions = tuple(meta)
+    for condition in conditions:
+        key, equals, value = condition.partition("=")
+        if not (key.strip() and equals and value):
+            raise QueryError(f"invalid condition {condition!r}", "use key=value", parameter="meta")
+    return conditions
 
 
 def place(name: str) -> tuple[str, int, int]:

@@ -53,7 +53,8 @@ def test_search_speaks_the_documented_json(ready) -> None:
     answer = json.loads(ready("search", "redis", "failover", "--json", "-C", "1").out)
     assert list(answer) == ["query", "mode", "results", "notes"]
     hit = answer["results"][0]
-    assert list(hit) == ["chunk", "source", "context", "score", "match_type", "votes"]
+    keys = ["chunk", "source", "context", "score", "strength", "match_type", "votes"]
+    assert list(hit) == keys
     assert {"content", "start_line", "end_line", "page"} <= set(hit["chunk"])
     assert {"ref", "path", "type", "title", "metadata"} <= set(hit["source"])
     assert set(hit["context"]) == {"before", "after"}
@@ -219,7 +220,7 @@ def test_several_spaces_are_searched_together(ready, tmp_path: Path, kinen) -> N
     answer = json.loads(ready("search", "redis", "--space", "all", "--json").out)
     assert {hit["source"]["space"] for hit in answer["results"]} == {"first", "other"}
     both = ready("search", "redis", "--space", "first", "--space", "other")
-    assert "other:tea.md:3" in both.out
+    assert f"{other / 'tea.md'}:3" in both.out
 
 
 def test_spaces_are_listed_named_and_removed(ready, space: Path) -> None:

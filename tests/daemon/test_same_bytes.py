@@ -31,6 +31,11 @@ LINES = [
     ["search", "-n", "2", "café 日本 😀 user's"],
     ["search", "queue", "--since", "2020-01-01", "--path", "sessions", "--tag", "nope"],
     ["search", "queue", "--min-score", "0.4", "--kind", "error"],
+    ["search", "quantum zebra banana"],
+    ["search", "quantum zebra banana", "--min-score", "0", "-n", "2"],
+    ["search", "queue", "-l", "-0"],
+    ["search", "queue", "--jsonl", "-n", "2", "--meta", "status=complete"],
+    ["search", "--type", "commits", "--kind", "fix", "queue"],
     ["recall", "why did we drop redis"],
     ["recall", "queue", "--json", "-n", "3"],
     ["recall", "--full", "--budget", "300", "labels"],
@@ -85,11 +90,14 @@ def test_a_search_of_a_named_space_and_from_a_folder_below_is_answered_too(
 ) -> None:
     kinen("index", cwd=parcelry)
     lines = [["search", "queue", "-n", "2"]]
-    alone = all_of(kinen, lines, parcelry)
+    elsewhere = [[*lines[0], "--space", "parcelry"]]
+    below = all_of(kinen, lines, parcelry / "sessions")
+    outside = all_of(kinen, elsewhere, tmp_path)
+    assert below != outside  # paths are relative to the folder, or absolute
     daemon.start()
     daemon.settled(parcelry)
-    assert all_of(kinen, lines, parcelry / "sessions") == alone
-    assert all_of(kinen, [[*lines[0], "--space", "parcelry"]], tmp_path) == alone
+    assert all_of(kinen, lines, parcelry / "sessions") == below
+    assert all_of(kinen, elsewhere, tmp_path) == outside
     assert daemon.state()["answered"] == 2
 
 
@@ -99,11 +107,11 @@ def test_settings_of_ones_own_are_kept_to_oneself(
     kinen("index", cwd=parcelry)
     daemon.start()
     daemon.settled(parcelry)
-    few = kinen("search", "-l", "queue", cwd=parcelry, KINEN_SEARCH_DEFAULT_LIMIT="1")
+    few = kinen("search", "-l", "redis", cwd=parcelry, KINEN_SEARCH_DEFAULT_LIMIT="1")
     assert len(few.out.splitlines()) == 1
     other = home / "other.yml"
     other.write_text("search:\n  default_limit: 2\n")
-    two = kinen("search", "queue", "--json", cwd=parcelry, KINEN_CONFIG=str(other))
+    two = kinen("search", "redis", "--json", cwd=parcelry, KINEN_CONFIG=str(other))
     assert len(json.loads(two.out)["results"]) == 2
     assert daemon.state()["answered"] == 1  # the vector of the first question, which is the same
 

@@ -169,7 +169,10 @@ class Search(Request):
     query: Text = Field(min_length=1, examples=["why did we drop redis"])
     mode: Name = Field("", json_schema_extra={"enum": ["", *MODES]})
     types: Names = Field([], description="rounds, notes, commits, ...", examples=[["notes"]])
-    kinds: Names = Field([], description="of observations: error, command, ...")
+    kinds: Names = Field(
+        [], description="of observations: error, command, ...; of commits: fix, feat, ..."
+    )
+    meta: Names = Field([], description="metadata as key=value", examples=[["status=complete"]])
     agent: Name = ""
     author: Name = ""
     repo: Name = ""
@@ -180,13 +183,16 @@ class Search(Request):
     until: Until = ""
     limit: int = Field(0, json_schema_extra=bounds("limit", 0), description=HITS)
     context: int = Field(-1, json_schema_extra=bounds("context", -1), description=AROUND)
-    min_score: Share = 0.0
+    min_score: Share | None = Field(
+        None, description="least score; 0 shows everything; by default what is close enough"
+    )
     exact: bool = Field(False, description="only hits with the query as one phrase")
     near: Annotated[Names, Field(max_length=20)] = []
     space: Names = Field([], description=SPACES)
     files: bool = Field(False, description="as text: only the paths")
     explain: bool = Field(False, description="as text: with the votes behind each hit")
     colour: bool = Field(False, description="as text: for a terminal")
+    folder: Name = Field("", description="as text: paths are relative to this folder")
 
 
 class Recall(Request):

@@ -80,6 +80,8 @@ class Source(Record):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     space: str = Field("", description="its name, where several were asked")
+    root: str = Field("", description="folder of the space")
+    file: str = Field("", description="absolute path")
 
 
 class Chunk(Response):
@@ -99,6 +101,7 @@ class Edge(Response):
     written: str = ""
     text: str = ""
     line: int = 0
+    sentence: str = Field("", description="around the link")
 
 
 class RecordDetails(Record):
@@ -109,6 +112,8 @@ class RecordDetails(Record):
 
 
 class Passage(Response):
+    ref: str = ""
+    n: int = Field(0, description="number of the chunk that matched: `ref#n`")
     content: str = Field(description="the passage around what matched")
     start_line: int | None = None
     end_line: int | None = None
@@ -134,6 +139,7 @@ class Hit(Response):
     source: Source
     context: Neighbours = Neighbours()
     score: float
+    strength: int = Field(0, description="0 to 100: how close it is to the question")
     match_type: str
     votes: list[Vote] = []
 

@@ -112,6 +112,8 @@ def _run_fast(words: list[str]) -> int | None:
     fewest, most = FAST[words[0]]
     if not fewest <= len(arguments) <= most:
         return None
+    if words[0] == "search":
+        values["arguments"] = arguments
     try:
         return run(" ".join(arguments), **values)
     except BrokenPipeError:

@@ -71,6 +71,8 @@ def click_command(
         text = options.pop(argument["param_decls"][0])
         defaults = {row.key: row.default for row in rows if row.choices}
         chosen = {key: value or defaults.get(key, value) for key, value in options.items()}
+        if function.__name__ == "search":
+            chosen["arguments"] = text
         return int(function(text if isinstance(text, str) else " ".join(text), **chosen))
 
     return click.Command(

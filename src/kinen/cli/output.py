@@ -88,3 +88,11 @@ def write_raw(text: str) -> None:
 
     stream.buffer.write(path_bytes(text))
     stream.buffer.flush()
+
+
+def file_name(name: str) -> str:
+    """A path of the index as the file system has it."""
+    from kinen.text import unspelled
+
+    raw_name = os.fsdecode(unspelled(name))
+    return raw_name if not os.path.lexists(name) and os.path.lexists(raw_name) else name

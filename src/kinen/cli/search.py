@@ -19,12 +19,13 @@ from kinen.cli.options import (
     hit_limit,
     limit,
 )
-from kinen.cli.output import coloured, print_rendered, write_raw
+from kinen.cli.output import coloured, file_name, print_rendered, write_raw
 from kinen.model.kinds import MODE_ALIASES, MODES
 
 # A process that prints an answer of the daemon imports little more than this.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     import click
@@ -55,9 +56,10 @@ OPTIONS = (
         "--kind -k",
         "events",
         "KIND",
-        "kind of observation: error, command, message, ...",
+        "kind of observation: error, command, ...; with --type commits: fix, feat, ...",
         many=True,
     ),
+    Option("--meta", "meta", "KEY=VALUE", "metadata that records must have", many=True),
     AGENT,
     Option("--author", "author", "NAME", f"author of commits ({PREFIX})", aliases="--user"),
     Option(
@@ -81,17 +83,19 @@ OPTIONS = (
         "--min-score",
         "min_score",
         "X",
-        "minimum score, 0 to 1 (default: 0)",
+        "minimum score, 0 to 1; 0 shows everything (default: what is close enough)",
         type=float,
-        default=0.0,
+        default=None,
     ),
     SPACES,
     flag("--explain -e", "explain", "show the votes behind each score"),
-    flag("--files -l", "files", "print paths only, one per line"),
+    flag("--files -l", "files", "print the paths of files only, one per line"),
+    flag("--null -0", "null", "with -l, end each path with a NUL character, for xargs -0"),
     JSON,
+    flag("--jsonl", "as_lines", "print one JSON object per hit and line"),
 )
 QUERY_OPTIONS = (
-    "types agent author repo session tags paths since until limit context min_score".split()
+    "types agent author repo session tags meta paths since until limit context min_score".split()
 )
 """Options that the query has under the same name."""
 
@@ -102,14 +106,29 @@ EPILOG = """Examples:
   kinen search --explain -C 1 token refresh
   kinen search --type commits 'token refresh' --near src/auth.py
   kinen search --type files 'where are cookies signed'
-  kinen search deploy --type notes -l | xargs less"""
+  kinen search --type commits --kind fix cookies
+  kinen search --meta status=complete billing docs/plans/
+  kinen search deploy --space all -l0 | xargs -0 less"""
 
 
-def search(text: str, **options: Any) -> int:
-    """Search and print the hits. Exit 0 with hits, 1 without, 2 on an error."""
+def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
+    """Search and print the hits. Exit 0 with hits, 1 without, 2 on an error.
+
+    Arguments at the end that are paths with a slash select files: `kinen search deploy docs/`.
+    """
     options["since"] = begin(options)
     options["limit"] = hit_limit(options["limit"])
-    code, output, notes = _from_daemon(text, options) or _from_here(text, options)
+    words = [*arguments]
+    while len(words) > 1 and "/" in words[-1] and os.path.lexists(words[-1]):
+        options["paths"] = (*options["paths"], os.path.abspath(words.pop()))
+    if len(words) < len(arguments):
+        text = " ".join(words)
+    if options["as_lines"] or (options["null"] and options["files"]):
+        from kinen.cli.search_lines import print_lines
+
+        code, output, notes = _answer(text, {**options, "as_json": True})
+        return print_lines(output, code, files=options["files"])
+    code, output, notes = _answer(text, options)
     if notes and not options["as_json"]:
         from kinen.cli.run import note
 
@@ -124,6 +143,11 @@ def search(text: str, **options: Any) -> int:
     return code
 
 
+def _answer(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
+    """The exit code, the text to print, and remarks."""
+    return _from_daemon(text, options) or _from_here(text, options)
+
+
 def _on_disk(names: str) -> str:
     """Paths of the index, one per line, with the bytes that the files' names have.
 
@@ -131,19 +155,7 @@ def _on_disk(names: str) -> str:
     """
     if "\\x" not in names:
         return names
-    from kinen.space import route
-    from kinen.text import unspelled
-
-    here = route.here()
-    root = here.root if here else os.curdir
-    lines = []
-    for name in names.split("\n"):
-        raw_name = os.fsdecode(unspelled(name))
-        escaped = not os.path.lexists(os.path.join(root, name))
-        if escaped and os.path.lexists(os.path.join(root, raw_name)):
-            name = raw_name  # noqa: PLW2901
-        lines.append(name)
-    return "\n".join(lines)
+    return "\n".join(map(file_name, names.split("\n")))
 
 
 def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]] | None:
@@ -161,6 +173,7 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
         words["files"] = bool(options["files"])
         words["explain"] = bool(options["explain"])
         words["colour"] = coloured(sys.stdout)
+        words["folder"] = os.getcwd()
     return ask_daemon("POST /v1/search", words, options["spaces"], as_json=options["as_json"])
 
 
@@ -169,17 +182,20 @@ def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]
     from kinen.cli.run import FOUND, NOTHING
 
     hits = hits_of(text, options)
-    code = FOUND if hits.hits else NOTHING
     if options["as_json"]:
         from kinen.render.json import hits_json, to_json
 
-        return code, to_json(hits_json(hits)), []
+        return FOUND if hits.hits else NOTHING, to_json(hits_json(hits)), []
     from kinen.render.text import search_text
 
     output = search_text(
-        hits, files=options["files"], explain=options["explain"], colour=coloured(sys.stdout)
+        hits,
+        files=options["files"],
+        explain=options["explain"],
+        colour=coloured(sys.stdout),
+        folder=os.getcwd(),
     )
-    return code, output, [*hits.notes]
+    return FOUND if output else NOTHING, output, [*hits.notes]
 
 
 def hits_of(text: str, options: dict[str, Any]) -> Hits:
@@ -226,5 +242,10 @@ def command() -> click.Command:
     from kinen.cli.clickargs import click_command
 
     summary = "Search by word and by meaning. Exit 0 with hits, 1 without, 2 on an error."
-    words = {"param_decls": ["query"], "nargs": -1, "required": True}
+    words = {
+        "param_decls": ["query"],
+        "nargs": -1,
+        "required": True,
+        "metavar": "QUERY... [PATH/]...",
+    }
     return click_command(search, words, OPTIONS, summary, EPILOG)

@@ -75,13 +75,16 @@ async def _search(space: CurrentSpace, request: requests.Search, accept: str) ->
         )
     else:
         hits = await space.call(lambda memory: memory.search(query(memory)))
-    headers = _headers(bool(hits), hits.notes)
     if not _wants_text(accept):
-        return json_response(render.hits_json(hits), headers)
+        return json_response(render.hits_json(hits), _headers(bool(hits), hits.notes))
     text = render.search_text(
-        hits, files=request.files, explain=request.explain, colour=request.colour
+        hits,
+        files=request.files,
+        explain=request.explain,
+        colour=request.colour,
+        folder=request.folder,
     )
-    return text_response(text, PLAIN, headers)
+    return text_response(text, PLAIN, _headers(bool(text), hits.notes))
 
 
 @router.get("/recall", response_model=responses.Recall, responses=AS_TEXT)

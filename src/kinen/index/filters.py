@@ -9,7 +9,7 @@ from kinen.storage.scopes import begins
 from kinen.text import words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from kinen.model.records import Query
 
@@ -50,9 +50,9 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     for clause, more in (*map(_containing, query.required), *map(_without, query.excluded)):
         clauses.append(clause)
         values += more
-    if query.events:
-        clauses.append(f"r.event IN ({', '.join('?' * len(query.events))})")
-        values += query.events
+    for clause, more in (*_of_kind(query), *map(_with_metadata, query.meta)):
+        clauses.append(clause)
+        values += more
     for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
         clauses += [f"({' OR '.join(clause for clause, _ in parts)})"] if parts else []
         values += [value for _, bound in parts for value in bound]
@@ -79,6 +79,31 @@ def _containing(phrase: str) -> tuple[str, list[str]]:
 def _without(word: str) -> tuple[str, list[str]]:
     """Chunks without a word."""
     return "c.id NOT IN (SELECT rowid FROM search WHERE search MATCH ?)", [expression([word])]
+
+
+def _of_kind(query: Query) -> Iterator[tuple[str, list[str]]]:
+    """Entries of some kinds, and commits by what their subject begins with: `fix(auth): …`."""
+    if not query.events:
+        return
+    marks = ", ".join("?" * len(query.events))
+    entries = f"r.event IN ({marks})"
+    if "commit" in query.kinds:
+        commits = f"(r.kind = 'commit' AND json_extract(r.metadata, '$.type') IN ({marks}))"
+        yield f"({entries} OR {commits})", [*query.events, *query.events]
+    else:
+        yield entries, [*query.events]
+
+
+def _with_metadata(condition: str) -> tuple[str, list[str]]:
+    """Records whose metadata has a value, or a list with it: `status=complete`."""
+    key, _, value = condition.partition("=")
+    values = "SELECT 1 FROM json_each(r.metadata, ?) j WHERE lower(j.value) = lower(?)"
+    return f"EXISTS ({values})", [_json_path(key), value]
+
+
+def _json_path(key: str) -> str:
+    """A key of the metadata as SQLite's JSON path; `a.b` is b in a."""
+    return "$" + "".join(f'."{part}"' for part in key.replace('"', "").split("."))
 
 
 def _about_file(path: str) -> tuple[str, list[str]]:

@@ -199,6 +199,10 @@ class Reader:
         """The number of chunks, as of the last sync."""
         return int(self.meta("chunks") or 0) or self._count("SELECT COUNT(*) FROM chunks")
 
+    def unit_count(self) -> int:
+        """The number of chunks and segments that are embedded."""
+        return self._count("SELECT COUNT(*) FROM chunks WHERE anchor = 0")
+
     def between(self, ref: str, first: int, last: int) -> list[Chunk]:
         """The chunks of a record from n = first to last."""
         rows = self.db.execute(
@@ -206,6 +210,29 @@ class Reader:
             (ref, first, last),
         )
         return [Chunk(ref, *row) for row in rows]
+
+    def chunks_at(self, paths: Sequence[str], query: Query) -> dict[str, list[int]]:
+        """The chunks of each path that pass the query's filters, in order."""
+        where, values = conditions(query)
+        marks = ", ".join("?" * len(paths))
+        rows = self.db.execute(
+            f"SELECT r.path, c.id{_FROM}{where}{' AND' if where else ' WHERE'} r.path IN ({marks})"
+            " ORDER BY c.n",
+            (*values, *paths),
+        )
+        chunks: dict[str, list[int]] = {}
+        for path, id_ in rows:
+            chunks.setdefault(path, []).append(id_)
+        return chunks
+
+    def at_line(self, ref: str, line: int) -> Chunk | None:
+        """The chunk of a record that has a line."""
+        row = self.db.execute(
+            f"SELECT {_CHUNK}{_FROM} WHERE r.ref = ? AND c.start_line BETWEEN 1 AND ?"
+            " AND c.end_line >= ? ORDER BY c.n DESC LIMIT 1",
+            (ref, line, line),
+        ).fetchone()
+        return Chunk(ref, *row) if row else None
 
     def record(self, ref: str) -> Record | None:
         row = self.db.execute(f"SELECT {RECORD} FROM records r WHERE r.ref = ?", (ref,)).fetchone()
@@ -284,6 +311,10 @@ class Reader:
                 stamps[path] = str(row[0])
         return stamps
 
+    def state_count(self) -> int:
+        """The number of files that the index knows."""
+        return self._count("SELECT COUNT(*) FROM states WHERE source = 'files'")
+
     def stamp(self, source: str, key: str) -> str:
         """What the index remembers of one key of a source."""
         sql = "SELECT stamp FROM states WHERE source = ? AND key = ?"
@@ -304,8 +335,12 @@ class Reader:
             vectors=vectors,
         )
 
-    def digests(self) -> list[str]:
-        return [row[0] for row in self.db.execute("SELECT digest FROM chunks")]
+    def digests(self, ref: str = "") -> list[str]:
+        """The digests of all chunks, or of those of a record."""
+        if not ref:
+            return [row[0] for row in self.db.execute("SELECT digest FROM chunks")]
+        rows = self.db.execute(f"SELECT c.digest{_FROM} WHERE r.ref = ?", (ref,))
+        return [row[0] for row in rows]
 
     def kinds(self) -> dict[str, int]:
         counts = dict(

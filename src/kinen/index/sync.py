@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError
@@ -104,13 +104,19 @@ def sync_past(job: Job, past: Past, settings: Settings) -> Report:
     return follow(job.writer, past, settings, lambda seen: job.progress("history", seen, 0))
 
 
-def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
-    """Embed what has no vector yet, the longest first; (embedded, still pending)."""
+def sync_vectors(
+    job: Job, embedder: Embedder, only: Container[str] | None = None
+) -> tuple[int, int]:
+    """Embed what has no vector yet, the longest first; (embedded, still pending).
+
+    `only` are the digests to embed, if not all.
+    """
     writer = job.writer
     model = embedder.fingerprint
     if writer.get("embedded") == f"{model}:{writer.get('generation')}":
         return 0, 0
-    waiting = writer.pending(job.cache.digests(model))
+    pending = writer.pending(job.cache.digests(model))
+    waiting = [row for row in pending if only is None or row[0] in only]
     done = 0
     headings: dict[str, Any] = {}
     job.progress("embed", 0, len(waiting))
@@ -122,8 +128,8 @@ def sync_vectors(job: Job, embedder: Embedder) -> tuple[int, int]:
             done += len(stride)
             job.progress("embed", done, len(waiting))
     finally:
-        _finish_vectors(writer, model, done, complete=done == len(waiting))
-    return done, len(waiting) - done
+        _finish_vectors(writer, model, done, complete=done == len(pending))
+    return done, len(pending) - done
 
 
 def _finish_vectors(writer: Writer, model: str, done: int, *, complete: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,9 @@ from kinen.text import STOP_WORDS, excerpt, terms
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+AROUND = 240
+"""Characters of a sentence around a link."""
+_ITEM = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])")
 LONGEST = 500
 """Characters of a statement."""
 _MOST_INLINE = 8000
@@ -119,6 +122,27 @@ def sentences(text: str, *, wrapped: bool = False) -> list[str]:
                 piece = ""
         pieces.append(piece)
     return [piece for piece in pieces if piece]
+
+
+def sentence_with(lines: Sequence[str], at: int, words: str) -> str:
+    """The sentence of a paragraph that has some words on its line `at`; the line if none has them.
+
+    A list item and a row of a table stand for themselves.
+    """
+    first = at
+    last = at
+    while first and _continues(lines[first], lines[first - 1]):
+        first -= 1
+    while last + 1 < len(lines) and _continues(lines[last + 1], lines[last]):
+        last += 1
+    paragraph = "\n".join(lines[first : last + 1])
+    has_words = (piece for piece in sentences(paragraph) if words and words in piece)
+    return excerpt(next(has_words, "") or plain(lines[at]), AROUND)
+
+
+def _continues(line: str, before: str) -> bool:
+    """Whether a line continues the paragraph of the line before it."""
+    return bool(line.strip() and before.strip()) and not _ITEM.match(line)
 
 
 def labelled(paragraph: str) -> tuple[str, str]:

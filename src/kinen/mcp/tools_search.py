@@ -59,8 +59,10 @@ class Search(Tool):
         description="rounds, artifacts, resources, notes, checkpoints, plans, files, commits, "
         "observations, capsules, summaries, memories, or all; several with commas",
     )
+    kinds: Names = Field([], description="of commits (fix, feat, …) or observations (error, …)")
     session: str = ""
     tags: Names = Field([])
+    meta: Names = Field([], description="metadata as key=value")
     paths: Texts = Field([], description="below these folders, or matching these globs")
     since: Since = ""
     until: Until = ""
@@ -75,6 +77,7 @@ class Search(Tool):
     budget: int = Field(
         4000, ge=200, le=100_000, description="most tokens of text; hits beyond it are shortened"
     )
+    min_score: float | None = Field(None, ge=0, le=1, description="0: also what is not close")
     exact: bool = Field(False, description="only what has the query's words as one phrase")
     explain: bool = Field(False, description="with the votes behind each score, and all metadata")
     space: Names = Field([], description="all, or names of other spaces")
@@ -93,6 +96,9 @@ class Search(Tool):
             memory.config.search,
             mode=self.mode,
             types=[self.type],
+            kinds=self.kinds,
+            meta=self.meta,
+            min_score=self.min_score,
             context=self.context_chunks,
             **self.parameters("session", "tags", "paths", "since", "until", "limit", "exact"),
         )
@@ -116,7 +122,8 @@ def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
         left += least - tokens
         result = {**render.hit_json(fitted), "tokens": tokens, "more": more}
         if not explain:
-            result.update(votes=[], source={**result["source"], "metadata": {}})
+            short = {"metadata": {}, "root": "", "file": ""}
+            result.update(votes=[], source={**result["source"], **short})
         results.append(result)
     total = sum(result["tokens"] for result in results)
     value = responses.SizedResults(
@@ -151,7 +158,7 @@ def hit_text(hit: responses.SizedHit) -> str:
         where = f":{chunk.line}"
     heading = chunk.heading or source.title
     place = f"{source.space}: {source.ref}" if source.space else source.ref
-    head = f"[{place}{where}] {heading} ({hit.score:.3f}, {hit.tokens} tokens)"
+    head = f"[{place}{where}] {heading} ({hit.strength}, {hit.tokens} tokens)"
     rest = f"… {hit.more} more tokens" if hit.more else ""
     parts = [head, *hit.context.before, chunk.content, *hit.context.after, rest]
     return "\n".join(filter(None, parts))

@@ -85,21 +85,12 @@ class Context(Part):
         """The current path of a file, from its path or an unambiguous end of it."""
         if self._has(file):
             return self._memory.git.current_name(file)
-        if self._core.reader.at_path(self._memory.git.relative(file)):
-            return self._memory.git.relative(file)
-        paths = [
-            record.path
-            for record in self._core.reader.records(("file",))
-            if record.path.endswith(file)
-        ]
-        near = [path for path in paths if path == file or path.endswith(f"/{file}")]
-        if len(near) > 1:
-            raise QueryError(f"several files end in {file}: {', '.join(near[:5])}", "say more")
-        if near:
-            return near[0]
-        if self._recent(Query("", limit=1, files=(file,))):
-            return file
-        raise NotFound(f"nothing is known of {file}", "`kinen files` lists what is")
+        try:
+            return self._memory.records.get(file).path or file
+        except NotFound:
+            if self._recent(Query("", limit=1, files=(file,))):
+                return file
+            raise
 
     def _session_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The title, files, refs and own items of a session: of a capsule, or of a folder."""

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen import config as configuration
 from kinen import paths
-from kinen.errors import EmbedError, KinenError
+from kinen.errors import EmbedError, KinenError, QueryError
 from kinen.memory.memory import Memory
 from kinen.model.journal import Item, Recall
 from kinen.model.records import Hit, Hits, Query
 from kinen.query import storable_query
 from kinen.recall import tiers
+from kinen.recall.floor import NOTHING_CLOSE
 from kinen.recall.search import worded
 from kinen.space import find as spaces
 
@@ -112,7 +113,13 @@ def search_spaces(
 
     def answer(memory: Memory) -> tuple[str, Query, Hits]:
         query = ask(memory)
-        return memory.space.name, query, memory.search(vectors.add(memory, query))
+        try:
+            hits = memory.search(vectors.add(memory, query))
+        except QueryError as error:
+            if error.parameter != "paths":  # they are in another space
+                raise
+            hits = Hits((), query, query.mode)
+        return memory.space.name, query, hits
 
     merged: list[Hit] = []
     query = Query("")
@@ -122,6 +129,8 @@ def search_spaces(
         mode = mode or hits.mode
         merged += [hit._replace(space=name) for hit in hits]
         notes += [f"{name}: {note}" for note in hits.notes]
+    if merged:  # what is not close elsewhere does not matter
+        notes = [note for note in notes if NOTHING_CLOSE not in note]
     merged.sort(key=lambda hit: (-hit.score, hit.space, hit.record.ref, hit.chunk.n))
     return Hits(tuple(merged[: query.limit]), query, mode or query.mode, tuple(notes))
 

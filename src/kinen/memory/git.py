@@ -237,13 +237,23 @@ class Git(Part):
         return past.file_at(self._core.reader.db, self.relative(path))
 
     def _tracked(self, path: str) -> int:
-        """The id of the file at a path, also at a path before a rename."""
-        file = self.tracked_or_new(path)
+        """The id of the file at a path, also at a path before a rename, or with a unique name."""
+        from kinen.index import names
+        from kinen.index.git import queries as past
+
+        db = self._core.reader.db
+        name = self.relative(path)
+        file = past.file_at(db, name)
+        if file:
+            return file
+        candidates = names.matching(name, names.tracked_paths(db, name))
+        file = past.file_at(db, names.only(name, candidates))
         if not file:
             hint = (
                 "`kinen files` lists those there are, `kinen files --deleted` those that are gone"
             )
-            raise NotFound(f"no commit knows {path!r}", hint)
+            tracked = [record.path for record in past.files(db, past.FileFilter())]
+            raise names.unknown(f"no commit knows {path!r}", name, lambda: tracked, hint)
         return file
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kinen.memory.memory import Memory
     from kinen.model.documents import Report, Status
     from kinen.model.journal import Clock
-    from kinen.ports import Embedder, Past, Source
+    from kinen.ports import Past, Source
     from kinen.sources.files.watch import WatchList
     from kinen.sources.git.log import Log
     from kinen.sources.git.step import Steps
@@ -37,11 +37,6 @@ FOLLOW_MS = 1000
 """Maximum milliseconds that a search waits for another process that writes the index."""
 LATER_FILES = "the files are still being indexed: more will be found later"
 LATER = "the journal is still being indexed: more will be found later"
-
-SMALL = 20_000
-"""Maximum chunks of an index for which a search embeds new chunks itself."""
-EMBED_SECONDS = 2.0
-"""Maximum seconds for it."""
 
 
 EMPTY_SPACE = (
@@ -139,6 +134,7 @@ class Index(IndexFiles):
         from kinen.index.writer import Writer
         from kinen.markdown.links import Names
         from kinen.memory import file_sources
+        from kinen.sources.files import folders
         from kinen.sources.git.worktree import changed_paths
 
         files = file_sources.files(self._core, session, self.suppressed())
@@ -152,7 +148,7 @@ class Index(IndexFiles):
                 self._report_repair("index.db")
             if rebuild and not session:
                 writer.clear()
-            return sync(
+            report = sync(
                 Job(writer, self._core.cache, tell, enough),
                 sources,
                 self._core.embedder if embed else None,
@@ -161,6 +157,9 @@ class Index(IndexFiles):
                 self.history_source() if not session else None,
                 lambda: changed_paths(self._core.space.root),
             )
+        if not session:
+            folders.save(self._core.file("folders"), files.folders)
+        return report
 
     @property
     def journal_source(self) -> Source:
@@ -265,6 +264,12 @@ class Index(IndexFiles):
                 notes.append(LATER)
         return notes
 
+    def catch_up(self) -> list[str]:
+        """Index new files, if they are few; returns a note if they are not."""
+        from kinen.memory.new_files import catch_up
+
+        return catch_up(self._core, lambda: self.sync(embed=False, wait=0.2))
+
     def _follow_history(self) -> list[str]:
         """Index the commits since the last indexed commit."""
         from kinen.space.head import read_head
@@ -296,32 +301,12 @@ class Index(IndexFiles):
             return ["the history is still being indexed: more will be found later"]
         return list(report.notes)
 
-    def embed_small(self, embedder: Embedder) -> None:
-        """Embed new chunks, if the space is small enough to do it within a search."""
-        if self._core.frozen or self.vectors_off:
-            return
-        done = f"{embedder.fingerprint}:{self._core.reader.meta('generation')}"
-        if self._core.reader.meta("embedded") == done or self._core.reader.chunk_count() > SMALL:
-            return
-        until = time.monotonic() + EMBED_SECONDS
-        with contextlib.suppress(Busy):
-            self._embed_until(embedder, lambda: time.monotonic() > until)
-
     def embed_new(self, enough: Callable[[], bool]) -> tuple[int, int]:
         """Embed chunks without vectors until `enough`; the numbers embedded and missing."""
+        from kinen.memory import embedding
+
         embedder = None if self.vectors_off else self._core.embedder
-        return self._embed_until(embedder, enough) if embedder else (0, 0)
-
-    def _embed_until(self, embedder: Embedder, enough: Callable[[], bool]) -> tuple[int, int]:
-        from kinen.index.lock import sync_lock
-        from kinen.index.sync import Job, sync_vectors
-        from kinen.index.writer import Writer
-
-        with (
-            sync_lock(self._core.file("sync.lock"), 0) as announce,
-            contextlib.closing(Writer(self._core.file("index.db"))) as writer,
-        ):
-            return sync_vectors(Job(writer, self._core.cache, announce, enough), embedder)
+        return embedding.embed_until(self._core, embedder, enough) if embedder else (0, 0)
 
     def vectors(self, texts: Sequence[str], model: str) -> bytes:
         """Vectors of questions as little-endian float32 rows, for clients with the same model."""

@@ -315,7 +315,7 @@ class Recaller(Part):
         return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
 
     def _pinned(self, ref: str) -> str:
-        return "\n".join(chunk.text for chunk in self._core.reader.between(ref, 0, 8))
+        return self._memory.records.whole_text(ref, 8)
 
     def _passages(self, hits: Hits) -> list[Passage]:
         """The input of a digest: each hit with its context, each chunk once."""

@@ -6,18 +6,24 @@ import contextlib
 from collections.abc import Sequence
 
 from kinen.characters import unescaped
-from kinen.errors import NotFound, QueryError
+from kinen.errors import NotFound
+from kinen.index import names
 from kinen.memory.core import Part
 from kinen.model.records import (
     FILE_KINDS,
     GIT_KINDS,
     JOURNAL_KINDS,
+    KINDS,
     Chunk,
     Edge,
     Record,
     TagCount,
 )
+from kinen.recall.passages import is_metadata, is_numbered, prose_of
 from kinen.text import spelled
+
+SENTENCES = 500
+"""Links that come with the sentence around them."""
 
 
 class Records(Part):
@@ -30,8 +36,27 @@ class Records(Part):
         if record is None and "\\" in name:  # copied from output that spells a character out
             record = self._find(unescaped(name))
         if record is None:
-            raise NotFound(f"nothing remembered as {name!r}", "`kinen search` shows refs and paths")
+            self._memory.index.catch_up()
+            record = self._find(name) or self._named(name)
+        if record is None:
+            raise names.unknown(
+                f"nothing remembered as {name!r}",
+                name,
+                lambda: [other.path for other in self._core.reader.records() if other.path],
+                "`kinen search` shows refs and paths",
+            )
         return record
+
+    def _named(self, name: str) -> Record | None:
+        """A record by the end of its path, by its file's name or by an alias, if it is unique."""
+        kind, colon, key = spelled(name).partition(":")
+        text = key if colon and kind in KINDS else self._core.inside(name)
+        db = self._core.reader.db
+        path = names.only(text, names.matching(text, names.record_paths(db, text)))
+        if path:
+            return self._core.reader.at_path(path)
+        ref = names.only(text, names.with_alias(db, text))
+        return self._core.reader.record(ref) if ref else None
 
     def _find(self, name: str) -> Record | None:
         ref = spelled(name)
@@ -86,12 +111,8 @@ class Records(Part):
         """The path of a resource, from its path or an unambiguous end of it."""
         name = spelled(name).removeprefix("resource:").removeprefix("./").rstrip("/")
         paths = [record.path for record in self.select(("resource",))]
-        near = [path for path in paths if path.endswith(f"/{name}")]
-        if name in paths or not near:
-            return name if name.startswith("resources/") else f"resources/{name}"
-        if len(near) > 1:
-            raise QueryError(f"several resources end in {name}: {', '.join(near[:5])}", "say more")
-        return near[0]
+        path = names.only(name, names.matching(name, paths))
+        return path or (name if name.startswith("resources/") else f"resources/{name}")
 
     def tags(self) -> list[TagCount]:
         """Every tag of a file at HEAD or of a note, the most frequent first."""
@@ -113,8 +134,8 @@ class Records(Part):
         from kinen.model.records import FILE_KINDS, Query
 
         self._memory.index.prepare()
-        names = tuple(tag.lstrip("#") for tag in tags)
-        return self._core.reader.matching(Query("", kinds=(*FILE_KINDS, "file"), tags=names))
+        chosen = tuple(tag.lstrip("#") for tag in tags)
+        return self._core.reader.matching(Query("", kinds=(*FILE_KINDS, "file"), tags=chosen))
 
     def orphans(self) -> list[Record]:
         """Notes that link to no other record and that none links to."""
@@ -128,10 +149,21 @@ class Records(Part):
         ]
 
     def links(self, ref: str, depth: int = 1) -> list[Edge]:
-        """The edges around a record, both directions."""
+        """The edges around a record, both directions, links with the sentence around them."""
         from kinen.index import graph
 
-        return graph.around(self._core.reader.db, spelled(ref), depth)
+        edges = graph.around(self._core.reader.db, spelled(ref), depth)
+        return [*map(self._with_sentence, edges[:SENTENCES]), *edges[SENTENCES:]]
+
+    def _with_sentence(self, edge: Edge) -> Edge:
+        from kinen.markdown.sentences import sentence_with
+
+        chunk = self._core.reader.at_line(edge.source, edge.line) if edge.line else None
+        if chunk is None or not is_numbered(chunk):
+            return edge
+        words = edge.text or edge.written.partition("#")[0].rpartition("/")[2]
+        sentence = sentence_with(chunk.text.split("\n"), edge.line - chunk.start_line, words)
+        return edge._replace(sentence=sentence)
 
     def broken_links(self) -> list[Edge]:
         """Links that lead nowhere."""
@@ -166,5 +198,12 @@ class Records(Part):
             return ""
         return data.decode("utf-8", "replace")
 
-    def whole_text(self, ref: str) -> str:
-        return "\n".join(chunk.text for chunk in self._core.reader.between(ref, 0, 1 << 31))
+    def whole_text(self, ref: str, last: int = 1 << 31) -> str:
+        """The text of a record up to a chunk, without title, aliases and tags of its metadata."""
+        record = self._core.reader.record(ref)
+        title = record.title if record else ""
+        texts = [
+            prose_of(chunk, title) if is_metadata(chunk) else chunk.text
+            for chunk in self._core.reader.between(ref, 0, last)
+        ]
+        return "\n".join(filter(None, texts))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kinen.errors import EmbedError, QueryError
 from kinen.memory.core import Part
+from kinen.memory.embedding import embed_few
 from kinen.model.records import FILE_KINDS, Edge, Query, Record, Related
 
 KINDS = (*FILE_KINDS, "memory")
@@ -76,7 +77,7 @@ class Relations(Part):
             embedder = self._core.embedder
             if embedder is None:
                 return "index.embedding_provider is none"
-            self._memory.index.embed_small(embedder)
+            embed_few(self._core, embedder)
             scan = self._core.scan(embedder)
         except EmbedError as error:
             return str(error)

@@ -6,9 +6,10 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from kinen.errors import Busy, EmbedError
+from kinen.errors import Busy, EmbedError, QueryError
 from kinen.memory.core import Part
 from kinen.model.records import Hit, Hits, Query, Record
+from kinen.paths import inside
 from kinen.query import storable_query
 
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ class Searcher(Part):
         """Answer a query; a space that was never indexed is indexed first."""
         from kinen.recall.search import search, worded
 
-        asked = worded(storable_query(Query(query) if isinstance(query, str) else query))
+        request = Query(query, floor=True) if isinstance(query, str) else query
+        asked = worded(storable_query(self._in_space(request)))
         notes: list[str] = []
 
         def answer() -> Hits:
             notes.extend(self._memory.index.prepare())
+            notes.extend(self._memory.index.catch_up())
             return search(self._core.reader, asked, lambda: self._meaning(asked))
 
         hits = self._memory.index.healed(answer, notes)
@@ -52,7 +55,23 @@ class Searcher(Part):
                 self._memory.index.sync(embed=False, wait=0.2)
                 notes.append("files had changed: the index was brought up to date")
                 hits = answer()
-        return Hits(hits.hits, hits.query, hits.mode, (*notes, *hits.notes))
+        root = self._core.space.root
+        rooted = tuple(hit._replace(root=root) for hit in hits)
+        return Hits(rooted, hits.query, hits.mode, (*notes, *hits.notes))
+
+    def _in_space(self, query: Query) -> Query:
+        """The query with absolute paths relative to the space."""
+        root = self._core.space.root
+        relative = tuple(
+            inside(path, root) if os.path.isabs(path) else path for path in query.paths
+        )
+        outside = next((path for path in relative if os.path.isabs(path)), "")
+        if outside == root:  # all of it
+            return query._replace(paths=tuple(path for path in relative if path != root))
+        if outside:
+            fact = f"{outside} is outside the space {root}"
+            raise QueryError(fact, "give a path inside it", parameter="paths")
+        return query._replace(paths=relative)
 
     def search_again(self, query: Query) -> Hits:
         """Answer a query right after another one: the index is up to date."""
@@ -83,7 +102,7 @@ class Searcher(Part):
         return Standing(record, 0, None, "no word of the query is in it, nor is it near in meaning")
 
     def _place(self, query: Query, record: Record) -> tuple[int, Hit | None]:
-        hits = self.search(query._replace(limit=FURTHEST, context=0))
+        hits = self.search(query._replace(limit=FURTHEST, context=0, floor=False))
         for rank, hit in enumerate(hits, 1):
             if hit.record.ref == record.ref:
                 return rank, hit
@@ -103,19 +122,22 @@ class Searcher(Part):
 
     def _meaning(self, query: Query) -> tuple[Meaning | None, str]:
         """The semantic half of a search, or why there is none."""
+        from kinen.memory import embedding
         from kinen.recall.search import Meaning
 
         try:
             embedder = self._core.embedder
             if embedder is None:
                 return None, "index.embedding_provider is none"
-            self._memory.index.embed_small(embedder)
+            if not self._memory.index.vectors_off:
+                embedding.embed_few(self._core, embedder)
             scan = self._core.scan(embedder)
             if scan is None:
                 return None, "there are no vectors yet, run `kinen index`"
+            chunks = embedding.embeddable(self._core, embedder)
             vector = query.vector
             if vector is None:
                 vector = embedder.embed([query.text], query=True)[0]
         except EmbedError as error:
             return None, str(error)
-        return Meaning(scan, vector), ""
+        return Meaning(scan, vector, max(0, chunks - len(scan.ids)), chunks), ""

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kinen.errors import NotFound, QueryError, StoreError
+from kinen.errors import Busy, EmbedError, NotFound, QueryError, StoreError
 from kinen.memory.consolidation import Consolidated
 from kinen.memory.core import Part
-from kinen.memory.index import FIRST_SEARCH_SECONDS
+from kinen.memory.embedding import embed_record
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.records import Record
 from kinen.privacy.injected import without_injected
@@ -40,12 +40,15 @@ class Worklog(Part):
             path = self._download(file, to, tuple(tags), note)
         else:
             path = manifest.add(root, file, to, tuple(tags), note)
-        self._memory.index.sync(seconds=FIRST_SEARCH_SECONDS)
+        self._memory.index.sync(embed=False)
         partly = self._memory.index.partly_read()
         for skipped, reason in self._memory.index.skipped():
             if skipped == path and path not in partly:
                 raise NotFound(f"{path} is there, but not searchable: {reason}")
-        return self._memory.records.get(path)
+        record = self._memory.records.get(path)
+        with contextlib.suppress(Busy, EmbedError):  # full text has it; vectors come later
+            embed_record(self._core, record.ref)
+        return record
 
     def _download(self, url: str, to: str, tags: tuple[str, ...], note: str) -> str:
         """Keep what an address answers as a file of resources/; returns its path."""

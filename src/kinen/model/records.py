@@ -61,6 +61,8 @@ class Edge(NamedTuple):
     """The link's target as the author wrote it."""
     text: str = ""
     line: int = 0
+    sentence: str = ""
+    """The sentence around a link in a text."""
 
 
 class TagCount(NamedTuple):
@@ -107,6 +109,10 @@ class Hit(NamedTuple):
     """The line of the file that matches best; 0 if lines have no numbers."""
     also: tuple[Any, ...] = ()
     """Further hits, each with its own score, whose matches the passage shows."""
+    root: str = ""
+    """The folder of the space, which the record's path begins at."""
+    strength: int = 0
+    """How close it is to the question, from 0 to 100: comparable between questions and modes."""
 
     @property
     def display(self) -> Chunk:
@@ -156,6 +162,10 @@ class Query(NamedTuple):
     """Kinds of records that no hit has."""
     exact: bool = False
     """Whether a hit must contain the whole text as one phrase, as if it were quoted."""
+    meta: tuple[str, ...] = ()
+    """Frontmatter and other metadata that a hit must have: `status=complete`."""
+    floor: bool = False
+    """Whether to leave out hits that are not close to the question (`kinen.recall.floor`)."""
 
 
 class Hits:

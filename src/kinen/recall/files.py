@@ -12,6 +12,7 @@ from kinen.index.git import queries
 from kinen.index.git.lineage import WIDE
 from kinen.model.records import Chunk, Hit, Hits, Vote
 from kinen.recall import fuse
+from kinen.recall.floor import CLOSE, Yardstick, strength
 from kinen.recall.fuse import Ranked
 from kinen.text import terms
 
@@ -99,6 +100,10 @@ def search_files(
     """
     db = reader.db
     ranked, notes = rank(query._replace(kinds=("commit",), tags=(), paths=(), context=0))
+    if query.floor:
+        weight = INFERRED if query.mode == "hybrid" else 0.0
+        yardstick = Yardstick(query.mode, reader.chunk_count(), weight)
+        ranked = [commit for commit in ranked if strength(commit.votes, yardstick) >= CLOSE]
     best = speaking(ranked)
     touched = queries.touched(db, [commit.id for commit in best])
     commits = spoken_of(ranked, touched)

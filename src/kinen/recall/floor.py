@@ -1,18 +1,21 @@
-"""The floor below which nothing is known about a question, whatever a search came up with.
+"""How close hits are to a question, and the floor below which they have nothing to do with it.
 
-A search always finds something that is nearest. Measured on real sessions (docs/decisions/0014):
-questions that a memory can answer are nearer than 0.3 to some entry, or it has nearly all of
-their words; questions about anything else are not.
+A search always finds something that is nearest. Two floors were measured (docs/decisions/0014,
+0019): of a recall, below which nothing is known at all, and of a search, for each hit.
 """
 
 from __future__ import annotations
 
+from math import log
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from kinen.model.records import Hits
+from kinen.text import terms, words
 
-    from kinen.model.records import Hit
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from kinen.model.records import Hit, Vote
 
 UNKNOWN = "nothing is known about this"
 LEAST_CHUNKS = 100
@@ -25,6 +28,28 @@ MOST_MISSING = 0.5
 """The share that has to be passed where no vectors were compared."""
 NAMED = 5
 """Words that are named at most."""
+
+NOTHING_CLOSE = "nothing close"
+NEAREST = 3
+"""Hits below the floor that a note names."""
+SCORE = (0.28, 0.75)
+"""Fused scores from which on a hit is close, if few words are missing, and as good as it gets."""
+WORDS = (0.2, 0.7)
+"""The same of full text alone, where only missing words decide what is close."""
+COSINE = (0.4, 0.85)
+"""The same of cosines, in an index of `MANY` chunks or more."""
+LEAST_COSINE = 0.2
+"""The first of them in the smallest index: of few chunks, none is near by chance."""
+MANY = 300
+MOST_WORDED = 0.65
+"""The score up to which missing words count against a hit."""
+CLOSE = 35
+"""The strength of a hit that is just close enough."""
+STRONG = 65
+OF_FILES = frozenset({"commits", "names", "companions"})
+"""Votes for a file of the history; only commits that are close vote."""
+ASIDE = ("files", "recency")
+"""Votes that do not say how close a hit is to the question."""
 
 
 def missing_words(counts: Mapping[str, int]) -> list[str]:
@@ -51,3 +76,108 @@ def unknown_note(counts: Mapping[str, int]) -> str:
     words = missing_words(counts)
     named = ", ".join(words[:NAMED]) + (" …" if len(words) > NAMED else "")
     return f"{UNKNOWN}: no entry has {named}" if words else UNKNOWN
+
+
+def strength_word(strength: int) -> str:
+    """What a strength means, in a word."""
+    if strength >= STRONG:
+        return "strong"
+    return "fair" if strength >= CLOSE else "weak"
+
+
+class Yardstick:
+    """What the hits of a question are measured by. A plain class: the cold search loads it."""
+
+    def __init__(self, mode: str, chunks: int, weight: float = 0.0) -> None:
+        """`chunks` is how many the index has.
+
+        `weight` is that of the votes `ASIDE`, by which the others were scaled down.
+        """
+        self.mode = mode
+        self.chunks = chunks
+        self.weight = weight
+        self.words_missing = False
+        """Whether too many words of the question are in no entry."""
+
+    @property
+    def cosine(self) -> float:
+        """The cosine from which on a hit is close."""
+        size = min(1.0, log(max(1, self.chunks)) / log(MANY))
+        return LEAST_COSINE + (COSINE[0] - LEAST_COSINE) * size
+
+
+def with_strengths(
+    hits: Hits, yardstick: Yardstick, counts: Callable[[], Mapping[str, int]]
+) -> Hits:
+    """Hits with their strengths; one that has every word of the question is at least close.
+
+    `counts` says how many chunks have each word of the question.
+    """
+    query_terms = terms(hits.query.text)
+    worded = [has_all_words(hit, query_terms) for hit in hits]
+    if not all(worded) and yardstick.chunks >= LEAST_CHUNKS:
+        by_word = counts()
+        share = len(missing_words(by_word)) / max(1, len(by_word))
+        most = FEW_MISSING if any(map(_cosine, hits)) else MOST_MISSING
+        yardstick.words_missing = share >= most
+    rated = tuple(
+        hit._replace(strength=max(strength(hit.votes, yardstick), CLOSE if has_words else 0))
+        for hit, has_words in zip(hits, worded, strict=True)
+    )
+    return Hits(rated, hits.query, hits.mode, hits.notes)
+
+
+def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:
+    """How close a hit is by its votes: a number from 0 to 100 that means the same in each mode."""
+    cosine = next((vote.score for vote in votes if vote.retriever == "semantic"), None)
+    by_meaning = scaled(cosine, (yardstick.cosine, COSINE[1])) if cosine is not None else 0
+    if yardstick.mode not in ("hybrid", "fulltext") and cosine is not None:
+        return by_meaning  # other scores are cosines, too, or places in a ranking
+    score = sum(vote.share for vote in votes if vote.retriever not in ASIDE)
+    retrievers = {vote.retriever for vote in votes}
+    if retrievers <= OF_FILES:
+        return max(scaled(score, SCORE), CLOSE if retrievers & {"commits", "names"} else 0)
+    fused = yardstick.mode == "hybrid" and retrievers & {"semantic", "no vector"}
+    by_score = scaled(score / (1 - yardstick.weight), SCORE if fused else WORDS)
+    if yardstick.words_missing and score < MOST_WORDED:  # more is a phrase, or a file's name
+        by_score = min(by_score, CLOSE - 1)
+    elif not fused:
+        by_score = max(by_score, CLOSE)
+    return max(by_meaning, by_score)
+
+
+def _cosine(hit: Hit) -> bool:
+    """Whether a hit was compared by its vector."""
+    return any(vote.retriever in ("semantic", "no vector") for vote in hit.votes)
+
+
+def scaled(value: float, ends: tuple[float, float]) -> int:
+    """A value as a number from 0 to 100, with `CLOSE` at the first of two ends."""
+    close, best = ends
+    if value < close:
+        return max(0, int(CLOSE * value / close))
+    return min(100, round(CLOSE + (100 - CLOSE) * (value - close) / (best - close)))
+
+
+def has_all_words(hit: Hit, query_terms: Sequence[str]) -> bool:
+    """Whether a hit has every word of a question, perhaps with another ending."""
+    record = hit.record
+    about = (record.title, record.path, *record.tags, *map(str, (record.metadata or {}).values()))
+    text = "\n".join((*about, hit.display.heading, hit.chunk.text))
+    stems = {word.lower()[:5] for word in words(text)}
+    return bool(query_terms) and all(word[:5] in stems for word in query_terms)
+
+
+def close_only(hits: Hits) -> Hits:
+    """The hits that are close to the question; a note names the nearest if there are none."""
+    close = tuple(hit for hit in hits if hit.strength >= CLOSE)
+    notes = hits.notes
+    if len(hits) and not close:
+        nearest = ", ".join(f"{_place(hit)} ({hit.strength})" for hit in hits[:NEAREST])
+        notes = (*notes, f"{NOTHING_CLOSE}; nearest: {nearest} · a minimum score of 0 shows them")
+    return Hits(close, hits.query, hits.mode, notes)
+
+
+def _place(hit: Hit) -> str:
+    line = hit.line or hit.display.start_line
+    return f"{hit.record.path or hit.record.ref}{f':{line}' if line else ''}"

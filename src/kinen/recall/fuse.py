@@ -3,7 +3,7 @@
 The constants were chosen on labelled sets: docs/decisions/0004-ranking.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import log
 from typing import NamedTuple
 
@@ -28,6 +28,9 @@ RECENCY_WEIGHT = 0.02
 
 WORD_BY_WORD = 0.9
 """The share of the gap to 1 that a passage gains for a verbatim match of the question."""
+
+BY_NAME = 0.95
+"""The same share for a file whose name or path is the whole question."""
 
 Scores = Mapping[int, float]
 Shares = Mapping[str, tuple[Scores, Scores]]
@@ -66,17 +69,33 @@ class Lexical(NamedTuple):
         return own, added
 
 
-def convex(lexical: Lexical, semantic: Scores, weight: float = LEXICAL_WEIGHT) -> list[Ranked]:
-    """A weighted sum of scores that each lie in 0..1, so that scores compare between queries."""
+def convex(
+    lexical: Lexical,
+    semantic: Scores,
+    weight: float = LEXICAL_WEIGHT,
+    unknown: Scores = {},  # noqa: B006 - never changed
+) -> list[Ranked]:
+    """A weighted sum of scores that each lie in 0..1, so that scores compare between queries.
+
+    `unknown` has a neutral score for chunks that have no vector yet.
+    """
     own, added = lexical.shares(weight, lexical.background)
     meaning = {id_: (1 - weight) * max(0.0, score) for id_, score in semantic.items()}
+    neutral = {id_: (1 - weight) * max(0.0, score) for id_, score in unknown.items()}
     return combined(
         {
             "fulltext": (lexical.scores, own),
             "neighbours": (lexical.lift, added),
             "semantic": (semantic, meaning),
+            "no vector": (unknown, neutral),
         }
     )
+
+
+def neutral(cosines: Iterable[float]) -> float:
+    """The cosine that stands for a missing one: the middle of those of other candidates."""
+    ranked = sorted(cosines)
+    return ranked[len(ranked) // 2] if ranked else 0.0
 
 
 def lexical_weight(code: float) -> float:
@@ -138,15 +157,26 @@ def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
     Others keep their scores; a passage that says the whole question word by word scores .9 or more.
     A few words of a long question are often said by chance, so that a strength counts squared.
     """
-    places = ranks(strengths)
+    shares = {id_: WORD_BY_WORD * strength**2 for id_, strength in strengths.items()}
+    return _raised(ranked, "phrase", strengths, shares)
+
+
+def with_names(ranked: list[Ranked], named: Iterable[int]) -> list[Ranked]:
+    """The chunks of files whose name was asked for before all others, in their own order."""
+    scores = dict.fromkeys(named, 1.0)
+    return _raised(ranked, "name", scores, dict.fromkeys(scores, BY_NAME))
+
+
+def _raised(ranked: list[Ranked], name: str, scores: Scores, shares: Scores) -> list[Ranked]:
+    """One more retriever, which gives a share of what the other votes leave to 1."""
+    places = ranks(scores)
     votes = {entry.id: entry.votes for entry in ranked}
     again = []
-    for id_ in {**votes, **strengths}:
+    for id_ in {**votes, **scores}:
         cast = list(votes.get(id_, ()))
-        if id_ in strengths:
+        if id_ in scores:
             rest = 1.0 - min(1.0, sum(vote.share for vote in cast))
-            share = WORD_BY_WORD * strengths[id_] ** 2 * rest
-            cast.append(Vote("phrase", places[id_], strengths[id_], share))
+            cast.append(Vote(name, places[id_], scores[id_], shares[id_] * rest))
         again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
     return sorted(again, key=lambda entry: (-entry.score, entry.id))
 

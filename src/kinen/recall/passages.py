@@ -38,6 +38,43 @@ class Page(NamedTuple):
     sections: list[int]
 
 
+def without_metadata(reader: Reader, hits: Sequence[Hit]) -> list[Hit]:
+    """Hits that show text: a title, aliases and tags help to find a file and are not its text.
+
+    A match in them is shown as the next best match in its file, or as the beginning of the text.
+    """
+    shown = []
+    for hit in hits:
+        if not is_metadata(hit.chunk):
+            shown.append(hit)
+            continue
+        prose = prose_of(hit.chunk, hit.record.title)
+        text = hit.chunk._replace(text=prose)
+        shown.append(hit._replace(chunk=text if prose else _body(reader, hit, hits)))
+    return shown
+
+
+def is_metadata(chunk: Chunk) -> bool:
+    """Is it what the frontmatter or the manifest says of a file, put in other words?"""
+    return bool(chunk.start_line) and not is_numbered(chunk)
+
+
+def prose_of(chunk: Chunk, title: str) -> str:
+    """What metadata says in sentences: a summary, a note, the decision of a checkpoint."""
+    labels = ("aliases: ", "tags: ")
+    lines = [line for line in chunk.text.split("\n") if not line.startswith(labels)]
+    return "\n".join(line for line in lines if line.strip("# ") != title)
+
+
+def _body(reader: Reader, hit: Hit, hits: Sequence[Hit]) -> Chunk:
+    """The chunk of a file's text to show for a match in its metadata."""
+    ref = hit.record.ref
+    others = [other.chunk for other in hits if other.record.ref == ref]
+    others += reader.between(ref, hit.chunk.n + 1, hit.chunk.n + REACH)
+    texts = (chunk for chunk in others if not is_metadata(chunk))
+    return next(texts, hit.chunk._replace(text=""))
+
+
 def distinct_passages(
     hits: Iterable[Hit], limit: int, situated: Callable[[Hit, Lines], Hit]
 ) -> list[Hit]:

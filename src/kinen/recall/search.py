@@ -9,6 +9,7 @@ from kinen.model.kinds import MODES
 from kinen.model.records import GIT_KINDS, Hit, Hits
 from kinen.query import LONGEST
 from kinen.recall import fuse
+from kinen.recall.floor import Yardstick, close_only, with_strengths
 from kinen.recall.wording import exact_wording, read_wording, run_strength, telling_runs
 from kinen.text import code_density, is_identifier, terms
 
@@ -45,6 +46,9 @@ class Meaning(NamedTuple):
 
     scan: Scan
     vector: Any
+    missing: int = 0
+    """Chunks that have no vector yet."""
+    chunks: int = 0
 
 
 def worded(query: Query) -> Query:
@@ -77,11 +81,47 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
             ranked, _, notes = _ranked(reader, part, meaning)
             return ranked, notes
 
-        return search_files(reader, query, rank)
+        return _above_floor(_rated(reader, search_files(reader, query, rank)))
     if "file" in query.kinds:
         return _both(reader, query, meaning)
     ranked, cited, notes = _ranked(reader, query, meaning)
-    return Hits(_load(reader, ranked, query, cited), query, query.mode, notes)
+    hits = Hits(_load(reader, ranked, query, cited), query, query.mode, notes)
+    return _above_floor(_rated(reader, hits))
+
+
+def _rated(reader: Reader, hits: Hits) -> Hits:
+    """The hits with their strengths."""
+    query = hits.query
+    yardstick = Yardstick(query.mode, reader.chunk_count(), _weight_aside(query))
+    return with_strengths(hits, yardstick, lambda: reader.document_counts(terms(query.text)))
+
+
+def _weight_aside(query: Query) -> float:
+    """The weight of votes that do not say how close a hit is."""
+    if not _ranks_by_files(query):
+        return query.recency
+    from kinen.recall.files import GIVEN, INFERRED
+
+    return query.recency + (GIVEN if query.near else INFERRED)
+
+
+def _ranks_by_files(query: Query) -> bool:
+    return bool(query.near) or (query.kinds == ("commit",) and query.mode == "hybrid")
+
+
+def _above_floor(hits: Hits) -> Hits:
+    """The hits that are close, if the query wants only these.
+
+    Quoted words and corrected ones decide by themselves what is a hit.
+    """
+    query = hits.query
+    if (
+        not query.floor
+        or query.required
+        or any(note.startswith("corrected") for note in hits.notes)
+    ):
+        return hits
+    return close_only(hits)
 
 
 def _both(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
@@ -108,9 +148,10 @@ def _ranked(
     ranked = _rank(reader, query, units, meaning, notes)
     if query.mode != "semantic":
         ranked = _with_runs(reader, query, ranked, units)
+        ranked = _with_names(reader, query, ranked)
     if query.min_similarity:
         ranked = _near(ranked, query.min_similarity, notes)
-    if query.near or (query.kinds == ("commit",) and query.mode == "hybrid"):
+    if _ranks_by_files(query):
         from kinen.recall.files import with_files
 
         ranked = with_files(reader, ranked, query.near)
@@ -140,6 +181,20 @@ def _with_runs(reader: Reader, query: Query, ranked: list[Ranked], units: Units)
             best[unit] = strength
             units.cited[unit] = id_
     return fuse.with_runs(ranked, best)
+
+
+def _with_names(reader: Reader, query: Query, ranked: list[Ranked]) -> list[Ranked]:
+    """The ranking with a vote for files whose name or path is the question."""
+    from kinen.index import names
+
+    paths = names.asked_for(reader.db, query.text)
+    if not paths:
+        return ranked
+    scores = {candidate.id: candidate.score for candidate in ranked}
+    best = {}
+    for path, chunks in reader.chunks_at(paths, query).items():
+        best[path] = max(chunks, key=lambda id_: scores.get(id_, 0.0))
+    return fuse.with_names(ranked, best.values())
 
 
 def recent(reader: Reader, query: Query) -> Hits:
@@ -199,6 +254,10 @@ def _rank(
     if mode == "fulltext" or (mode == "keyword-first" and len(words) >= query.limit):
         return fuse.by_words(_lexical(reader, units, words))
     half, reason = meaning()
+    if half is not None and half.missing:
+        notes.append(
+            f"{half.missing:,} of {half.chunks:,} chunks have no vectors yet: run `kinen index`"
+        )
     if half is None:
         if mode == "semantic":
             raise QueryError(
@@ -223,7 +282,12 @@ def _rank(
         return fuse.reciprocal(words, semantic)
     semantic.update(half.scan.of(half.vector, [id_ for id_ in words if id_ not in semantic]))
     weight = fuse.lexical_weight(_code_share(reader, query, [id_ for id_, _ in near[:10]]))
-    return fuse.convex(_lexical(reader, units, semantic), semantic, weight)
+    unknown: dict[int, float] = {}
+    if half.missing:
+        middle = fuse.neutral(semantic[id_] for id_ in words if id_ in semantic)
+        unknown = {id_: middle for id_ in words if id_ not in semantic}
+    lexical = _lexical(reader, units, [*semantic, *unknown])
+    return fuse.convex(lexical, semantic, weight, unknown)
 
 
 def _lexical(reader: Reader, units: Units, candidates: Iterable[int]) -> fuse.Lexical:
@@ -267,7 +331,11 @@ def _load(
     ]
     if not keyword_first:
         hits.sort(key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
-    return tuple(_situated(reader, hits, query))
+    if "pin" not in query.kinds:  # a recall begins with the pins, and what is pinned has its text
+        hits = [hit for hit in hits if hit.record.kind != "pin"]
+    from kinen.recall.passages import without_metadata
+
+    return tuple(_situated(reader, without_metadata(reader, hits), query))
 
 
 def _near(ranked: list[Ranked], least: float, notes: list[str]) -> list[Ranked]:

@@ -44,10 +44,11 @@ def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
         line = f":{edge.line}" if edge.line else ""
         if edge.source == ref:
             end = _name(edge.target) if edge.target else style("warn", f"{edge.written} (broken)")
-            groups["links to"].append(f"{end}{_type_text(edge)}")
+            groups["links to"].append(f"{end}{_type_text(edge)}{_sentence(edge, style)}")
         elif edge.target == ref:
             source = style("path", _name(edge.source))
-            groups["linked from"].append(f"{source}{line}{_type_text(edge)}")
+            text = f"{source}{line}{_type_text(edge)}{_sentence(edge, style)}"
+            groups["linked from"].append(text)
         else:
             end = _name(edge.target) if edge.target else f"{edge.written} (broken)"
             groups["further"].append(f"{_name(edge.source)} → {end}")
@@ -75,6 +76,11 @@ def related_text(related: Iterable[Related], style: Style = PLAIN) -> str:
         lines.append(f"{style('path', record.path or record.ref)}{title}")
         lines.append(style("dim", f"    {readable('; '.join(item.reasons))}"))
     return "\n".join(lines)
+
+
+def _sentence(edge: Edge, style: Style) -> str:
+    """The sentence around a link, on a line of its own."""
+    return f"\n    {style('dim', edge.sentence)}" if edge.sentence else ""
 
 
 def _type_text(edge: Edge) -> str:

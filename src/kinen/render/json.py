@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_json
@@ -10,6 +11,10 @@ from kinen.characters import visible_json
 if TYPE_CHECKING:
     from kinen.model.documents import Counts, Status
     from kinen.model.records import Hit, Hits, Record, TagCount, Vote
+
+
+LEAST_SHARE = 1e-6
+"""The share of a vote that counts, if a hit has any such vote."""
 
 
 def to_json(value: object) -> str:
@@ -30,9 +35,13 @@ def hit_json(hit: Hit) -> dict[str, Any]:
     record = record_json(hit.record)
     if hit.space:
         record["space"] = hit.space
+    record["root"] = hit.root
+    record["file"] = os.path.join(hit.root, hit.record.path) if hit.record.path else ""
     passage = hit.display
     return {
         "chunk": {
+            "ref": hit.chunk.ref,
+            "n": hit.chunk.n,
             "content": passage.text,
             "start_line": passage.start_line or None,
             "end_line": passage.end_line or None,
@@ -46,6 +55,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
             "after": [chunk.text for chunk in hit.after],
         },
         "score": _rounded(hit.score),
+        "strength": hit.strength,
         "match_type": match_type(hit),
         "votes": [vote_json(vote) for vote in hit.votes],
     }
@@ -78,11 +88,14 @@ def record_json(record: Record) -> dict[str, Any]:
 
 
 def match_type(hit: Hit) -> str:
-    """Which retrievers voted for a hit: `hybrid`, `fulltext` or `semantic`."""
-    retrievers = [vote.retriever for vote in hit.votes]
-    if len(retrievers) == 1 and hit.record.kind != "file":
-        return retrievers[0]
-    return "hybrid"
+    """Who found a hit: `fulltext`, `semantic`, or `hybrid` for both. Other votes do not count."""
+    least = min(max((vote.share for vote in hit.votes), default=0.0), LEAST_SHARE)
+    retrievers = {vote.retriever for vote in hit.votes if vote.share >= least}
+    by_word = retrievers & {"fulltext", "phrase", "name"}
+    by_meaning = "semantic" in retrievers
+    if by_word and not by_meaning:
+        return "fulltext"
+    return "semantic" if by_meaning and not by_word else "hybrid"
 
 
 def _rounded(value: float) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kinen.paths import openable
+from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line
 from kinen.render.style import PLAIN, Style, readable
 from kinen.text import excerpt, plural, terms, words
@@ -35,26 +37,52 @@ def counts_text(counts: Mapping[str, int], *, zeros: bool = False) -> str:
 
 
 def search_text(
-    hits: Hits, *, files: bool = False, explain: bool = False, colour: bool = False
+    hits: Hits,
+    *,
+    files: bool = False,
+    explain: bool = False,
+    colour: bool = False,
+    folder: str = "",
 ) -> str:
-    """The output of `kinen search`: hits, or with `files` their paths only."""
+    """The output of `kinen search`: hits, or with `files` the paths of files only.
+
+    Paths can be opened from `folder`; without it they are relative to the space.
+    """
     if files:
-        return "\n".join(dict.fromkeys(place(hit) for hit in hits))
-    return hits_text(hits, style=Style(colour=colour), explain=explain)
+        return "\n".join(file_list(hits, folder))
+    return hits_text(hits, style=Style(colour=colour), explain=explain, folder=folder)
 
 
-def hits_text(hits: Hits, *, style: Style = PLAIN, explain: bool = False) -> str:
+def file_list(hits: Hits, folder: str = "") -> list[str]:
+    """The paths of the hits that are files and still there, each once."""
+    files = [hit for hit in hits if hit.record.path and not _is_deleted(hit.record)]
+    return list(dict.fromkeys(place(hit, folder) for hit in files))
+
+
+def _is_deleted(record: Record) -> bool:
+    return record.kind == "file" and (record.metadata or {}).get("alive") is False
+
+
+def hits_text(hits: Hits, *, style: Style = PLAIN, explain: bool = False, folder: str = "") -> str:
     """A block per hit that begins with `path:line`, so that editors and pagers can jump to it."""
     query_terms = terms(hits.query.text)
-    return "\n".join(hit_text(hit, query_terms, style=style, explain=explain) for hit in hits)
+    blocks = [
+        hit_text(hit, query_terms, style=style, explain=explain, folder=folder) for hit in hits
+    ]
+    return "\n".join(blocks)
 
 
 def hit_text(
-    hit: Hit, query_terms: Sequence[str], *, style: Style = PLAIN, explain: bool = False
+    hit: Hit,
+    query_terms: Sequence[str],
+    *,
+    style: Style = PLAIN,
+    explain: bool = False,
+    folder: str = "",
 ) -> str:
     hit = readable(hit)
-    score = style("dim", f"{hit.score:.3f}")
-    rows = [f"{_location(hit, style)}  {hit_description(hit, style)}  {score}"]
+    strength = style("dim", f"{hit.strength} {strength_word(hit.strength)}")
+    rows = [f"{_location(hit, style, folder)}  {hit_description(hit, style)}  {strength}"]
     rows += [f"    {line}" for line in hit_lines(hit, query_terms, style)]
     if explain:
         rows.append("    " + style("dim", explanation(hit)))
@@ -68,9 +96,11 @@ def hit_text(
     return "\n".join(rows)
 
 
-def _location(hit: Hit, style: Style) -> str:
-    """`path:line` or `path#page=N` of a hit, after the name of its space if there are several."""
-    location = style("path", f"{hit.space}:{place(hit)}" if hit.space else place(hit))
+def _location(hit: Hit, style: Style, folder: str) -> str:
+    """`path:line` or `path#page=N` of a hit; what is not a file comes after its space's name."""
+    name = place(hit, folder)
+    is_openable = hit.record.path and hit.root and folder
+    location = style("path", f"{hit.space}:{name}" if hit.space and not is_openable else name)
     if hit.display.start_line:
         return location + ":" + style("line", str(hit.line or hit.display.start_line))
     if hit.display.page:
@@ -99,6 +129,7 @@ def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> lis
         return hit.chunk.text.splitlines()[1:]
     if hit.passage is not None:
         lines = [line for line in hit.passage.text.splitlines() if line.strip()]
+        lines = _without_titles(lines, hit)
         return [
             _highlighted(clipped(line, query_terms, LINE_WIDTH), query_terms, style)
             for line in lines
@@ -106,6 +137,15 @@ def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> lis
     start = best_line(hit.chunk.text, query_terms)
     lines = [line for line in hit.chunk.text.splitlines()[start:] if line.strip()]
     return [_highlighted(excerpt(line, 200), query_terms, style) for line in lines[:LINES]]
+
+
+def _without_titles(lines: list[str], hit: Hit) -> list[str]:
+    """The lines of a passage without the title and headings that the hit's first line shows."""
+    shown = {hit.record.title, *hit.display.heading.split(" > ")}
+    start = 0
+    while start < len(lines) and lines[start].strip("# ") in shown:
+        start += 1
+    return lines[start:]
 
 
 def clipped(line: str, query_terms: Sequence[str], width: int) -> str:
@@ -135,11 +175,11 @@ def untitled(record: Record) -> str:
     return f"{kind} {record.at[:16]}".strip()
 
 
-def place(hit: Hit) -> str:
+def place(hit: Hit, folder: str = "") -> str:
     """The path of a hit, the abbreviated ref of a commit, or the ref of any other record."""
     record = hit.record
     if record.path:
-        return record.path
+        return openable(hit.root, record.path, folder)
     return record.ref[:SHORT_COMMIT] if record.kind == "commit" else record.ref
 
 

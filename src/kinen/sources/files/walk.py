@@ -18,6 +18,7 @@ from kinen.model.documents import Change, Delta, Document, Extract, Part, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION as MASKING
+from kinen.sources.files.folders import stamp
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.layout import (
     MANIFEST,
@@ -72,6 +73,8 @@ class Files:
         """Files that links may lead to although they are never records."""
         self.files: set[str] = set()
         """Every file of the last walk, readable or not."""
+        self.folders: dict[str, int] = {}
+        """The time of every folder of the last walk."""
         self._size = size
         self._overlap = overlap
         self._max = max_bytes
@@ -85,7 +88,7 @@ class Files:
     def delta(self, states: Mapping[str, State]) -> Delta:
         """Compare all files with their last state by size and time; read only what differs."""
         ignore = Ignore(Path(self.root))
-        stamps, self.attachments = walk(self.root, ignore, states)
+        stamps, self.attachments = walk(self.root, ignore, states, self.folders)
         stamps.pop(MANIFEST, None)
         self._odd = {
             spelled(path): stamp for path, stamp in stamps.items() if spelled(path) != path
@@ -306,13 +309,23 @@ def _joined(value: Any) -> str:
     return "; ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def walk(root: str, ignore: Ignore, states: Container[str] = ()) -> tuple[dict[str, str], set[str]]:
-    """Stamps of the files that kinen reads, and the paths of all other files."""
+def walk(
+    root: str,
+    ignore: Ignore,
+    states: Container[str] = (),
+    folders: MutableMapping[str, int] | None = None,
+) -> tuple[dict[str, str], set[str]]:
+    """Stamps of the files that kinen reads, and the paths of all other files.
+
+    `folders` receives the time of each folder, before its files were listed.
+    """
     stamps: dict[str, str] = {}
     others: set[str] = set()
     waiting = [("", root)]
     while waiting:
         below, folder = waiting.pop()
+        if folders is not None:
+            folders[below.rstrip("/")] = stamp(folder)
         try:
             entries = list(os.scandir(folder))
         except OSError:
