@@ -54,6 +54,7 @@ ALLOWED = {
     "agents/find.py": "transcripts that the user names, which may be pipes",
     "agents/opencode.py": "the names of the client's own files",
     "sources/files/watch.py": "names only, links not followed",
+    "sources/files/folders.py": "names and times only, nothing is read",
     "sources/files/walk.py": "names and times only, links not followed; contents by kinen.storage",
     "extract/html.py": "walks an HTML tree, no folder",
     "extract/epub.py": "walks an HTML tree, no folder",
