@@ -43,10 +43,10 @@ def test_types_may_be_separated_by_commas_and_all_means_no_filter() -> None:
 
 def test_an_unknown_type_is_refused_with_the_list() -> None:
     with pytest.raises(QueryError) as refused:
-        kinds_of(["nothings"])
+        kinds_of(["zzz"])
     assert "commits" in refused.value.hint
     with pytest.raises(QueryError) as refused:
-        events_of(["nothing"])
+        events_of(["zzz"])
     assert "command" in refused.value.hint
 
 
