@@ -201,6 +201,15 @@ class Recall(Response):
     notes: list[str] = []
 
 
+class Report(Response):
+    space: str = ""
+    markdown: str
+
+
+class Memories(Response):
+    memories: list[dict[str, Any]]
+
+
 class TieredRecall(Response):
     query: str
     budget: int
@@ -267,6 +276,7 @@ class Revision(Response):
     path: str
     before: str | None = None
     tags: list[str] = []
+    message: str = ""
 
 
 class CommitRevision(Revision):

@@ -27,8 +27,17 @@ from kinen.times import milliseconds
     default="json",
     key="form",
 )
+@click.option("--gzip", "compress", is_flag=True, help="compress FILE (also by a name in .gz)")
 @space_option
-def export(file: str, since: str, until: str, form: Any, space: str | None, **scope: str) -> int:
+def export(
+    file: str,
+    since: str,
+    until: str,
+    form: Any,
+    compress: bool,
+    space: str | None,
+    **scope: str,
+) -> int:
     """Write the journal as a bundle to FILE, or to standard output.
 
     The same journal gives the same bytes. SOURCE_DATE_EPOCH fixes the time of the export.
@@ -36,14 +45,18 @@ def export(file: str, since: str, until: str, form: Any, space: str | None, **sc
     \b
     Examples:
       kinen export backup.json
+      kinen export backup.json.gz
       kinen export --session s1 --format jsonl | gzip > s1.jsonl.gz
     """
+    if compress and file == "-":
+        raise click.UsageError("--gzip needs a FILE · or pipe the output through gzip")
     with Memory.open(space=space) as memory:
         counts = memory.transfer.export(
             _standard_output() if file == "-" else file,
             after=milliseconds(since),
             before=milliseconds(until, end=True),
             form=form,
+            compress=compress,
             **scope,
         )
     if file != "-":

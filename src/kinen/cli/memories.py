@@ -39,11 +39,12 @@ def memories() -> None:
 
 @memories.command("list")
 @choice_option("--type -t", MEMORY_TYPES, "only this type (default: all)", key="type_")
+@text_option("--session", "NAME", "only those drawn from this session (a part is enough)")
 @click.option("--forgotten", is_flag=True, help="list hidden memories instead")
 @spaces_command
-def list_(memory: Memory, type_: str | None, forgotten: bool) -> Output:
+def list_(memory: Memory, type_: str | None, session: str, forgotten: bool) -> Output:
     """List memories, newest first. Exit 1 if there are none."""
-    records = memory.consolidation.memories(type_ or "", hidden=forgotten)
+    records = memory.consolidation.memories(type_ or "", hidden=forgotten, session=session)
     origins = [memory.consolidation.origin(record) for record in records]
     style = colours()
     notes = []

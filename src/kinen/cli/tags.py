@@ -72,7 +72,8 @@ def _tagged(memory: Memory, names: tuple[str, ...], notes: bool, files: bool) ->
 
 def _staged(memory: Memory, into: str | None) -> Output:
     paths = memory.git.staged()
-    line = memory.git.tags_line(paths)
+    plan = memory.worklog.plan()
+    line = memory.git.tags_line(paths, plan.tags if plan and paths else ())
     if into and line:
         memory.git.write_tags(into, line)
     names = line.removeprefix("tags: ").split(", ") if line else []

@@ -31,6 +31,8 @@ class Tool(Request):
     lane: ClassVar[str] = ASK
     """Which of the space's memories answers; JOURNAL for what must not wait for a search."""
     idempotent: ClassVar[bool] = True
+    unlisted: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are accepted, and left out of the definition to keep it short."""
     _client: str = PrivateAttr("")
 
     def parameters(self, *names: str) -> dict[str, Any]:
@@ -55,8 +57,6 @@ def _split(value: Any, separator: str) -> Any:
 
 Names = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"[,\n]"))]
 Texts = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"\n"))]
-Limit = Annotated[int, Field(ge=1, le=500, description="at most this many")]
-Offset = Annotated[int, Field(ge=0, description="skip this many")]
-Budget = Annotated[
-    int, Field(ge=0, le=query.MOST["budget"], description="most tokens; 0: as configured")
-]
+Limit = Annotated[int, Field(ge=1, le=500)]
+Offset = Annotated[int, Field(ge=0)]
+Budget = Annotated[int, Field(ge=0, le=query.MOST["budget"], description="most tokens")]

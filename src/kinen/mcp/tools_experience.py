@@ -16,8 +16,8 @@ from kinen.render.experience import (
 
 
 class FixError(Tool):
-    """Look up an error before you debug it: the same error in past sessions, what was changed or
-    run until the same command succeeded, and the commit. Paste the lines that name the error.
+    """How an error was fixed before: what was changed or run until the same command succeeded.
+    Look here before you debug.
     """
 
     tool_name = "kinen_fix"
@@ -27,7 +27,7 @@ class FixError(Tool):
     error: str = Field(
         min_length=1,
         max_length=100_000,
-        description="the error's text; numbers, folders and times in it do not matter",
+        description="the lines that name it",
     )
     limit: Limit = 3
 
@@ -38,9 +38,7 @@ class FixError(Tool):
 
 
 class HowTo(Tool):
-    """The exact invocations of a command that worked in this repository, with their flags, newest
-    first: before you guess how tests, builds or servers are run here.
-    """
+    """Invocations of a command that worked in this repository, newest first."""
 
     tool_name = "kinen_how"
     tool_title = "How a command is called here"
@@ -49,9 +47,9 @@ class HowTo(Tool):
     command: str = Field(
         min_length=1,
         max_length=500,
-        description="a program with its first words (pytest, docker compose), or a tool of yours",
+        description="pytest, docker compose, …",
     )
-    failed: bool = Field(False, description="those that never worked instead")
+    failed: bool = Field(False, description="those that never worked")
     limit: Limit = 10
 
     def answer(self, memory: Memory) -> Answer:

@@ -24,18 +24,17 @@ SEAM = range(600, 19, -1)
 
 
 class ListArtifacts(Tool):
-    """List the files of the repository, filtered by tag, with tags and last change: names and
-    refs only. kinen_get_artifact gives the content.
-    """
+    """List the repository's files by tag, with tags and last change."""
 
     tool_name = "kinen_list_artifacts"
     tool_title = "List files by tag"
     response = responses.Files
+    unlisted = ("include_ignored", "source_only")
 
-    tags: Names = Field([], description="with all of these tags")
+    tags: Names = Field([], description="all of these")
     include_deleted: bool = False
     include_ignored: bool = False
-    source_only: bool = Field(False, description="only below folders called src")
+    source_only: bool = Field(False, description="only below src")
     limit: Limit = 50
     offset: Offset = 0
 
@@ -57,9 +56,8 @@ class ListArtifacts(Tool):
 
 
 class GetArtifact(Tool):
-    """Get the full text behind a path or a ref of any answer: file, note, round, checkpoint,
-    commit message, observation, summary, memory. Files also at an older commit. Long texts come
-    in pages.
+    """Read the text of a path or of any ref. Files also as of a commit, with the tags and commits
+    up to it.
     """
 
     tool_name = "kinen_get_artifact"
@@ -68,11 +66,11 @@ class GetArtifact(Tool):
 
     path: str = Field(
         min_length=1,
-        description="a path, or a ref such as note:docs/auth.md:12 or observation:01JD…",
+        description="path or ref",
     )
-    ref: str = Field("", description="git commit, branch or tag to read a file at; HEAD if empty")
-    offset: int = Field(0, ge=0, description="the line to begin at, from next_offset")
-    budget: int = Field(4000, ge=50, le=100_000, description="most tokens of content")
+    ref: str = Field("", description="git commit, branch or tag")
+    offset: int = Field(0, ge=0, description="first line")
+    budget: int = Field(4000, ge=50, le=100_000, description="most tokens")
 
     @model_validator(mode="before")
     @classmethod
@@ -89,7 +87,12 @@ class GetArtifact(Tool):
         commits: list[Revision] = []
         if record.path and not self.offset:
             with contextlib.suppress(KinenError):  # not committed, or no repository
-                commits = memory.git.history(memory.git.inside(record.path))[-LATEST_COMMITS:]
+                full = memory.git.inside(record.path)
+                git = memory.git
+                revisions = git.history_at(full, self.ref) if self.ref else git.history(full)
+                commits = revisions[-LATEST_COMMITS:]
+        if self.ref and commits:
+            record = record._replace(tags=commits[-1].tags, at=commits[-1].at)
         lines = text.splitlines()
         content, end = within(lines, self.offset, self.budget)
         value = responses.Artifact(
@@ -152,8 +155,8 @@ def join_chunks(chunks: list[Chunk]) -> str:
 
 
 class GetProvenance(Tool):
-    """Get the commit history of a file, oldest first, through renames, with the tags it had after
-    each commit: who changed it, when and why.
+    """Commits of a file through renames, oldest first: who, when and why (the whole message), and
+    its tags after each.
     """
 
     tool_name = "kinen_get_provenance"
@@ -178,9 +181,7 @@ class GetProvenance(Tool):
 
 
 class ListTags(Tool):
-    """List the tags of files and notes with how many have each: the vocabulary to filter
-    kinen_list_artifacts and kinen_search by.
-    """
+    """Tags of files and notes with how many have each."""
 
     tool_name = "kinen_list_tags"
     tool_title = "List tags"
@@ -201,8 +202,8 @@ class ListTags(Tool):
 
 
 class GetCochange(Tool):
-    """Find files that usually change together with a file (co-change, coupling), with the commits
-    that say so: look here before and after an edit for what else needs one.
+    """Files that usually change together with a file, and the commits that show it: look here
+    before and after an edit.
     """
 
     tool_name = "kinen_get_cochange"
@@ -210,7 +211,7 @@ class GetCochange(Tool):
     response = responses.Companions
 
     path: str = ""
-    paths: Texts = Field([], description="several at once")
+    paths: Texts = Field([], description="several")
     limit: Limit = 10
 
     def answer(self, memory: Memory) -> Answer:

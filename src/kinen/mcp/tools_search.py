@@ -34,19 +34,22 @@ BUSY_SECONDS = 5.0
 """How long a rebuild waits for another process that indexes the same space."""
 
 Progress = Callable[[str, int, int], None]
-Since = Annotated[str, Field(description="not older than: 2h, 3d, 1w, today, 2026-03-01")]
-Until = Annotated[str, Field(description="not newer than, in the same words")]
+Since = Annotated[str, Field(description="2h, 3d, today, 2026-03-01")]
+Until = str
 
 
 class Search(Tool):
-    """Search the project's memory by word and by meaning: notes, rounds, decisions, checkpoints,
-    past sessions, commits, files. Ask a full question or give identifiers. Each result has a ref,
-    lines, score and the text around it.
+    """Search notes, decisions, checkpoints, past sessions, commits, files and code by word and by
+    meaning. Give a full question or identifiers. Results have refs, lines and text.
     """
 
     tool_name = "kinen_search"
     tool_title = "Search memory"
     response = responses.SizedResults
+    unlisted = (
+        *("mode", "kinds", "meta", "until", "context_chunks", "min_score"),
+        *("exact", "explain"),
+    )
 
     query: str = Field(min_length=1)
     mode: str = Field(
@@ -56,27 +59,23 @@ class Search(Tool):
     )
     type: str = Field(
         "all",
-        description="rounds, artifacts, resources, notes, checkpoints, plans, files, commits, "
-        "observations, capsules, summaries, memories, or all; several with commas",
+        description="notes, rounds, artifacts, resources, checkpoints, plans, memories, symbols, "
+        "files, commits, observations, summaries",
     )
     kinds: Names = Field([], description="of commits (fix, feat, …) or observations (error, …)")
     session: str = ""
     tags: Names = Field([])
     meta: Names = Field([], description="metadata as key=value")
-    paths: Texts = Field([], description="below these folders, or matching these globs")
+    paths: Texts = Field([], description="folders or globs")
     since: Since = ""
     until: Until = ""
-    limit: int = Field(
-        10, json_schema_extra=bounds("limit", 0), description="most hits; 0: as configured"
-    )
+    limit: int = Field(10, json_schema_extra=bounds("limit", 0))
     context_chunks: int = Field(
         0,
         json_schema_extra=bounds("context", 0),
         description="chunks before and after each passage",
     )
-    budget: int = Field(
-        4000, ge=200, le=100_000, description="most tokens of text; hits beyond it are shortened"
-    )
+    budget: int = Field(4000, ge=200, le=100_000, description="most tokens")
     min_score: float | None = Field(None, ge=0, le=1, description="0: also what is not close")
     exact: bool = Field(False, description="only what has the query's words as one phrase")
     explain: bool = Field(False, description="with the votes behind each score, and all metadata")
@@ -165,32 +164,29 @@ def hit_text(hit: responses.SizedHit) -> str:
 
 
 class Recall(Tool):
-    """Recall what to know before starting or resuming work: the active plan, pins, the last
-    session's summary, then past decisions, learnings and notes on the question, inside a token
-    budget. Without a query: what happened last.
+    """What to know before starting or resuming work: plan, pins, last summary, then decisions,
+    lessons and notes on the query. Without one: what happened last.
     """
 
     tool_name = "kinen_recall"
     tool_title = "Recall what matters now"
     response = responses.Recall
+    unlisted = ("explain", "until")
 
     query: str = Field("")
     type: str = Field(
         "all",
-        description="decision, lesson, pattern, insight, learning, incident,"
-        " or a type as in kinen_search",
+        description="decision, lesson, pattern, insight, incident, or as in kinen_search",
     )
-    limit: int = Field(20, json_schema_extra=bounds("limit"), description="at most this many")
+    limit: int = Field(20, json_schema_extra=bounds("limit"))
     since: Since = ""
     until: Until = ""
     tags: Names = Field([])
-    files: Texts = Field([], description="about these files: paths, or ends of them")
+    files: Texts = Field([], description="paths, or ends of them")
     session: str = ""
-    budget: int = Field(
-        0, json_schema_extra=bounds("budget", 0), description="most tokens; 0: as configured"
-    )
-    full: bool = Field(False, description="whole records instead of the lines that matter")
-    distill: bool = Field(False, description="sum the hits up, each line with its source")
+    budget: int = Field(0, json_schema_extra=bounds("budget", 0), description="most tokens")
+    full: bool = Field(False, description="whole records")
+    distill: bool = Field(False, description="summarize, with sources")
     explain: bool = Field(False, description="with the votes behind each score")
     space: Names = Field([], description="as in kinen_search")
 
@@ -214,17 +210,17 @@ class Recall(Tool):
 
 
 class Context(Tool):
-    """Related sessions, memories, checkpoints, commits and the plan for the current work: around
-    the uncommitted changes, or around one file or session.
+    """Sessions, memories, checkpoints, commits and files that belong to the uncommitted changes,
+    to a file, a session or the active plan.
     """
 
     tool_name = "kinen_context"
     tool_title = "Context of the current work"
     response = responses.Recall
 
-    session: str = Field("", description="a session's name, or a capsule's id")
-    file: str = Field("", description="a path, or the end of one")
-    depth: int = Field(1, ge=1, le=4, description="also around what was found")
+    session: str = Field("", description="name, or capsule id")
+    file: str = Field("", description="path, or its end")
+    depth: int = Field(1, ge=1, le=4, description="steps to follow")
     budget: Budget = 0
 
     def answer(self, memory: Memory) -> Answer:
@@ -238,18 +234,17 @@ class Context(Tool):
 
 
 class Links(Tool):
-    """Links of a note, file or commit: what it points to, what points to it (backlinks), what a
-    commit touched, what a memory was drawn from; with direction related, notes that are close by
-    link, meaning or tag.
+    """Links and backlinks of a note, file or commit; direction related: notes close by link,
+    meaning or tag.
     """
 
     tool_name = "kinen_links"
     tool_title = "Links and backlinks"
     response = responses.LinkPage
 
-    path: str = Field(min_length=1, description="a path, or a ref from another answer")
+    path: str = Field(min_length=1, description="path or ref")
     direction: Literal["both", "incoming", "outgoing", "related"] = "both"
-    depth: int = Field(1, ge=1, le=6, description="steps to go")
+    depth: int = Field(1, ge=1, le=6)
     limit: Limit = 50
     offset: Offset = 0
 
@@ -284,9 +279,7 @@ class Links(Tool):
 
 
 class IndexStatus(Tool):
-    """State of the index: how many documents, chunks and vectors, when it was last synced, which
-    files could not be read and why.
-    """
+    """State of the index, and which files could not be read and why."""
 
     tool_name = "kinen_index_status"
     tool_title = "Index status"
@@ -308,17 +301,16 @@ class IndexStatus(Tool):
 
 
 class IndexRebuild(Tool):
-    """Rebuild the search index from the files, the journal and git. Every search keeps itself up
-    to date; reach for this when kinen_index_status shows something wrong. Reports progress.
-    """
+    """Rebuild the index, if kinen_index_status shows a fault."""
 
     tool_name = "kinen_index_rebuild"
     tool_title = "Rebuild the index"
     response = responses.IndexReport
     writes = True
+    unlisted = ("session", "embed")
 
-    session: str = Field("", description="only the files of this session")
-    embed: bool = Field(True, description="with vectors, for search by meaning")
+    session: str = Field("", description="only its files")
+    embed: bool = Field(True, description="with vectors")
 
     def answer(self, memory: Memory, progress: Progress | None = None) -> Answer:
         scope = self.parameters("embed", "session")

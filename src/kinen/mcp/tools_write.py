@@ -11,7 +11,7 @@ from kinen.mcp.tool import Answer, Names, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model import journal
-from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS
+from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.privacy.injected import marked, without_injected
 from kinen.render.journal import checkpoint_json, entry_json, plan_json
 from kinen.text import estimate
@@ -19,9 +19,8 @@ from kinen.times import lifetime
 
 
 class Checkpoint(Tool):
-    """Save a checkpoint when something is worth finding again: work finished, a decision and its
-    reason, a cause found, a lesson learned. One clear paragraph is enough; branch, commit and
-    changed files are added. Stored as markdown, searchable at once.
+    """Save what is worth finding again: work finished, a decision and why, a cause, a lesson.
+    Branch, commit and changed files are added.
     """
 
     tool_name = "kinen_checkpoint"
@@ -29,19 +28,18 @@ class Checkpoint(Tool):
     response = entries.Checkpoint
     writes = True
     idempotent = False
+    unlisted = ("impact", "confidence", "unknowns")
 
-    description: str = Field(
-        min_length=1, description="what was done or learned, and why; markdown"
-    )
+    description: str = Field(min_length=1, description="what and why, markdown")
     type: str = Field("", json_schema_extra={"enum": [*CHECKPOINT_TYPES]})
     tags: Names = Field([])
-    context: str = Field("", description="what led to it")
-    decision: str = Field("", description="what was decided")
-    alternatives: Texts = Field([], description="what else there was")
+    context: str = Field("")
+    decision: str = ""
+    alternatives: Texts = Field([])
     impact: str = ""
-    evidence: Texts = Field([], description="a test, a figure, a commit")
-    symbols: Names = Field([], description="functions or classes it is about")
-    next: str = Field("", description="what comes next")
+    evidence: Texts = Field([])
+    symbols: Names = Field([])
+    next: str = Field("", description="next step")
     confidence: int = Field(0, ge=0, le=5, description="1 a guess, 5 certain")
     unknowns: Texts = Field([])
 
@@ -52,8 +50,8 @@ class Checkpoint(Tool):
 
 
 class Plan(Tool):
-    """Keep the plan of the work: save one for a task of several steps (it becomes the active plan
-    that every recall begins with), get it, tick steps off with check, complete it when done.
+    """Keep the plan of a task of several steps: save (it becomes the active plan of every
+    recall), get, list, check off a step, update, complete.
     """
 
     tool_name = "kinen_plan"
@@ -61,15 +59,16 @@ class Plan(Tool):
     response = entries.Plans
     writes = True
     idempotent = False
+    unlisted = ("status", "activate")
 
     action: Literal["save", "get", "list", "activate", "check", "update", "complete", "archive"]
-    id: str = Field("", description="of a plan; the active one if empty")
+    id: str = Field("", description="default: the active plan")
     title: str = ""
-    content: str = Field("", description="markdown; steps as - [ ] and - [x]")
+    content: str = Field("", description="markdown with - [ ] steps")
     tags: Names = Field([])
     status: str = Field("", json_schema_extra={"enum": ["active", "completed", "archived"]})
-    activate: bool = Field(True, description="with save: work on it from now on")
-    step: int = Field(0, description="with check: its number, negative to clear it")
+    activate: bool = Field(True, description="with save")
+    step: int = Field(0, description="with check: number, negative to clear")
 
     def answer(self, memory: Memory) -> Answer:
         if self.action == "list":
@@ -120,8 +119,8 @@ def plan_response(plan: journal.Plan, *, whole: bool) -> entries.Plan:
 
 
 class Observe(Tool):
-    """Keep something that happened and may matter later: an error and what fixed it, a command's
-    outcome, what the user said. For conclusions, kinen_checkpoint fits better. Secrets are masked.
+    """Record an event: an error and its fix, a command's outcome, what the user said. For
+    conclusions use kinen_checkpoint.
     """
 
     tool_name = "kinen_observe"
@@ -130,13 +129,14 @@ class Observe(Tool):
     writes = True
     lane = JOURNAL
     idempotent = False
+    unlisted = ("agent", "capsule")
 
     content: str = Field(min_length=1)
-    kind: str = Field("message", json_schema_extra={"enum": [*EVENTS]})
-    files: Texts = Field([], description="that it is about")
+    kind: str = Field("message", description="message, command, error, …")
+    files: Texts = Field([], description="paths")
     session: str = ""
-    agent: str = Field("", description="who did it; the client's name if empty")
-    capsule: str = Field("", description="the capsule that it is part of")
+    agent: str = ""
+    capsule: str = ""
 
     def answer(self, memory: Memory) -> Answer:
         observation = memory.observe(
@@ -150,21 +150,18 @@ class Observe(Tool):
 
 
 class Pin(Tool):
-    """Pin a ref or a text so that every recall begins with it: a convention, a constraint, a
-    decision that must stay in view. With remove it is taken away again.
-    """
+    """Pin a ref or a text so that every recall begins with it, or remove a pin."""
 
     tool_name = "kinen_pin"
     tool_title = "Pin or unpin"
     response = entries.PinChanges
     writes = True
+    unlisted = ("session",)
 
-    ref: str = Field(min_length=1, description="of any answer, a path, or a text")
+    ref: str = Field(min_length=1, description="ref, path or text")
     note: str = Field("", description="why")
-    ttl: str = Field(
-        "", description="for how long: 30s, 12h, 7d, 2w, or until a date; for good if empty"
-    )
-    session: str = Field("", description="only for recalls of this session")
+    ttl: str = Field("", description="12h, 7d, 2w, or a date")
+    session: str = Field("", description="only in this session")
     remove: bool = False
 
     def answer(self, memory: Memory) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.consolidation.fold import memory_id
@@ -15,6 +16,7 @@ from kinen.journal.origin import origin
 from kinen.memory.core import Part
 from kinen.model.journal import Clock, Finding, Learned
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
+from kinen.sources.journal.documents import session_of_sources
 from kinen.storage import inside
 from kinen.text import iso, now
 
@@ -227,8 +229,17 @@ class Consolidation(Part):
         """Make the next consolidation read everything, as after an import of old entries."""
         self._keep_meta("consolidated", "")
 
-    def memories(self, type: str = "", *, hidden: bool = False) -> list[Learned]:  # noqa: A002
-        """The memories, newest first; with `hidden`, only the hidden memories."""
+    def memories(
+        self,
+        type: str = "",  # noqa: A002
+        *,
+        hidden: bool = False,
+        session: str = "",
+    ) -> list[Learned]:
+        """The memories, newest first; with `hidden`, only the hidden memories.
+
+        `session` is the name of the session that they were drawn from, or a part of it.
+        """
         if type and type not in MEMORY_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))
         if not self._core.store.exists:
@@ -241,11 +252,21 @@ class Consolidation(Part):
             ]
         else:
             memories = learn.memories(db)
-        return [memory for memory in memories if type in ("", memory.type)]
+        name = session.lower()
+        return [
+            memory
+            for memory in memories
+            if type in ("", memory.type)
+            and (not name or name in self.origin(memory).session.lower())
+        ]
 
     def origin(self, memory: Learned) -> Origin:
         """The session that a memory was drawn from, and the files and symbols it is about."""
-        return origin(self._core.store.db, memory)
+        place = origin(self._core.store.db, memory)
+        if place.session:
+            return place
+        session = memory.scope.session or session_of_sources(memory)
+        return replace(place, session=session)
 
     def get(self, name: str) -> Learned:
         """A memory by its ref, its id or the start of its id."""

@@ -99,6 +99,14 @@ class Git(Part):
         plain = ("-p", "--root", "-M", "--no-commit-id", "--no-color")
         return gitcommand.text(git, "diff-tree", *plain, sha, "--", *names).strip("\n")
 
+    def history_at(self, path: str | os.PathLike[str], at: str) -> list[Revision]:
+        """The revisions of a file up to a commit, branch or tag: those that it contains."""
+        revisions = self.history(path)
+        self.read(path, at)  # raises for a commit that does not exist
+        assert self._contents is not None
+        contained = past.ancestors(self._core.reader.db, self._contents.commit(at))
+        return [item for item in revisions if item.ref.partition(":")[2] in contained]
+
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
         """The tag operations on a file by hand: `+tag` and `-tag`."""
         self._up_to_date()
@@ -144,11 +152,15 @@ class Git(Part):
         self._up_to_date()
         return bool(self.tracked_or_new(os.fspath(path)))
 
-    def tags_line(self, paths: Sequence[str]) -> str:
-        """The line of tags for a commit that changes the paths; empty without tags."""
+    def tags_line(self, paths: Sequence[str], further: Sequence[str] = ()) -> str:
+        """The line of tags for a commit that changes the paths; empty without tags.
+
+        `further` are tags of the task that the commit belongs to.
+        """
         from kinen.sources.git.tagging import Tagger
 
-        tags = Tagger(self._memory.index.rules).component_tags(paths)
+        own = Tagger(self._memory.index.rules).component_tags(paths)
+        tags = list(dict.fromkeys((*own, *further)))
         return f"tags: {', '.join(tags)}" if tags else ""
 
     def write_tags(self, message: str | os.PathLike[str], line: str) -> None:

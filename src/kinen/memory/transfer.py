@@ -6,12 +6,13 @@ A past session is imported once; a later import adds only its new entries.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from kinen import paths
 from kinen.errors import NotFound
@@ -24,11 +25,10 @@ from kinen.privacy import entrance
 from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, main_folder, parents
-from kinen.storage import atomic, private
+from kinen.storage import atomic, inside, private
 from kinen.text import now
-from kinen.transfer import bundle, kindling
+from kinen.transfer import bundle, goldfish, kindling
 from kinen.transfer.bundle import Filter, export
-from kinen.transfer.goldfish import is_goldfish, older
 from kinen.transfer.intake import Intake, Loaded
 
 if TYPE_CHECKING:
@@ -64,8 +64,11 @@ class Transfer(Part):
         after: int = 0,
         before: int = 0,
         form: Literal["json", "jsonl"] = "json",
+        compress: bool = False,
     ) -> dict[str, int]:
         """Write the journal, or a part of it, as one bundle; a file is replaced as a whole.
+
+        With `compress`, or if its name ends in `.gz`, the file is compressed.
 
         A session, repository, agent or user is named by the beginning of its name. Raises NotFound
         if nothing has that name.
@@ -86,9 +89,15 @@ class Transfer(Part):
         path = os.fspath(out)
         is_device = os.path.exists(path) and not os.path.isfile(path)  # nothing to replace
         with open(path, "wb") if is_device else atomic.Draft(path, private.FILE_MODE) as file:
-            text = io.TextIOWrapper(file, "utf-8", "surrogatepass", newline="\n")
+            packed = compress or path.endswith(".gz")
+            # No name and no time in the header: the same journal gives the same bytes.
+            stream = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
+            out_bytes = cast("IO[bytes]", stream)
+            text = io.TextIOWrapper(out_bytes, "utf-8", "surrogatepass", newline="\n")
             counts = write(text)
             text.detach()  # flushes, and leaves the file open
+            if packed:
+                stream.close()
         return counts
 
     def load(
@@ -124,32 +133,46 @@ class Transfer(Part):
                     store.db, file, conflict=on_conflict, dry_run=dry_run, progress=progress
                 )
         path = os.fspath(file)
-        if is_goldfish(path):
+        if goldfish.is_goldfish(path):
             return self._load_checkpoints(path, dry_run=dry_run)
         with store.translated():
             if kindling.is_kindling(path):
                 return kindling.load_database(store.db, path, conflict=on_conflict, dry_run=dry_run)
             with open(path, "rb") as opened:
+                packed = opened.peek(2)[:2] == b"\x1f\x8b"
+                data = cast("IO[bytes]", gzip.GzipFile(fileobj=opened)) if packed else opened
                 return bundle.load(
-                    store.db, opened, conflict=on_conflict, dry_run=dry_run, progress=progress
+                    store.db, data, conflict=on_conflict, dry_run=dry_run, progress=progress
                 )
 
     def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
         """Write each checkpoint that is missing to its own file."""
         memories = self._memory.worklog.folder
-        new = 0
-        present = 0
+        new = {"checkpoints": 0}
+        present = {"checkpoints": 0}
         warnings: list[str] = []
         ids = {checkpoint.id for checkpoint in memories.checkpoints()}
-        for checkpoint in older(path, warnings):
-            there = checkpoint.id in ids or (not dry_run and memories.add(checkpoint) is None)
-            present += there
-            new += not there
-            ids.add(checkpoint.id)
-        if new and not dry_run:
+        for place in goldfish.workspaces(path):
+            for checkpoint in goldfish.older(place, warnings):
+                there = checkpoint.id in ids or (not dry_run and memories.add(checkpoint) is None)
+                present["checkpoints"] += there
+                new["checkpoints"] += not there
+                ids.add(checkpoint.id)
+            for name, data in goldfish.plans(place):
+                added = self._add_plan(f".memories/{name}", data, dry_run=dry_run)
+                tally = new if added else present
+                tally["plans"] = tally.get("plans", 0) + 1
+            warnings += goldfish.left_out(place)
+        if any(new.values()) and not dry_run:
             self._memory.worklog.refresh()
-        noun = "checkpoints"
-        return Loaded({noun: new}, {noun: present}, {}, 0, 0, {}, tuple(warnings))
+        return Loaded(new, present, {}, 0, 0, {}, tuple(warnings))
+
+    def _add_plan(self, path: str, data: bytes, *, dry_run: bool) -> bool:
+        """Whether the file of a plan is new; it is written as it is, with its status and dates."""
+        root = self._core.space.root
+        if dry_run:
+            return not inside.is_file(root, path)
+        return inside.create(root, path, data)
 
     def import_transcripts(
         self,

@@ -70,6 +70,8 @@ class Revision(NamedTuple):
     """The file's path then."""
     before: str
     tags: tuple[str, ...]
+    message: str = ""
+    """The whole commit message."""
 
 
 class Companion(NamedTuple):

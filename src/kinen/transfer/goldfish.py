@@ -37,6 +37,12 @@ KINDS = {
     "refactor": "checkpoint",
 }
 """The checkpoint type for each type that lines of JSON have."""
+_CHECKPOINT_FOLDERS = (".memories", ".goldfish/memories", "checkpoints")
+_PLAN_FOLDERS = (
+    *(".memories/plans", ".memories/briefs", ".goldfish/plans", ".goldfish/briefs"),
+    *("plans", "briefs"),
+)
+_LAYOUTS = (*_CHECKPOINT_FOLDERS, *_PLAN_FOLDERS)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _HEADING = re.compile(r"(?m)^# Checkpoints for (\d{4}-\d{2}-\d{2})")
 _ENTRY = re.compile(r"(?m)^## (\d{2}:\d{2}) - ")
@@ -48,7 +54,46 @@ _DATED_ENTRY = re.compile(r"(?s)\s*(\d{4}-\d{2}-\d{2})\s*\|\s*(.*)")
 
 def is_goldfish(path: str) -> bool:
     """Whether a file or folder holds anything to import."""
-    return next(older(path), None) is not None
+    return any(
+        next(older(place), None) is not None or next(plans(place), None) is not None
+        for place in workspaces(path)
+    )
+
+
+def workspaces(path: str) -> list[str]:
+    """The folders to import of a path: those below Goldfish's own folder, or the path itself."""
+    if not os.path.isdir(path) or any(inside.is_folder(path, name) for name in _LAYOUTS):
+        return [path]
+    below = [name for name in inside.folders(path, ".") if not name.startswith(".")]
+    holding = [
+        os.path.join(path, name)
+        for name in sorted(below)
+        if any(inside.is_folder(path, f"{name}/{layout}") for layout in _LAYOUTS)
+    ]
+    return holding or [path]
+
+
+def plans(path: str) -> Iterator[tuple[str, bytes]]:
+    """The plans and briefs of a workspace: `plans/NAME.md` or `briefs/NAME.md`, and their bytes."""
+    if not os.path.isdir(path):
+        return
+    for folder in _PLAN_FOLDERS:
+        if not inside.is_folder(path, folder):
+            continue
+        for name in sorted(inside.files(path, folder)):
+            if name.endswith(".md"):
+                kind = folder.rpartition("/")[2]
+                yield f"{kind}/{name}", inside.read(path, f"{folder}/{name}", LARGEST, cut=True)
+
+
+def left_out(path: str) -> list[str]:
+    """What a workspace has that kinen does not import."""
+    names = [name for name in ("config.json", "config.yaml") if inside.is_file(path, name)]
+    return [
+        f"{os.path.join(path, name)} is not imported: `kinen config set distill.order` and"
+        " `distill.budget` are its settings here"
+        for name in names
+    ]
 
 
 def older(path: str, warnings: list[str] | None = None) -> Iterator[Checkpoint]:
@@ -75,8 +120,9 @@ def older(path: str, warnings: list[str] | None = None) -> Iterator[Checkpoint]:
 
 def _files(path: str) -> Iterator[str]:
     """The files in a folder that may be checkpoints; no link out of the folder is followed."""
-    layouts = (".memories", ".goldfish/memories", "checkpoints")
-    for folder in [name for name in layouts if inside.is_folder(path, name)] or ["."]:
+    layouts = [name for name in _CHECKPOINT_FOLDERS if inside.is_folder(path, name)]
+    others = any(inside.is_folder(path, name) for name in _PLAN_FOLDERS)
+    for folder in layouts or ([] if others else ["."]):
         try:
             names = [*inside.files(path, folder), *inside.folders(path, folder)]
             days = {name for name in inside.folders(path, folder) if _DATE.fullmatch(name)}

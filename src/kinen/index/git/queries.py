@@ -93,7 +93,8 @@ def revisions(
 ) -> list[Revision]:
     """What commits did to a file, oldest first, through renames, with its tags after each."""
     rows = db.execute(
-        f"SELECT c.sha, c.at, c.ops, t.status, p.path, IFNULL(b.path, ''), r.user, r.title"
+        f"SELECT c.sha, c.at, c.ops, t.status, p.path, IFNULL(b.path, ''), r.user, r.title,"
+        " r.id"
         f" FROM ({TOUCHED.format('?1')}) t JOIN commits c ON c.id = t.commit_id"
         " JOIN paths p ON p.id = t.path LEFT JOIN paths b ON b.id = t.before"
         " LEFT JOIN records r ON r.id = c.record ORDER BY c.place, p.path",
@@ -101,14 +102,37 @@ def revisions(
     )
     history = []
     tags = SILENT
-    for sha, at, ops, status, path, before, author, subject in rows:
+    for sha, at, ops, status, path, before, author, subject, record in rows.fetchall():
         own = derived(path)
         tags = tags.apply(ops.split(), own) if ops else tags
         if subject is not None:  # a commit that was forgotten is not shown
             current = tuple(tags.current(own, hand=False))
             ref = f"commit:{sha}"
-            history.append(Revision(ref, at, author, subject, status, path, before, current))
+            message = _message(db, record)
+            history.append(
+                Revision(ref, at, author, subject, status, path, before, current, message)
+            )
     return history
+
+
+def _message(db: sqlite3.Connection, record: int) -> str:
+    """The message of a commit, from the chunks that it is indexed as."""
+    rows = db.execute("SELECT body FROM chunks WHERE record = ? ORDER BY n", (record,))
+    return "\n".join(body for (body,) in rows)
+
+
+def ancestors(db: sqlite3.Connection, sha: str) -> set[str]:
+    """The ids of a commit and of all before it; empty if the index does not have it."""
+    parents = dict(db.execute("SELECT sha, parents FROM commits"))
+    reached: set[str] = set()
+    waiting = [sha]
+    while waiting:
+        current = waiting.pop()
+        if current in reached or current not in parents:
+            continue
+        reached.add(current)
+        waiting += parents[current].split()
+    return reached
 
 
 def by_hand(db: sqlite3.Connection, file: int) -> list[str]:

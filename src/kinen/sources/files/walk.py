@@ -242,7 +242,8 @@ class Files:
         if title == Path(path).stem and first:
             title = excerpt(first, TITLE)
         fields = checkpoint._asdict()
-        names = [name for name in (*TEXTS, *LISTS) if name != "tags" and fields[name]]
+        searchable = (*TEXTS, *LISTS, "branch", "files")
+        names = [name for name in searchable if name != "tags" and fields[name]]
         texts = [f"{name}: {_joined(fields[name])}" for name in names]
         chunks = self._with_fields(document.chunks, ref, "\n".join(texts))
         metadata = {

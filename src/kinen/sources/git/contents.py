@@ -43,6 +43,16 @@ class Contents:
             raise Unreadable(f"{path} at {at} is binary", f"`git show {at}:{path}` writes it out")
         return data.decode("utf-8", "replace")
 
+    def commit(self, at: str) -> str:
+        """The id of the commit that a branch or tag names; empty if there is none."""
+        name = _bytes(f"{at}^{{commit}}")
+        stdout = self._conversation.ask(name + b"\n")
+        header = self._header(stdout.readline(), name)
+        if len(header) != 3 or not header[2].isdecimal():
+            return ""
+        stdout.read(int(header[2]) + 1)
+        return header[0]
+
     def _object(self, name: bytes, type_: str) -> bytes | None:
         """An object's bytes; None if there is no object of this name and type."""
         try:

@@ -13,6 +13,7 @@ from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Chunk, Record
+from kinen.sources.files.layout import session_of
 from kinen.sources.journal.segments import MOST, THRESHOLD, Event, cut
 from kinen.text import iso
 
@@ -57,7 +58,7 @@ class Entries:
 
     @property
     def _rules(self) -> str:
-        return f"{self._size}:{self._overlap}:{THRESHOLD}:{MOST}"
+        return f"2:{self._size}:{self._overlap}:{THRESHOLD}:{MOST}"
 
     def _changes(
         self, states: Mapping[str, State], since: Mark, until: Mark, changed: list[str]
@@ -206,7 +207,8 @@ class Entries:
             "symbols": list(evidence.symbols),
             "event": memory.type,
         }
-        record = _record(memory.ref, "", memory.created_at, memory.scope.session, metadata)
+        session = memory.scope.session or evidence.session or session_of_sources(memory)
+        record = _record(memory.ref, "", memory.created_at, session, metadata)
         text = "" if memory.redacted else memory.content
         return Document(record, self._chunks(memory.ref, text))
 
@@ -214,6 +216,12 @@ class Entries:
         if len(text) <= self._size and text.strip():
             return (Chunk(ref, 0, text),)  # a text never has more tokens than characters
         return chunk_parts([Part(text)], ref, size=self._size, overlap=self._overlap)
+
+
+def session_of_sources(memory: Learned) -> str:
+    """The session kept by hand whose rounds a memory was drawn from; empty if there is none."""
+    sessions = (session_of(ref.partition(":")[2]) for ref in memory.derived_from)
+    return next(filter(None, sessions), "")
 
 
 def _event(id_: str, kind: str, length: int, provenance: Any) -> Event:

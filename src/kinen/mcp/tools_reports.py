@@ -1,0 +1,63 @@
+"""Tools that report: standup, handoff, memories."""
+
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import Field
+
+from kinen.api import responses
+from kinen.mcp.tool import Answer, Limit, Tool
+from kinen.memory import Memory
+from kinen.memory.report import handoff_text, standup_text
+from kinen.model.kinds import MEMORY_TYPES
+from kinen.render.journal import learned_text, memory_json
+from kinen.text import now, parse_time
+
+
+class Standup(Tool):
+    """What was done, decided, comes next and is open since a time."""
+
+    tool_name = "kinen_standup"
+    tool_title = "Standup"
+    response = responses.Report
+
+    since: str = Field("1d", description="1d, 1w, …")
+
+    def answer(self, memory: Memory) -> Answer:
+        report = memory.reports.standup_report(parse_time(self.since, now()))
+        return report_answer(asdict(report), standup_text(report), "nothing was done")
+
+
+class Handoff(Tool):
+    """What the next agent needs: state, plan, sessions and open points."""
+
+    tool_name = "kinen_handoff"
+    tool_title = "Handoff"
+    response = responses.Report
+
+    def answer(self, memory: Memory) -> Answer:
+        report = memory.reports.handoff_report()
+        return report_answer(asdict(report), handoff_text(report), "nothing to hand off")
+
+
+def report_answer(fields: dict[str, Any], text: str, empty: str) -> Answer:
+    """A report for an agent: the text alone, which has all that the fields have."""
+    return Answer(responses.Report(space=fields["space"], markdown=text), text or empty)
+
+
+class Memories(Tool):
+    """Decisions, lessons, patterns and insights drawn from sessions, newest first."""
+
+    tool_name = "kinen_memories"
+    tool_title = "Memories"
+    response = responses.Memories
+
+    type: str = Field("", json_schema_extra={"enum": [*MEMORY_TYPES]})
+    session: str = ""
+    limit: Limit = 20
+
+    def answer(self, memory: Memory) -> Answer:
+        learned = memory.consolidation.memories(self.type, session=self.session)[: self.limit]
+        rows = [memory_json(entry, memory.consolidation.origin(entry)) for entry in learned]
+        text = "\n".join(learned_text(entry) for entry in learned)
+        return Answer(responses.Memories(memories=rows), text or "no memories")

@@ -1,0 +1,145 @@
+"""Old plans and checkpoints, compressed bundles, and what git knows at a commit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from kinen.mcp.server import create_server
+from kinen.memory import Memory
+from mcp import Client
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = "---\nid: leave-redis\ntitle: Leave Redis\nstatus: completed\n---\n\n- [x] both\n"
+CHECKPOINT = "# Checkpoints for 2025-03-01\n\n## 10:00 - Dropped the cache\n\nIt lost writes.\n"
+
+
+def git(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=Ada", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
+
+
+def call(space: Path, tool: str, **arguments: Any) -> Any:
+    async def run() -> Any:
+        with Memory.open(space) as memory:
+            async with Client(create_server(memory)) as client:
+                answer = await client.call_tool(tool, arguments)
+        assert not answer.is_error, answer.content
+        return answer.structured_content
+
+    return anyio.run(run)
+
+
+def test_every_goldfish_workspace_comes_with_plans_and_briefs(tmp_path: Path, space, kinen) -> None:
+    root = tmp_path / ".goldfish"
+    for name in ("shop", "site"):
+        for folder in ("checkpoints", "plans", "briefs"):
+            (root / name / folder).mkdir(parents=True)
+        day = root / name / "checkpoints" / "2025-03-01.md"
+        day.write_text(CHECKPOINT.replace("cache", name))
+    (root / "shop" / "plans" / "leave-redis.md").write_text(PLAN)
+    (root / "site" / "briefs" / "tone.md").write_text("# Tone\n\nBe plain.\n")
+    (root / "shop" / "config.json").write_text("{}")
+    ran = kinen("import", str(root))
+    assert ran.code == 0, ran.err
+    assert "config.json is not imported" in ran.out + ran.err
+    assert (space / ".memories/plans/leave-redis.md").read_text() == PLAN
+    assert (space / ".memories/briefs/tone.md").exists()
+    plans = json.loads(kinen("plan", "list", "--json").out)["plans"]
+    assert {plan["id"]: plan["status"] for plan in plans}["leave-redis"] == "completed"
+    with Memory.open(space) as memory:
+        assert len(list(memory.worklog.checkpoints())) == 2
+    again = kinen("import", str(root), "--json")
+    assert json.loads(again.out)["added"] == {"checkpoints": 0}
+
+
+def test_a_bundle_is_compressed_and_read_again(tmp_path: Path, space, kinen) -> None:
+    kinen("log", "message", stdin="the kettle boils")
+    plain = tmp_path / "a.json"
+    packed = tmp_path / "a.json.gz"
+    for file in (plain, packed):
+        assert kinen("export", str(file), SOURCE_DATE_EPOCH="1").code == 0
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    other = tmp_path / "other"
+    (other / ".kinen").mkdir(parents=True)
+    assert kinen("import", str(packed), cwd=other).code == 0
+    assert kinen("export", "--gzip").code == 2
+    assert kinen("export", str(tmp_path / "b"), "--gzip").code == 0
+    assert (tmp_path / "b").read_bytes()[:2] == b"\x1f\x8b"
+
+
+def test_the_branch_and_files_of_a_checkpoint_are_found(space: Path, write, kinen) -> None:
+    git(space, "init", "-q", "-b", "tea/kettle-descaling")
+    write("src/boiler.py", "x = 1\n")
+    git(space, "add", "-A")
+    assert kinen("checkpoint", "Finished the work").code == 0
+    for words in ("descaling", "boiler.py"):
+        hits = json.loads(kinen("search", "--fulltext", words, "--json", "-t", "checkpoints").out)
+        assert hits["results"][0]["source"]["type"] == "checkpoint", words
+
+
+@pytest.fixture
+def repository(space: Path, write, kinen):
+    git(space, "init", "-q")
+    write("src/auth/login.py", "x = 1\n")
+    git(space, "add", "-A")
+    git(space, "commit", "-qm", "feat(auth): sign in", "-m", "Because users asked.\n\ntags: +first")
+    git(space, "tag", "one")
+    write("src/auth/login.py", "x = 2\n")
+    git(space, "commit", "-qam", "fix(auth): sign in again", "-m", "tags: +second, -first")
+    return kinen
+
+
+def test_provenance_has_the_whole_message(space: Path, repository) -> None:
+    revisions = call(space, "kinen_get_provenance", path="src/auth/login.py")["revisions"]
+    assert "Because users asked." in revisions[0]["message"]
+    shown = json.loads(repository("history", "src/auth/login.py", "--json").out)["revisions"]
+    assert any("Because users asked." in item["message"] for item in shown)
+
+
+def test_an_artifact_at_a_commit_has_its_tags_and_earlier_commits(space: Path, repository) -> None:
+    old = call(space, "kinen_get_artifact", path="src/auth/login.py", ref="one")
+    assert old["content"] == "x = 1"
+    assert "first" in old["tags"]
+    assert "second" not in old["tags"]
+    assert [item["subject"] for item in old["commits"]] == ["feat(auth): sign in"]
+    new = call(space, "kinen_get_artifact", path="src/auth/login.py", ref="HEAD")
+    assert len(new["commits"]) == 2
+    assert "second" in new["tags"]
+
+
+def test_staged_tags_have_those_of_the_active_plan(space: Path, write, repository) -> None:
+    options = ("--tag", "login-rework", "--activate")
+    made = repository("plan", "save", "Sign in", *options, stdin="- [ ] x")
+    assert made.code == 0, made.err
+    write("src/auth/login.py", "x = 3\n")
+    git(space, "add", "src")
+    assert repository("tags", "--staged").out == "tags: auth, login-rework\n"
+
+
+def test_what_one_client_writes_another_is_told(space: Path, write) -> None:
+    write("notes.md", "# Notes\n\nNothing.\n")
+    text = "Tokens are refreshed by a queue, since two workers raced."
+    plan = {"action": "save", "title": "Queue", "content": "- [ ] drain it"}
+
+    async def run() -> tuple[str, str]:
+        with Memory.open(space) as ours, Memory.open(space) as theirs:
+            servers = (create_server(ours), create_server(theirs))
+            async with Client(servers[0]) as first, Client(servers[1]) as second:
+                await first.call_tool("kinen_checkpoint", {"description": text})
+                await first.call_tool("kinen_plan", plan)
+                recall = await second.call_tool("kinen_recall", {"query": "token refresh race"})
+                handoff = await second.call_tool("kinen_handoff", {})
+        return recall.content[0].text, handoff.content[0].text
+
+    recall, handoff = anyio.run(run)
+    assert "two workers raced" in recall
+    assert "drain it" in recall
+    assert "Queue" in handoff
