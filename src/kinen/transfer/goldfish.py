@@ -121,8 +121,7 @@ def older(path: str, warnings: list[str] | None = None) -> Iterator[Checkpoint]:
 def _files(path: str) -> Iterator[str]:
     """The files in a folder that may be checkpoints; no link out of the folder is followed."""
     layouts = [name for name in _CHECKPOINT_FOLDERS if inside.is_folder(path, name)]
-    others = any(inside.is_folder(path, name) for name in _PLAN_FOLDERS)
-    for folder in layouts or ([] if others else ["."]):
+    for folder in layouts or ["."]:
         try:
             names = [*inside.files(path, folder), *inside.folders(path, folder)]
             days = {name for name in inside.folders(path, folder) if _DATE.fullmatch(name)}
