@@ -217,6 +217,7 @@ class Context(Tool):
     tool_name = "kinen_context"
     tool_title = "Context of the current work"
     response = responses.Recall
+    unlisted = ("depth",)
 
     session: str = Field("", description="name, or capsule id")
     file: str = Field("", description="path, or its end")
@@ -241,6 +242,7 @@ class Links(Tool):
     tool_name = "kinen_links"
     tool_title = "Links and backlinks"
     response = responses.LinkPage
+    unlisted = ("depth",)
 
     path: str = Field(min_length=1, description="path or ref")
     direction: Literal["both", "incoming", "outgoing", "related"] = "both"
