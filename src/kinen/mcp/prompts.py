@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 
 RECALL = (
     "Call kinen_recall{about}, then tell me in a few lines what is planned, decided and open, each"
@@ -30,10 +33,26 @@ PROMPTS = {
 """By name: description, the optional argument, what it is, and the text of the prompt."""
 
 
-def definitions(*, read_only: bool) -> list[types.Prompt]:
-    """The prompts that this server offers; one that only reads cannot save a checkpoint."""
+def handlers(*, read_only: bool) -> dict[str, Any]:
+    """The functions of a server that list and give the prompts.
+
+    A server that only reads cannot save a checkpoint.
+    """
     names = ["recall"] if read_only else list(PROMPTS)
-    return [_definition(name) for name in names]
+    offered = [_definition(name) for name in names]
+
+    async def list_prompts(_ctx: object, _params: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=offered)
+
+    async def get_prompt(
+        _ctx: object, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        if params.name not in names:
+            hint = f"no prompt {params.name!r} · use one of {', '.join(names)}"
+            raise MCPError(types.INVALID_PARAMS, hint)
+        return message(params.name, params.arguments or {})
+
+    return {"on_list_prompts": list_prompts, "on_get_prompt": get_prompt}
 
 
 def _definition(name: str) -> types.Prompt:

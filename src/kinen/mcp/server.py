@@ -126,20 +126,6 @@ def create_server(
     async def list_tools(_ctx: object, _params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=definitions)
 
-    offered = prompts.definitions(read_only=read_only)
-
-    async def list_prompts(_ctx: object, _params: object) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=offered)
-
-    async def get_prompt(
-        _ctx: object, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
-        names = [prompt.name for prompt in offered]
-        if params.name not in names:
-            hint = f"no prompt {params.name!r} · use one of {', '.join(names)}"
-            raise MCPError(types.INVALID_PARAMS, hint)
-        return prompts.message(params.name, params.arguments or {})
-
     async def call_tool(
         ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> CallResult:
@@ -177,8 +163,7 @@ def create_server(
         get_tool_input_schema=schemas.get,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        **prompts.handlers(read_only=read_only),
     )
 
 
