@@ -289,8 +289,12 @@ def command_of(words: tuple[str, ...]) -> str:
     return pair if pair in known else words[0]
 
 
-def test_no_command_runs_what_a_repository_names(trap: tuple[Path, Trap], tmp_path: Path) -> None:
+def test_no_command_runs_what_a_repository_names(
+    trap: tuple[Path, Trap], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root, _ = trap
+    monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.delenv("VISUAL", raising=False)
     run = Commands()
     run("init", ".")
     run("index")
@@ -320,7 +324,10 @@ def ask_all(run: Commands) -> None:
     run("show", "src/a.py@HEAD", codes=(0, 1, 2))
     run("graph", "broken")
     run("graph", "export")
+    run("graph", "orphans")
     run("graph", "show", "note.md")
+    run("related", "note.md")
+    run("open", "note.md")
     assert "src/a.py" in run("files", "--ignored")
     assert "Ada" in run("history", "src/a.py")
     run("cochange", "src/a.py")
@@ -333,11 +340,17 @@ def ask_all(run: Commands) -> None:
 def tell_all(run: Commands) -> None:
     changed = run.json("checkpoint", "the kettle was mended")["files"]
     assert "new.md" in changed
+    saved = run.json("checkpoint", "the kettle boils again")["ref"]
+    run("checkpoint", "list")
+    run("checkpoint", "show", saved)
+    run("checkpoint", "edit", saved)
     run("plan", "save", "Tea", "- [ ] boil", "--id", "tea")
     run("plan", "save", "Milk", "- [ ] pour", "--id", "milk")
     run("plan", "activate", "tea")
     run("plan", "list")
     run("plan", "show", "tea")
+    run("plan", "check", "1")
+    run("plan", "edit", "tea")
     run("plan", "update", "tea", "- [x] boil")
     run("plan", "complete", "tea")
     run("plan", "archive", "milk")
@@ -376,6 +389,8 @@ def keep_all(run: Commands, root: Path, tmp_path: Path) -> None:
     run("resources", "add", str(tmp_path / "paper.md"))
     run("resources", "list")
     run("resources", "search", "paper")
+    run("resources", "remove", "paper.md")
+    run("gc")
     run("status")
     run("doctor", codes=(0, 1, 2))
     assert (root / "resources").is_dir()
@@ -390,6 +405,7 @@ def set_up_all(run: Commands, root: Path) -> None:
     run("config", "path")
     run("config", "get", "hooks.budget")
     run("config", "set", "hooks.budget", "300")
+    run("config", "unset", "hooks.budget")
     run("trust")
     for scope in ("user", "project"):
         run("install", "claude-code", "--scope", scope)
@@ -402,6 +418,7 @@ def set_up_all(run: Commands, root: Path) -> None:
     try:
         run("daemon", "status")
         run("search", "kettle")
+        run("web", "--no-open")
         run("index")
         run("daemon", "restart")
         run("daemon", "logs")
