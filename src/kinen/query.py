@@ -225,7 +225,9 @@ def events_of(kinds: Iterable[str], types: Collection[str] = ()) -> tuple[str, .
     events = tuple(kinds)
     for kind in events:
         if kind not in EVENTS:
-            hint = f"{choice_hint(kind, EVENTS)}; kinds of commits need the type commits"
+            hint = choice_hint(kind, EVENTS)
+            if not nearest(kind, EVENTS):
+                hint += "; kinds of commits need the type commits"
             raise QueryError(f"no kind of observation {kind!r}", hint)
     return events
 

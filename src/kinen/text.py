@@ -281,7 +281,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
     """The name that a misspelled word most likely means; empty if none is near."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, names, 1)), "")
+    return next(iter(get_close_matches(word, names, 1, 0.7)), "")
 
 
 def excerpt(text: str, limit: int) -> str:

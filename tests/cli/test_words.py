@@ -45,7 +45,7 @@ def options() -> dict[str, tuple[set[str], set[str]]]:
     table = {}
     for option, short, aliases, _ in rows("| option | short | aliases | what it means |"):
         name = re.findall(r"--[a-z-]+", option)[0]
-        names = {name, *re.findall(r"-[a-zA-Z]\b", short)}
+        names = {name, *re.findall(r"-[a-zA-Z0-9]\b", short)}
         table[name] = names, set(re.findall(r"--[a-z-]+", aliases))
     return table
 

@@ -140,7 +140,7 @@ def _suggestion(word: str, words: Iterable[str]) -> str:
 
     candidates = list(words)
     twins = [other for other in candidates if other.partition(".")[2] == word.rpartition(".")[2]]
-    near = twins or get_close_matches(word, candidates, 1, 0.5)
+    near = twins or get_close_matches(word, candidates, 1, 0.7)
     return f"did you mean {near[0]}?" if near else "see `kinen config show` for all keys"
 
 
