@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from terminal import on_terminal
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAN = "Drop Redis\n\n- [ ] sessions\n- [x] cache\n```\n- [ ] an example\n```\n1. [ ] docs\n"
 
@@ -111,3 +109,23 @@ def test_a_list_fits_the_terminal_and_its_ids_are_accepted(kinen, space: Path) -
         short = line.split()[0]
         assert whole.startswith(f"observation:{short}")
         assert kinen("show", short).out == kinen("show", whole.split()[0]).out
+
+
+def test_the_context_of_the_plan_has_the_files_it_names_and_their_companions(kinen, space) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", space, *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    for number in range(4):
+        for name in ("cart.py", "test_cart.py"):
+            (Path(space) / name).write_text(f"total = {number}\n")
+        git("add", "-A")
+        git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "commit", "-qm", f"totals {number}")
+    assert kinen("context", "--plan").code == 2
+    kinen("plan", "save", "Round totals", "- [ ] round half up in `cart.py`", "--activate")
+    shown = kinen("context", "--plan")
+    assert shown.code == 0, shown.err
+    assert "Round totals" in shown.out
+    assert "totals 3" in shown.out
+    assert "test_cart.py" in shown.out
+    assert kinen("context", "--plan", "--file", "cart.py").code == 2

@@ -39,6 +39,7 @@ SINCE = "1d"
 @click.command()
 @text_option("--session", "ID", "session, or a capsule's id")
 @path_option("--file -f", "PATH", "file: its path, or the end of it")
+@click.option("--plan", is_flag=True, help="the active plan: files that it names, and companions")
 @click.option(
     "--depth",
     default=1,
@@ -48,21 +49,25 @@ SINCE = "1d"
 )
 @number_option("--budget", "token limit (default: recall.budget)", 0)
 @spaces_command
-def context(memory: Memory, session: str, file: str, depth: int, budget: int) -> Output:
-    """Show sessions, memories, checkpoints, commits and the plan related to a file or session.
+def context(memory: Memory, session: str, file: str, plan: bool, depth: int, budget: int) -> Output:
+    """Show sessions, memories, checkpoints, commits and files related to a file, session or plan.
 
-    Without --file or --session, the uncommitted changes are used. Exit 1 if there is nothing.
+    Without --file, --session or --plan, the uncommitted changes are used. Exit 1 if there is
+    nothing.
 
     \b
     Examples:
       kinen context
+      kinen context --plan
       kinen context --file src/auth.py --budget 800
       kinen context --session s1 --depth 2
     """
     if budget < 0:
         raise QueryError(f"invalid budget {budget}", "use --budget 1 or more")
-    answer = memory.context.around(session=session, file=file, depth=depth, budget=budget)
-    subject = file or session or "the uncommitted changes"
+    answer = memory.context.around(
+        session=session, file=file, plan=plan, depth=depth, budget=budget
+    )
+    subject = file or session or ("the plan" if plan else "the uncommitted changes")
     empty = f"nothing relates to {subject} yet: `kinen checkpoint` saves what would"
     return Output(
         recall_json(answer),

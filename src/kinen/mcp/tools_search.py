@@ -210,8 +210,8 @@ class Recall(Tool):
 
 
 class Context(Tool):
-    """Sessions, memories, checkpoints, commits and files that belong to the uncommitted changes,
-    to a file, a session or the active plan.
+    """Memories, checkpoints, commits and files around the uncommitted changes, or around a file,
+    a session or the active plan.
     """
 
     tool_name = "kinen_context"
@@ -221,6 +221,7 @@ class Context(Tool):
 
     session: str = Field("", description="name, or capsule id")
     file: str = Field("", description="path, or its end")
+    plan: bool = False
     depth: int = Field(1, ge=1, le=4, description="steps to follow")
     budget: Budget = 0
 
@@ -228,7 +229,11 @@ class Context(Tool):
         if self.file:
             memory.git.inside(self.file)
         recall = memory.context.around(
-            session=self.session, file=self.file, depth=self.depth, budget=self.budget
+            session=self.session,
+            file=self.file,
+            plan=self.plan,
+            depth=self.depth,
+            budget=self.budget,
         )
         value = responses.Recall(**recall_json(recall))
         return Answer(value, recall_text(recall) or "nothing yet")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.journal import queries
+from kinen.journal.mentions import files_in
 from kinen.memory.core import Part
 from kinen.memory.prompts import related
 from kinen.model.journal import Capsule, Item, Recall
@@ -47,15 +48,22 @@ class Context(Part):
         )
 
     def around(
-        self, *, session: str = "", file: str = "", depth: int = 1, budget: int = 0
+        self,
+        *,
+        session: str = "",
+        file: str = "",
+        plan: bool = False,
+        depth: int = 1,
+        budget: int = 0,
     ) -> Recall:
-        """Sessions, memories, checkpoints, commits and the plan around a file, a session or the
-        current work, inside a token budget. Each further depth follows the links of the results.
+        """Sessions, memories, checkpoints, commits and the plan around a file, a session, the
+        active plan or the current work, inside a token budget. Each further depth follows the
+        links of the results.
         """
         session = storable(session)
         file = spelled(file)
-        if session and file:
-            raise QueryError("a session or a file", "give one of them")
+        if bool(session) + bool(file) + plan > 1:
+            raise QueryError("a session, a file or the plan", "give one of them")
         if depth < 1:
             raise QueryError(f"a depth of {depth} sees nothing", "use 1 or more")
         self._memory.index.prepare()
@@ -66,6 +74,8 @@ class Context(Part):
             files = (self._resolve_file(file),)
             refs = set()
             own = []
+        elif plan:
+            title, files, refs, own = self._plan_surroundings()
         else:
             title, files, refs, own = self._work_surroundings()
         groups = [own, *self._about(files, refs)]
@@ -76,10 +86,10 @@ class Context(Part):
                 break
             near = self._neighbours(refs, files)
             groups += [*self._about((), refs), near]
-        plan, nudge = self._memory.recaller.current_plan(PLAN)
+        plans, nudge = self._memory.recaller.current_plan(PLAN)
         ranked = [item for row in zip_longest(*groups) for item in row if item is not None]
         size = budget or self._core.config.recall.budget
-        return tiers.tiers(title, size, plan, ranked, [nudge] if nudge else [])
+        return tiers.tiers(title, size, plans, ranked, [nudge] if nudge else [])
 
     def _resolve_file(self, file: str) -> str:
         """The current path of a file, from its path or an unambiguous end of it."""
@@ -117,6 +127,19 @@ class Context(Part):
         }
         own = [self._capsule_item(capsule)]
         return capsule.intent or name, tuple(files), refs, own
+
+    def _plan_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
+        """The title of the active plan, the files that it names, and its own ref."""
+        plan = self._memory.worklog.plan()
+        if plan is None:
+            raise NotFound("no plan is active", "`kinen plan save` begins one")
+        files = []
+        for name in files_in(plan.text):
+            try:
+                files.append(self._resolve_file(name))
+            except NotFound:
+                continue
+        return plan.title, tuple(dict.fromkeys(files))[:CHANGED], {plan.ref}, []
 
     def _capsule_id(self, name: str) -> str:
         """The id of the newest capsule of a session, also by the start of its name; else `name`."""
