@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kinen import Query
 from kinen.memory import Memory
+from sources.repositories import Repository, remembered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,3 +110,30 @@ def test_secrets_in_code_are_masked_with_the_index(space: Path, write, kinen) ->
         memory.sync(embed=False)
         _, chunks = memory.records.show("symbol:a.py#f")
     assert "ghp_" not in chunks[0].text
+
+
+def test_a_source_file_whose_name_is_not_utf8_is_skipped_with_a_reason(space: Path, code) -> None:
+    (space / os.fsdecode(b"caf\xe9.py")).write_text(CODE)
+    with Memory.open(space) as memory:
+        assert memory.sync(embed=False).skipped == 1
+        reason = "file name is not valid UTF-8: rename it"
+        assert memory.index.skipped() == [("caf\\xe9.py", reason)]
+        assert memory.sync(embed=False).skipped == 0
+        assert memory.index.skipped() == [("caf\\xe9.py", reason)]
+        (space / os.fsdecode(b"caf\xe9.py")).unlink()
+        memory.sync(embed=False)
+        assert memory.index.skipped() == []
+
+
+def test_a_changed_source_file_is_read_again_for_a_symbol_but_not_for_its_history(
+    tmp_path: Path,
+) -> None:
+    repo = Repository(tmp_path / "repo")
+    repo.commit("feat: sessions", {"session.py": CODE})
+    remark = "files had changed: the index was brought up to date"
+    with remembered(repo.root) as memory:
+        (repo.root / "session.py").write_text("# moved\n" + CODE)
+        assert remark not in memory.search(Query("session", kinds=("file",))).notes
+        hits = memory.search(Query("close_all", kinds=("symbol",)))
+        assert remark in hits.notes
+        assert hits[0].chunk.start_line == 13

@@ -109,8 +109,12 @@ class Searcher(Part):
         return 0, None
 
     def stale(self, hits: Hits) -> bool:
-        """Did a file that was found change or vanish since it was indexed?"""
-        paths = {hit.record.path for hit in hits if hit.record.path}
+        """Did a file that was found change or vanish since it was indexed?
+
+        A record of kind `file` is read from the history, so its file does not count.
+        """
+        records = [hit.record for hit in hits]
+        paths = {record.path for record in records if record.path and record.kind != "file"}
         for path, stamp in self._core.reader.stamps(paths).items():
             try:
                 stat = os.stat(os.path.join(self._core.space.root, path))

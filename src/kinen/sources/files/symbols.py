@@ -15,8 +15,15 @@ from kinen.model.documents import Change, Delta, Document, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
 from kinen.sources.files.ignore import Ignore
-from kinen.sources.files.walk import RULES, SUPPRESSED, read_steadily, stamp_of, time_of
-from kinen.text import digest
+from kinen.sources.files.walk import (
+    NOT_UTF8,
+    RULES,
+    SUPPRESSED,
+    read_steadily,
+    stamp_of,
+    time_of,
+)
+from kinen.text import digest, spelled
 
 if TYPE_CHECKING:
     from kinen.extract.child import Reader
@@ -50,6 +57,7 @@ class Symbols:
         self._enabled = enabled
         self._suppressed = suppressed
         self._masked = masked
+        self._odd: dict[str, str] = {}
 
     def delta(self, states: Mapping[str, State]) -> Delta:
         """Compare all source files with their last state by size and time."""
@@ -70,13 +78,19 @@ class Symbols:
         return Delta(total, self._changes(changed, gone, known, states, rules))
 
     def _stamps(self, known: Container[str], ignore: Ignore) -> Iterator[tuple[str, str]]:
-        """The source files with their stamps; rules are applied to those that are not known."""
+        """The source files with their stamps; rules are applied to those that are not known.
+
+        A name that is not valid UTF-8 is spelled out: the index cannot store it.
+        """
         for path in filter(is_code, self._files.attachments):
-            if path not in known and ignore.ignored(path, directory=False):
+            name = spelled(path)
+            if name not in known and ignore.ignored(path, directory=False):
                 continue
             stamp = stamp_of(os.path.join(self._files.root, path))
+            if stamp and name != path:
+                self._odd[name] = stamp
             if stamp:
-                yield path, stamp
+                yield name, stamp
 
     def _differs(self, path: str, stamp: str, states: Mapping[str, State]) -> bool:
         before = states.get(path, _NEVER)
@@ -106,6 +120,8 @@ class Symbols:
     def _read(self, path: str, before: State) -> Change:
         stamp = content = ""
         full = os.path.join(self._files.root, path)
+        if path in self._odd:
+            return Change(path, State(self._odd[path], "", NOT_UTF8))
         try:
             stamp, data = read_steadily(self._files.root, path, LARGEST)
             content = digest(data)

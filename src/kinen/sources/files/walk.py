@@ -43,6 +43,7 @@ HEAD = 65_536
 TITLE = 80
 """Characters of a title that is taken from the first line."""
 SUPPRESSED = "forgotten: `kinen forget --undo` brings it back"
+NOT_UTF8 = "file name is not valid UTF-8: rename it"
 _DATES = ("at", "date", "started_at", "created", "created_at", "timestamp", "updated")
 
 
@@ -150,9 +151,7 @@ class Files:
         full = os.path.join(self.root, path)
         stamp = content = ""
         if path in self._odd:
-            return Change(
-                path, State(self._odd[path], "", "file name is not valid UTF-8: rename it")
-            )
+            return Change(path, State(self._odd[path], "", NOT_UTF8))
         try:
             stamp, data = read_steadily(self.root, path, self._max)
             content = digest(data)
