@@ -16,7 +16,15 @@ from kinen import Memory, Query, render
 from kinen.errors import GitError, NotFound, QueryError, StoreError, Unreadable
 from kinen.index.schema import SCHEMA
 from properties.test_history import dump
-from sources.repositories import LINES, Repository, alive, found, opened, remembered
+from sources.repositories import (
+    LINES,
+    Repository,
+    alive,
+    found,
+    opened,
+    remembered,
+    sync_source_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +126,7 @@ def test_tags_given_by_hand_survive_renames_and_rebuilds(memory: Memory, repo: R
     repo.rename(COOKIES, "src/jar.py")
     assert memory.git.tagged_by_hand(COOKIES) == ["+reviewed-by-ada", "-security"]
     assert memory.records.get("file:src/jar.py").tags == ("reviewed-by-ada",)
+    sync_source_files(memory)
     assert_same_as_rebuilt(memory)
     assert memory.records.get("file:src/jar.py").tags == ("reviewed-by-ada",)
     for wrong in ([], ["+"], ["+a,b"], ["+" + "x" * 61]):

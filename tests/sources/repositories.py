@@ -135,6 +135,20 @@ def says(memory: Memory) -> dict[str, list[Any]]:
     return {**told, "states": [row for row in told["states"] if row[0] != "journal"]}
 
 
+def sync_source_files(memory: Memory) -> None:
+    """Sync after questions about the history, which follow commits but read no files.
+
+    Only the states of source files may change: the rest was up to date before.
+    """
+    followed = _without_symbols(says(memory))
+    memory.sync()
+    assert _without_symbols(says(memory)) == followed
+
+
+def _without_symbols(told: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {**told, "states": [row for row in told["states"] if row[0] != "symbols"]}
+
+
 def assert_as_built_anew(memory: Memory, **settings: Any) -> None:
     """An index that kept up equals one that another home builds from nothing."""
     memory.sync()

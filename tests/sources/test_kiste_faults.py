@@ -20,6 +20,7 @@ from sources.repositories import (
     opened,
     remembered,
     says,
+    sync_source_files,
 )
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def test_a_rename_keeps_history_and_tags(repo: Repository) -> None:
 
 
 def assert_tags_survive_a_rebuild(memory: Memory) -> None:
+    sync_source_files(memory)
     before = says(memory)
     memory.sync(rebuild=True)
     assert says(memory) == before
