@@ -455,6 +455,9 @@ def test_no_hook_of_an_agent_runs_what_a_repository_names(
 
 
 ASKED: dict[str, dict[str, Any]] = {
+    "kinen_standup": {},
+    "kinen_handoff": {},
+    "kinen_memories": {},
     "kinen_search": {"query": "kettle"},
     "kinen_recall": {"query": "kettle"},
     "kinen_context": {"file": "note.md"},
@@ -551,13 +554,14 @@ def plain_words(node: ast.List | ast.Tuple) -> bool:
 STARTERS = {
     *(
         "space/gitcommand.py",
+        "cli/editor.py",
         "distill/process.py",
         "extract/child.py",
         "hooks/command.py",
         "ipc/client.py",
     ),
 }
-"""Modules that start processes: git, a distiller, and kinen itself from the last three."""
+"""Modules that start processes: git, an editor, a distiller, and kinen from the last three."""
 PROCESSES = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "pty.", "create_sub")
 
 

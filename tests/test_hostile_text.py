@@ -44,7 +44,11 @@ BRANCH = "branch\u202e\x9bx"
 NOT_TEXT = os.fsdecode(b"\xff")
 OWN_COLOURS = re.compile("\x1b\\[(?:0|" + "|".join(STYLES.values()) + ")m")
 ODD_FILE = b"odd\xe9\x1b[2J.md"
-SETTINGS = {"KINEN_INDEX_EMBEDDING_PROVIDER": "none", "KINEN_DISTILL_ORDER": "extract"}
+SETTINGS = {
+    "KINEN_INDEX_EMBEDDING_PROVIDER": "none",
+    "KINEN_DISTILL_ORDER": "extract",
+    "EDITOR": "true",
+}
 
 
 class Hostile:
@@ -179,17 +183,26 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         ],
         "graph show": [[note], [note, "--json"], [EVIL]],
         "graph broken": [[], ["--json"]],
+        "graph orphans": [[], ["--json"]],
+        "related": [[note], [note, "--json"], [EVIL]],
+        "open": [[note], [EVIL]],
+        "web": [["--space", EVIL]],
         "graph export": [[], ["--format", "mermaid"], ["--format", "json"]],
         "files": [[], ["--json"], ["--tag", EVIL]],
         "history": [[note], [note, "--json"], [EVIL]],
         "cochange": [[note], [note, "--json"], [EVIL]],
         "tags": [[], ["--staged"], ["--json"]],
         "checkpoint": [[f"alpha {EVIL}"], [f"alpha {EVIL}", "--json"]],
+        "checkpoint list": [[], ["--json"]],
+        "checkpoint show": [[EVIL]],
+        "checkpoint edit": [[EVIL]],
         "plan save": [[f"Other {EVIL}", EVIL], [f"Third {EVIL}", EVIL, "--json"], ["x", "y"]],
         "plan show": [["plan"], [], [EVIL]],
         "plan list": [[], ["--json"]],
         "plan activate": [["plan"], [EVIL]],
         "plan update": [["plan", EVIL, "--title", EVIL], [EVIL, "x"]],
+        "plan check": [["1"], [EVIL]],
+        "plan edit": [["plan"], [EVIL]],
         "plan complete": [["plan"], [EVIL]],
         "plan archive": [["plan"], [EVIL]],
         "session new": [[f"Title {EVIL}"]],
@@ -227,6 +240,8 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "resources add": [[note, "--tag", EVIL, "--note", EVIL], [EVIL]],
         "resources list": [[], ["--json"]],
         "resources search": [["alpha"]],
+        "resources remove": [[EVIL]],
+        "gc": [[], ["--json"]],
         "status": [[], ["--json"]],
         "doctor": [[], ["--json"]],
         "init": [["."], [EVIL]],
@@ -239,6 +254,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "config get": [["space.name"], [EVIL]],
         "config path": [[]],
         "config set": [["search.default_limit", "10"], [EVIL, EVIL], ["search.default_mode", EVIL]],
+        "config unset": [["search.default_limit"], [EVIL]],
         "trust": [[]],
         "install": [["claude-code", "--dry-run"], ["claude-code", "--scope", "project"]],
         "uninstall": [["claude-code", "--dry-run"], ["claude-code", "--scope", "project"]],
@@ -336,7 +352,10 @@ def test_a_bar_is_still_drawn_on_a_terminal(hostile: Hostile) -> None:
     how: Any = {**hostile.env, **colours, "terminal": "out err"}
     (ran,) = run_lines([["index", "--rebuild"]], hostile.root, **how)
     assert ran.code == 0
-    assert b"\x1b[?25l" in ran.err
+    assert b"\r\x1b[K" in ran.err
+    progress = re.findall(rb"reading (\d+) of (\d+)", ran.err)
+    assert progress
+    assert all(int(count) <= int(total) for count, total in progress)
 
 
 def test_content_that_was_asked_for_as_it_is_comes_as_it_is(hostile: Hostile) -> None:
@@ -419,6 +438,9 @@ def test_an_agent_is_told_nothing_that_a_terminal_obeys(hostile: Hostile) -> Non
 
 
 CALLS: dict[str, dict[str, Any]] = {
+    "kinen_standup": {},
+    "kinen_handoff": {},
+    "kinen_memories": {},
     "kinen_search": {"query": "alpha"},
     "kinen_recall": {"query": "alpha"},
     "kinen_context": {},
@@ -553,8 +575,8 @@ def test_a_byte_that_is_not_utf8_is_never_a_bug(hostile: Hostile) -> None:
 
 def test_an_export_of_no_session_writes_a_whole_bundle_or_nothing(hostile: Hostile) -> None:
     (ran,) = hostile.run([["export", "--session", NOT_TEXT]])
-    assert ran.code == 0
-    assert json.loads(ran.out)["observations"] == []
+    assert ran.code == 2
+    assert ran.out == b""
 
 
 @pytest.mark.parametrize("text", [NOT_TEXT, "\ud83d", "\udc00x", "\x00", EVIL])

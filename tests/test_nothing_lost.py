@@ -157,7 +157,7 @@ def test_an_event_that_cannot_be_read_is_kept_as_its_texts(
 def test_what_cannot_be_masked_is_kept_as_a_remark_only(
     space: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kinen.privacy import entrance
+    from kinen.privacy import masking
 
     def broken(text: str) -> Any:
         raise RecursionError(text)
@@ -165,8 +165,7 @@ def test_what_cannot_be_masked_is_kept_as_a_remark_only(
     monkeypatch.chdir(space)
     session = event(space, "UserPromptSubmit", prompt=f"use {TOKEN}", session_id="")
     with monkeypatch.context() as patch:
-        patch.setattr(tool_use, "mask", broken)
-        patch.setattr(entrance, "mask", broken)
+        patch.setattr(masking, "mask", broken)
         with pytest.raises(RecursionError):
             hooks.handled(session, "claude-code")
     assert contents(space) == ["[UserPromptSubmit: its text could not be masked and is not kept]"]

@@ -286,7 +286,7 @@ def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repositor
 def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None:
     sha = repo.git("rev-parse", "HEAD~5")
     found = ask("search --type commits --fulltext 'rotating key'")
-    head = f"commit:{sha[:12]}  2023-11-14 Ada: feat(auth): sign cookies  0."
+    head = f"commit:{sha[:12]}  2023-11-14 Ada: feat(auth): sign cookies  "
     assert (found.code, found.lines[0].startswith(head)) == (0, True)
     assert found.lines[1] == f"    {SIGNED}"
     assert "All else" not in found.out
@@ -294,7 +294,9 @@ def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None
     assert (source["ref"], source["at"]) == (f"commit:{sha}", "2023-11-14T22:14:20.000Z")
     assert source["metadata"]["author"] == "Ada"
     assert ask("search -t commits --fulltext zebra") == (1, "", "")
-    assert ask("search -t commits --fulltext client --author bob -l").out.count("commit:") == 1
+    by_bob = ask("search -t commits --fulltext client --author bob")
+    assert [line.startswith("commit:") for line in by_bob.lines].count(True) == 1
+    assert ask("search -t commits --fulltext client -l").code == 1
     assert ask("search -t commits --fulltext client --author carol").code == 1
 
 
@@ -311,7 +313,7 @@ def test_commits_that_touched_what_is_near_gain(ask: Ask) -> None:
 
 def test_files_are_found_and_their_shares_add_up(ask: Ask) -> None:
     found = ask("search --type files 'sign cookies' --explain")
-    assert found.lines[0].startswith(f"{COOKIES}  auth, security  0.")
+    assert found.lines[0].startswith(f"{COOKIES}  auth, security  ")
     assert "feat(auth): sign cookies" in found.out
     results = ask("search -t files 'sign cookies' --json").json["results"]
     assert [hit["source"]["path"] for hit in results] == paths(found)
@@ -332,7 +334,7 @@ def test_several_repositories_are_searched_together(ask: Ask, tmp_path: Path) ->
     assert ask("index").code == ask("index", cwd=tmp_path / "other").code == 0
     results = ask("search -t commits cookies --space all --json").json["results"]
     assert {hit["source"]["space"] for hit in results} == {"repo", "other"}
-    assert "other:jar.py" in ask("search -t files cookies --space all").out
+    assert str(tmp_path / "other/jar.py") in ask("search -t files cookies --space all").out
     assert f"other:commit:{sha[:12]}  2023" in ask("search -t commits cookies --space all").out
 
 
@@ -369,7 +371,8 @@ def test_a_worktree_has_its_own_stage_and_the_same_memory(ask: Ask, repo: Reposi
     assert ask("files --tag reviewed", cwd=tree).out.startswith(COOKIES)
     assert ask("history cookies.py", cwd=tree / "src" / "auth").out == ask(f"history {OLD}").out
     assert ask(f"show {tree / COOKIES}@side", cwd=tree).out == LINES + "3"
-    assert ask("space list --json").json == ask("space list --json", cwd=tree).json
+    listed = [ask("space list --json", cwd=cwd).json["spaces"] for cwd in (repo.root, tree)]
+    assert [space["id"] for space in listed[0]] == [space["id"] for space in listed[1]]
 
 
 def test_without_git_the_error_says_so(ask: Ask, tmp_path: Path) -> None:

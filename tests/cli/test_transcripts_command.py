@@ -52,7 +52,9 @@ def test_a_path_takes_what_is_in_it_and_a_file_is_still_a_bundle(kinen, tmp_path
     assert missing.err == (
         "kinen: no file or folder nowhere · give one with transcripts, or none\n"
     )
-    assert "FILE" in kinen("import").err
+    empty = kinen("import")
+    assert empty.code == 2
+    assert "<stdin>: no JSON object" in empty.err
 
 
 def test_the_help_tells_of_it(kinen) -> None:

@@ -62,8 +62,10 @@ def inside(project: Project, home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("label", FUZZED)
 def test_whatever_is_asked_is_answered_as_declared(label: str, project: Project) -> None:
     for mode in MODES:
-        if mode is MODES[1] and label in ("GET /v1/health", "GET /v1/status"):
-            continue  # there is nothing in them that could be wrong
+        raw = OPERATIONS[label].definition.raw
+        fields = [part for part in raw.get("parameters", ()) if part["in"] != "header"]
+        if mode is MODES[1] and not (fields or raw.get("requestBody")):
+            continue  # there is nothing in it that could be wrong
 
         @settings(
             max_examples=EXAMPLES,

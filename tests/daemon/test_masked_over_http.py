@@ -43,7 +43,7 @@ def body_of(schema: dict[str, Any], whole: dict[str, Any]) -> Any:
 
 LESS: tuple[dict[str, Any], ...] = (
     {},
-    {"capsule": "", "at": "", "since": "", "until": "", "cursor": "", "kinds": []},
+    {"capsule": "", "parent": "", "at": "", "since": "", "until": "", "cursor": "", "kinds": []},
     {"target": NOTE, "target_type": "", "target_id": "", "types": [], "near": []},
 )
 

@@ -84,7 +84,7 @@ def test_an_observation_is_emptied_and_keeps_what_it_belongs_to(
         TEXT,
         session="s",
         agent="a",
-        provenance=json.dumps({"note": TEXT}),
+        provenance={"note": TEXT},
         files='["src/a.py"]',
         branch="main",
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from kinen import render
 from kinen.characters import visible_line
@@ -14,6 +15,7 @@ from kinen.cli import options as shared
 from kinen.cli.clickargs import click_options
 from kinen.cli.complete import FileName
 from kinen.cli.run import FOUND, NOTHING, note
+from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.text import nearest, now, parse_time
 
@@ -67,6 +69,7 @@ def options(*rows: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         @functools.wraps(function)
         def run(*args: Any, **values: Any) -> Any:
             if "days" in values:
+                _check_given("since", values["since"])
                 values["since"] = shared.begin(values)
                 del values["days"]
             return function(*args, **values)
@@ -76,6 +79,13 @@ def options(*rows: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         return run
 
     return decorate
+
+
+def _check_given(name: str, value: str) -> None:
+    """Refuse an option that was written with an empty value: a script's variable was empty."""
+    source = click.get_current_context().get_parameter_source(name)
+    if not value and source is ParameterSource.COMMANDLINE:
+        raise QueryError(f"--{name} is empty", f"give a time, or leave --{name} out")
 
 
 space_option = options(shared.SPACE)

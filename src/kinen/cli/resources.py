@@ -54,7 +54,7 @@ def add(memory: Memory, file: str, folder: str, tags: tuple[str, ...], note: str
     """
     from kinen.sources.web import is_url
 
-    if not is_url(file) and not os.path.isfile(file):
+    if not is_url(file) and (os.path.isdir(file) or not os.path.exists(file)):
         problem = "is a folder" if os.path.isdir(file) else "does not exist"
         raise click.UsageError(f"{file} {problem} · give a file, or an address with https://")
     record = memory.worklog.add_resource(file, to=folder, tags=tags, note=note)

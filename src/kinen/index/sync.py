@@ -160,7 +160,8 @@ def _embed(embedder: Embedder, texts: list[tuple[str, str]], headings: dict[str,
 
 
 def _read_progress(progress: Progress, total: int) -> Callable[[int], None]:
-    return lambda seen: progress("read", seen, total)
+    """Counts files; changes that a source adds at its end, such as its own state, are not any."""
+    return lambda seen: progress("read", min(seen, total) if total else seen, total)
 
 
 def _add(first: Report, second: Report) -> Report:

@@ -284,7 +284,8 @@ def _rank(
     weight = fuse.lexical_weight(_code_share(reader, query, [id_ for id_, _ in near[:10]]))
     unknown: dict[int, float] = {}
     if half.missing:
-        middle = fuse.neutral(semantic[id_] for id_ in words if id_ in semantic)
+        known = [semantic[id_] for id_ in words if id_ in semantic]
+        middle = fuse.neutral(known or semantic.values())
         unknown = {id_: middle for id_ in words if id_ not in semantic}
     lexical = _lexical(reader, units, [*semantic, *unknown])
     return fuse.convex(lexical, semantic, weight, unknown)
