@@ -145,6 +145,12 @@ class Recaller(Part):
         head = title if title and not text.startswith(("#", title)) else ""
         return "\n".join(filter(None, (head, text)))[:LONGEST]
 
+    def _code_kinds(self) -> tuple[str, ...]:
+        """The kinds of source code; a reader would create an index where there is none yet."""
+        if not os.path.exists(self._core.index_file):
+            return ("symbol",)
+        return self._core.reader.code_kinds()
+
     def collect(self, query: Query, budget: int, least: int) -> Found:
         """The plan, pins and hits for a question; searches for at least `least` hits."""
         root = self._core.space.root
@@ -154,7 +160,7 @@ class Recaller(Part):
             recency=query.recency or RECENCY_WEIGHT,
             limit=max(query.limit, least, READS),
             context=max(query.context, 1),
-            omitted=() if query.kinds else self._core.reader.code_kinds(),
+            omitted=() if query.kinds else self._code_kinds(),
         )
         notes: list[str] = []
         if query.text.strip():

@@ -113,7 +113,9 @@ def with_strengths(
 
     `counts` says how many chunks have each word of the question.
     """
-    query_terms = terms(hits.query.text)
+    known_terms = set(terms(hits.query.text))
+    # Whole words: where an identifier stands as it is, its parts need not.
+    query_terms = [word for word in map(str.lower, words(hits.query.text)) if word in known_terms]
     worded = [has_all_words(hit, query_terms) for hit in hits]
     if not all(worded) and yardstick.chunks >= LEAST_CHUNKS:
         by_word = counts()
