@@ -192,7 +192,9 @@ def test_no_field_of_a_tool_leaks_a_secret(space: Path, home: Path) -> None:
                     told[name] = TOKEN
                 elif shape.startswith("list"):
                     told[name] = [TOKEN]
-            for less in ({}, {"capsule": "", "ref": "note.md", "path": "note.md", "ttl": ""}):
+            some = {"capsule": "", "ref": "note.md", "path": "note.md", "ttl": ""}
+            some["kind"] = "message"
+            for less in ({}, some, {**some, "text": ""}):
                 given = {**told, **{key: less[key] for key in less if key in told}}
                 try:
                     tool.model_validate(given).answer(memory)

@@ -9,6 +9,7 @@ cookie opens no endpoint of the API, and the token no page.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -80,6 +81,9 @@ PAGE_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 """Of every response below `PAGES`: nothing inline runs, and nothing is fetched from elsewhere."""
+SKIPPED_BYTES = 65_536
+"""The longest body that is read of a request that is refused, and how long it may take."""
+SKIPPED_SECONDS = 1.0
 CLOSING = (401, 403, 408, 413, 504)
 """After these the connection is closed: the rest of the request is not read."""
 BUG = ("unexpected error: this is a bug in kinen", "see the daemon's log for details")
@@ -202,7 +206,11 @@ class Guard:
         page = self._error_page if path.startswith(PAGES) else None
         sender = Sender(send, limited=path not in UNLIMITED, page=page)
         try:
-            self._access.check(scope)
+            try:
+                self._access.check(scope)
+            except Refused:
+                await _skip_body(scope, receive)
+                raise
             if path not in IDLE:
                 self._used()
             body = await _body(scope, receive)
@@ -220,6 +228,22 @@ class Guard:
             _log.exception("%s %s", scope["method"], path)
             await sender.fail(500, *BUG)
         return None
+
+
+async def _skip_body(scope: Scope, receive: Receive) -> None:
+    """Take a short body of a request that is refused.
+
+    A connection that is closed while the client still sends is reset, and the client may never
+    see why it was refused.
+    """
+    length = dict(scope["headers"]).get(b"content-length", b"")
+    if not length.isdigit() or len(length) > 6 or not 0 < int(length) <= SKIPPED_BYTES:
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SKIPPED_SECONDS):
+            more = True
+            while more:
+                more = (await receive()).get("more_body", False)
 
 
 async def _body(scope: Scope, receive: Receive) -> Receive:
