@@ -346,3 +346,12 @@ def test_a_space_that_was_never_indexed_can_be_looked_at(
     looked = kinen(*words, cwd=root)
     assert looked.code in (0, 1), looked.err
     assert looked.err in ("", "note: no broken links\n")
+
+
+def test_doctor_is_content_with_vectors_that_were_switched_off(kinen, space: Path) -> None:
+    for number in range(80):
+        (space / f"note{number}.md").write_text(f"# Note {number}\n\nThe kettle whistles.\n")
+    assert kinen("index", "--no-embed").code == 0
+    ran = kinen("doctor")
+    assert ran.code == 0
+    assert "off since `kinen index --no-embed`" in ran.out

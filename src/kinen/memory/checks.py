@@ -84,6 +84,9 @@ def _check_model(memory: Memory, pending: int, provider: str) -> Check:
         name = memory.index.try_model()
     except KinenError as error:
         return Check("model", False, error.message, error.hint)
+    if pending and memory.index.vectors_off:
+        detail = f"{name}; off since `kinen index --no-embed`: {pending:,} chunks have no vector"
+        return Check("model", True, detail)
     if pending > FEW:
         return Check("model", False, f"{name}; {pending:,} chunks have no vector", "kinen index")
     if pending:

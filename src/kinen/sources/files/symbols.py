@@ -19,6 +19,7 @@ from kinen.sources.files.walk import (
     NOT_UTF8,
     RULES,
     SUPPRESSED,
+    differs,
     read_steadily,
     stamp_of,
     time_of,
@@ -72,7 +73,11 @@ class Symbols:
         before = states.get(RULES, _NEVER)
         known: Mapping[str, State] = states if before == rules else {}
         stamps = dict(self._stamps(states if before.digest == rules.digest else {}, ignore))
-        changed = [path for path, stamp in stamps.items() if self._differs(path, stamp, known)]
+        changed = [
+            path
+            for path, stamp in stamps.items()
+            if differs(known.get(path), stamp, hidden=self._hidden(path))
+        ]
         gone = [path for path in states if path not in stamps and path != RULES]
         total = len(changed) + len(gone)
         return Delta(total, self._changes(changed, gone, known, states, rules))
@@ -91,10 +96,6 @@ class Symbols:
                 self._odd[name] = stamp
             if stamp:
                 yield name, stamp
-
-    def _differs(self, path: str, stamp: str, states: Mapping[str, State]) -> bool:
-        before = states.get(path, _NEVER)
-        return before.stamp != stamp or (before.reason == SUPPRESSED) != self._hidden(path)
 
     def _hidden(self, path: str) -> bool:
         return f"file:{path}" in self._suppressed

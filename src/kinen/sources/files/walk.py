@@ -105,7 +105,11 @@ class Files:
             del stamps[path]
         if before.stamp != rules.stamp:
             states = dict.fromkeys(states, _NEVER)
-        changed = [path for path, stamp in stamps.items() if self._differs(path, stamp, states)]
+        changed = [
+            path
+            for path, stamp in stamps.items()
+            if differs(states.get(path), stamp, hidden=self._hidden(path))
+        ]
         gone = [path for path in states if path not in stamps and path not in (RULES, MANIFEST)]
         if self.only:
             states = {path: state for path, state in states.items() if path in gone}
@@ -120,10 +124,6 @@ class Files:
         if self._masked:
             stamp += f":masked {MASKING}"
         return State(stamp, ignore.digest)
-
-    def _differs(self, path: str, stamp: str, states: Mapping[str, State]) -> bool:
-        before = states.get(path, _NEVER)
-        return before.stamp != stamp or (before.reason == SUPPRESSED) != self._hidden(path)
 
     def _hidden(self, path: str) -> bool:
         return f"{kind_of(path)}:{path}" in self._suppressed
@@ -293,6 +293,14 @@ class Files:
 
 
 _NEVER = State("", "")
+
+
+def differs(before: State | None, stamp: str, *, hidden: bool) -> bool:
+    """Whether a file has to be read again: it changed, or was forgotten or brought back."""
+    before = before or _NEVER
+    return before.stamp != stamp or (before.reason == SUPPRESSED) != hidden
+
+
 _IN_RECORD = ("id", "at", "text", "tags", "path", "type")
 """Fields of a checkpoint that its record has outside of the metadata."""
 
