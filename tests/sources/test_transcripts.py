@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory
-from kinen.agents.find import Tally, sessions_in
-from kinen.agents.session import milliseconds
+from kinen.agents.transcripts.find import Tally, sessions_in
+from kinen.agents.transcripts.session import milliseconds
 from kinen.ids import timed_id
 
 if TYPE_CHECKING:
@@ -735,7 +735,7 @@ def test_values_of_any_type_anywhere_do_no_harm(memory, tmp_path) -> None:
 def test_a_line_that_is_too_long_is_left_out_and_the_next_is_taken(
     memory, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("kinen.agents.find.LONGEST", 1000)
+    monkeypatch.setattr("kinen.agents.transcripts.find.LONGEST", 1000)
     session = Claude().ask("before").say("x" * 5000).say("after")
     loaded = memory.transfer.import_transcripts(session.write(tmp_path))
     assert [one.content for one in told(memory)] == ["before", "after"]

@@ -34,7 +34,7 @@ from kinen.transfer.intake import Intake, Loaded
 if TYPE_CHECKING:
     import sqlite3
 
-    from kinen.agents.session import Event, Past
+    from kinen.agents.transcripts.session import Event, Past
     from kinen.transfer.intake import Conflict
 
     Item = dict[str, Any]
@@ -189,7 +189,7 @@ class Transfer(Part):
         source = os.path.expanduser(os.fspath(path))
         if source and not os.path.exists(source):
             raise NotFound(f"no file or folder {source}", "give one with transcripts, or none")
-        from kinen.agents.find import Tally, places, sessions_in
+        from kinen.agents.transcripts.find import Tally, places, sessions_in
 
         tally = Tally()
         count = _Count(progress or (lambda _: None))

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from kinen.agents.session import (
+from kinen.agents.tool_use import ToolUse
+from kinen.agents.transcripts.session import (
     Event,
     Past,
     Ready,
@@ -19,7 +20,6 @@ from kinen.agents.session import (
     milliseconds,
     text,
 )
-from kinen.agents.tool_use import ToolUse
 from kinen.errors import UnsafeFile
 from kinen.storage import regular
 

@@ -8,7 +8,8 @@ from itertools import chain, groupby, islice
 from typing import Any
 
 from kinen.agents import claude_code
-from kinen.agents.session import (
+from kinen.agents.tool_use import ToolUse
+from kinen.agents.transcripts.session import (
     Event,
     Past,
     Ready,
@@ -19,7 +20,6 @@ from kinen.agents.session import (
     milliseconds,
     text,
 )
-from kinen.agents.tool_use import ToolUse
 from kinen.privacy.injected import own_words
 
 Line = dict[str, Any]

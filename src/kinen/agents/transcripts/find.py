@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
-from kinen.agents import claude, codex, gemini, opencode
-from kinen.agents.session import Past
+from kinen.agents.transcripts import claude, codex, gemini, opencode
+from kinen.agents.transcripts.session import Past
 from kinen.errors import StoreError, UnsafeFile
 from kinen.paths import user_folder
 from kinen.storage import regular

@@ -9,7 +9,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from kinen.agents.session import (
+from kinen.agents.tool_use import EDITS, SHELLS, ToolUse
+from kinen.agents.transcripts.session import (
     Event,
     Past,
     Ready,
@@ -20,7 +21,6 @@ from kinen.agents.session import (
     milliseconds,
     text,
 )
-from kinen.agents.tool_use import EDITS, SHELLS, ToolUse
 from kinen.space.repository import normalise_origin
 from kinen.text import digest
 

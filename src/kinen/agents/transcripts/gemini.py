@@ -8,8 +8,17 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from kinen.agents.session import Event, Past, count, elements, fields, joined, milliseconds, text
 from kinen.agents.tool_use import ToolUse
+from kinen.agents.transcripts.session import (
+    Event,
+    Past,
+    count,
+    elements,
+    fields,
+    joined,
+    milliseconds,
+    text,
+)
 from kinen.storage import regular
 
 Line = dict[str, Any]

@@ -1,0 +1,1 @@
+"""Past sessions of coding agents, read from where their clients store them."""
