@@ -130,7 +130,7 @@ class Replay:
             self.counts["short prompts"] += len(prompt) <= SHORT
             self.counts["trivial prompts"] += trivial
             try:
-                related = self.memory.context.related(
+                related = self.memory.searcher.related(
                     prompt, session.path.stem, BUDGET, sorted(known)
                 )
             except KinenError:

@@ -122,9 +122,9 @@ def _depth(name: str, bases: Mapping[str, list[str]], below: tuple[str, ...]) ->
 
 
 def import_graph(modules: list[Module]) -> dict[str, set[str]]:
-    """The modules of ours that each module imports, in functions as well.
+    """The modules of ours that each module imports, in functions and for annotations as well.
 
-    What is imported for annotations alone does not count, nor the package itself: it re-exports.
+    The package itself does not count: it re-exports.
     """
     known = {module.name for module in modules}
     return {module.name: _imports(module, known) - {PACKAGE, module.name} for module in modules}
@@ -132,7 +132,7 @@ def import_graph(modules: list[Module]) -> dict[str, set[str]]:
 
 def _imports(module: Module, known: set[str]) -> set[str]:
     imported: set[str] = set()
-    for node in _executed(module.tree):
+    for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -141,15 +141,6 @@ def _imports(module: Module, known: set[str]) -> set[str]:
                 full = f"{base}.{alias.name}"
                 imported.add(full if full in known else base)
     return imported & known
-
-
-def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree, without those of `if TYPE_CHECKING:`."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING":
-            continue
-        yield node
-        yield from _executed(node)
 
 
 def _absolute(node: ast.ImportFrom, module: Module) -> str:

@@ -483,11 +483,13 @@ def test_a_prompt_gets_what_shares_its_rare_words_and_nothing_else(space: Path) 
             (space / f"note{number}.md").write_text(f"# Note {number}\n\nParcels are weighed.\n")
         memory.sync(embed=False)
         question = "why does the limiter sleep when buckets refill"
-        related = memory.context.related(question, "s", 600)
+        related = memory.searcher.related(question, "s", 600)
         assert related.entries == ("note:limits.md",)
-        assert memory.context.related("yes, continue", "s", 600).text == ""
-        unrelated = memory.context.related("rename the colours of the marketing homepage", "s", 600)
+        assert memory.searcher.related("yes, continue", "s", 600).text == ""
+        unrelated = memory.searcher.related(
+            "rename the colours of the marketing homepage", "s", 600
+        )
         assert unrelated.text == ""
-        known = memory.context.related(question, "s", 600, ["note:limits.md"])
+        known = memory.searcher.related(question, "s", 600, ["note:limits.md"])
         assert known.text == ""
         assert ("note:limits.md", "told before") in known.dropped

@@ -297,7 +297,7 @@ def test_restoring_and_catching_up_equals_a_rebuild(memory: Memory, repo: Reposi
     memory.observe("the limiter counts per key", scope={"session": "s1"})
     capsule = memory.journal.open_capsule("find the flaky test", scope={"session": "s1"})
     memory.git.tag(COOKIES, ["+early"])
-    first = memory.index.create_snapshot()
+    first = memory.snapshots.create()
     assert first.head == repo.head
     repo.commit(
         "docs: more", {"docs/auth.md": "# Auth\n\nSee [[new]].\n", "docs/new.md": "# New\n"}
@@ -313,7 +313,7 @@ def test_restoring_and_catching_up_equals_a_rebuild(memory: Memory, repo: Reposi
     repo.git("checkout", "-q", "main")
     repo.merge("side")
     os.unlink(repo.root / "docs" / "new.md")
-    assert memory.index.restore_snapshot(first.name) == first
+    assert memory.snapshots.restore(first.name) == first
     assert_same_as_rebuilt(memory)
     assert found(memory, "races")
     assert [edge.written for edge in memory.records.broken_links()] == ["new"]
@@ -323,10 +323,10 @@ def test_a_snapshot_of_a_history_that_was_rewritten_serves_too(
     memory: Memory, repo: Repository
 ) -> None:
     grow(repo, 2)
-    first = memory.index.create_snapshot()
+    first = memory.snapshots.create()
     repo.git("reset", "-q", "--hard", "HEAD~4")
     grow(repo, 1)
-    memory.index.restore_snapshot(first.head[:8])
+    memory.snapshots.restore(first.head[:8])
     assert_same_as_rebuilt(memory)
     assert found(memory, "cache keys") == []
 
@@ -334,30 +334,32 @@ def test_a_snapshot_of_a_history_that_was_rewritten_serves_too(
 def test_a_copy_is_made_every_so_many_commits_and_two_are_kept(repo: Repository) -> None:
     with opened(repo.root, git_snapshot_frequency=3) as memory:
         memory.sync()
-        by_hand = memory.index.create_snapshot()
+        by_hand = memory.snapshots.create()
         made = []
         for _ in range(10):
             grow(repo, 1)
             memory.sync()
-            made += [one for one in memory.index.snapshots() if one.automatic and one not in made]
+            made += [
+                one for one in memory.snapshots.list_all() if one.automatic and one not in made
+            ]
         shas = repo.git("log", "--format=%H", "--reverse").split()
         assert [shas.index(one.head) for one in made] == [3, 6, 9, 12]
-        assert memory.index.snapshots() == [made[3], made[2], by_hand]
-        assert memory.index.restore_snapshot() == made[3]
+        assert memory.snapshots.list_all() == [made[3], made[2], by_hand]
+        assert memory.snapshots.restore() == made[3]
         memory.sync(rebuild=True)
-        assert len(memory.index.snapshots()) == 3
+        assert len(memory.snapshots.list_all()) == 3
     with opened(repo.root, git_snapshot_frequency=0) as memory:
         grow(repo, 9)
         memory.sync()
-        assert len(memory.index.snapshots()) == 3
-        assert memory.index.prune_snapshots(1) == [made[2], by_hand]
+        assert len(memory.snapshots.list_all()) == 3
+        assert memory.snapshots.prune(1) == [made[2], by_hand]
 
 
 @pytest.mark.parametrize("harm", ["another schema", "no database", "cut short", "empty"])
 def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
     memory: Memory, harm: str
 ) -> None:
-    made = memory.index.create_snapshot()
+    made = memory.snapshots.create()
     path = Path(memory.space.data) / "snapshots" / f"{made.name}.db"
     if harm == "another schema":
         db = sqlite3.connect(path)
@@ -368,7 +370,7 @@ def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
         path.write_bytes(path.read_bytes()[:size] or b"no" * 4000 * (harm != "empty"))
     before = told(memory)
     with pytest.raises(StoreError) as refused:
-        memory.index.restore_snapshot()
+        memory.snapshots.restore()
     assert made.name in str(refused.value)
     if harm in ("another schema", "empty"):
         assert "another version of kinen" in str(refused.value)
@@ -379,28 +381,28 @@ def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
 def test_what_was_redacted_is_in_no_snapshot_either(memory: Memory, home: Path) -> None:
     ref = memory.observe("call the heliotrope customer").ref
     assert found(memory, "heliotrope") == [ref]
-    memory.index.create_snapshot()
+    memory.snapshots.create()
     killed = (
         "import os\nfrom kinen import Memory\nos.replace = lambda *_: os._exit(9)\n"
-        f"Memory.open({memory.space.root!r}).index.create_snapshot()\n"
+        f"Memory.open({memory.space.root!r}).snapshots.create()\n"
     )
     assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == 9
     assert len(files_with(home, "heliotrope")) > 2
     memory.journal.redact(ref)
-    assert memory.index.snapshots() == []
+    assert memory.snapshots.list_all() == []
     assert files_with(home, "heliotrope") == []
 
 
 def test_nothing_derived_from_before_passes_for_derived_from_a_snapshot(
     memory: Memory, repo: Repository
 ) -> None:
-    memory.index.create_snapshot()
+    memory.snapshots.create()
     grow(repo, 3)
     memory.sync()
     before = generation(memory)
     with opened(repo.root) as other:
         assert len(found(other, "step")) == 3
-        memory.index.restore_snapshot()
+        memory.snapshots.restore()
         assert generation(other) == generation(memory) > before
         assert len(found(other, "step")) == 3
 
@@ -408,13 +410,13 @@ def test_nothing_derived_from_before_passes_for_derived_from_a_snapshot(
 def test_after_a_restore_meaning_is_searched_in_vectors_of_now(repo: Repository) -> None:
     with Memory.open(repo.root) as memory:
         memory.sync()
-        memory.index.create_snapshot()
+        memory.snapshots.create()
         repo.commit("brew tea in the kettle", {"kettle.py": "1"})
         memory.sync()
         ask = Query("a hot drink", mode="semantic", kinds=("commit",))
         assert memory.search(ask)[0].record.title == "brew tea in the kettle"
         repo.commit("feed the cat", {"cat.py": "1"}, "--amend")
-        memory.index.restore_snapshot()
+        memory.snapshots.restore()
         hits = memory.search(ask._replace(text="an animal that eats"))
         assert hits[0].record.title == "feed the cat"
         memory.sync(rebuild=True)

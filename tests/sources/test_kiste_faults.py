@@ -266,7 +266,7 @@ def test_a_snapshot_taken_while_data_is_in_the_log_is_complete(repo: Repository)
         memory.sync()
         main = Path(memory.space.data) / "index.db"
         assert count(f"{main.as_uri()}?immutable=1") < 5 == count(main.as_uri())
-        before, snapshot = says(memory), memory.index.create_snapshot()
+        before, snapshot = says(memory), memory.snapshots.create()
         assert snapshot.head == repo.head
         file = Path(memory.space.data) / "snapshots" / f"{snapshot.name}.db"
         assert sorted(file.parent.iterdir()) == [file]
@@ -275,7 +275,7 @@ def test_a_snapshot_taken_while_data_is_in_the_log_is_complete(repo: Repository)
             repo.commit(f"number {n}", {f"src/part/{n - 5}.py": None})
         memory.sync()
         after = says(memory)
-        memory.index.restore_snapshot(snapshot.name)
+        memory.snapshots.restore(snapshot.name)
         assert says(memory) == after != before
         assert_as_built_anew(memory)
 

@@ -33,7 +33,7 @@ def snapshot() -> None:
 @memory_command
 def create(memory: Memory) -> Output:
     """Copy the index in its current state."""
-    snapshot = memory.index.create_snapshot()
+    snapshot = memory.snapshots.create()
     return Output(snapshot_json(snapshot), snapshot_text(snapshot))
 
 
@@ -41,7 +41,7 @@ def create(memory: Memory) -> Output:
 @memory_command
 def list_(memory: Memory) -> Output:
     """List the snapshots, newest first. Exit 1 if there are none."""
-    snapshots = memory.index.snapshots()
+    snapshots = memory.snapshots.list_all()
     style = colours()
     return listing(
         {"snapshots": [snapshot_json(snapshot) for snapshot in snapshots]},
@@ -57,7 +57,7 @@ def list_(memory: Memory) -> Output:
 @memory_command
 def restore(memory: Memory, name: str, no_embed: bool) -> Output:
     """Restore the index from a snapshot (default: the newest), then update it."""
-    snapshot = memory.index.restore_snapshot(name, embed=not no_embed)
+    snapshot = memory.snapshots.restore(name, embed=not no_embed)
     counts = memory.index.status().counts
     return Output(
         {**snapshot_json(snapshot), "counts": render.counts_json(counts)},
@@ -70,7 +70,7 @@ def restore(memory: Memory, name: str, no_embed: bool) -> Output:
 @memory_command
 def prune(memory: Memory, keep: int) -> Output:
     """Delete all snapshots except the newest."""
-    deleted = memory.index.prune_snapshots(keep)
+    deleted = memory.snapshots.prune(keep)
     lines = [f"removed {snapshot.name}" for snapshot in deleted]
     return Output(
         {"removed": [snapshot_json(snapshot) for snapshot in deleted]},

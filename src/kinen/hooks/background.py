@@ -27,7 +27,7 @@ def search_related(
     with Memory.open() as memory:
         if memory.config.daemon.auto_start:
             client.start(memory.space.home)
-        related = memory.context.related(prompt, session.id, session.budget, refs)
+        related = memory.searcher.related(prompt, session.id, session.budget, refs)
         injection.text = related.text
         injection.entries = list(related.entries)
         injection.dropped = list(related.dropped)

@@ -180,7 +180,7 @@ def prompt(memory: OpenMemory, request: requests.Prompt) -> Any:
     """Context for a prompt, from other sessions and files."""
     budget = request.budget or memory.config.hooks.budget
     try:
-        related = memory.context.related(request.prompt, request.session, budget, request.known)
+        related = memory.searcher.related(request.prompt, request.session, budget, request.known)
     except QueryError:  # the prompt has no words to search for
         return {**_brief(""), "entries": [], "dropped": []}
     dropped = [{"ref": ref, "reason": reason} for ref, reason in related.dropped]

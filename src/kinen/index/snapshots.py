@@ -116,8 +116,15 @@ def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:
     return old
 
 
-def due(index: str, folder: str, frequency: int) -> bool:
-    """Whether `frequency` commits or more were read since the last snapshot."""
+def create_if_due(index: str, folder: str, frequency: int, now: float) -> None:
+    """Copy the index if it has read `frequency` commits since the last copy."""
+    if _is_due(index, folder, frequency):
+        with contextlib.suppress(StoreError):  # a full disk: go on without a snapshot
+            create(index, folder, now, automatic=True)
+            prune(folder, KEEP, automatic=True)
+
+
+def _is_due(index: str, folder: str, frequency: int) -> bool:
     if not frequency:
         return False
     with _open(index) as db:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
-from kinen.memory.core import Part
 from kinen.model.journal import Digest, Passage
 from kinen.model.records import Query, Record
 from kinen.query import storable_query
@@ -25,6 +24,8 @@ from kinen.recall.excerpts import excerpts
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
+    from kinen.memory.core import Core
+    from kinen.memory.recall import Recaller
     from kinen.recall.candidates import Candidate
 
 ENTRIES = 8
@@ -37,8 +38,12 @@ HITS = 40
 TITLE = 100
 
 
-class Answers(Part):
+class Answers:
     """Questions answered from memory."""
+
+    def __init__(self, core: Core, recaller: Recaller) -> None:
+        self._core = core
+        self._recaller = recaller
 
     def ask(
         self,
@@ -59,9 +64,9 @@ class Answers(Part):
             raise QueryError(f"a budget of {budget} tokens holds nothing", "use 1 or more")
         query = storable_query(Query(question))
         room = budget or self._core.config.distill.budget
-        recalled = self._memory.recaller.collect(query, room, HITS)
+        recalled = self._recaller.collect(query, room, HITS)
         notes = (*recalled.notes, *recalled.hits.notes)
-        candidates = self._memory.recaller.candidates(query, recalled.hits)
+        candidates = self._recaller.candidates(query, recalled.hits)
         near = [
             candidate
             for candidate in candidates
@@ -108,7 +113,7 @@ class Answers(Part):
             )
             for candidate in candidates[:READ]
         ]
-        return self._memory.recaller.digest(
+        return self._recaller.digest(
             question,
             passages,
             room,

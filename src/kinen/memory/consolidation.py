@@ -13,7 +13,6 @@ from kinen.errors import EmbedError, NotFound, QueryError, UnsafeFile
 from kinen.journal import erase, queries
 from kinen.journal import memories as learn
 from kinen.journal.origin import origin
-from kinen.memory.core import Part
 from kinen.model.journal import Clock, Finding, Learned
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.sources.journal.documents import session_of_sources
@@ -23,6 +22,10 @@ from kinen.text import iso, now
 if TYPE_CHECKING:
     from kinen.consolidation.model import Drawer
     from kinen.journal.origin import Origin
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.journal import Journal
+    from kinen.memory.records import Records
     from kinen.worklog.sessions import Session
 
 LONGEST = 2_000
@@ -46,8 +49,14 @@ class Consolidated(NamedTuple):
     """Models that failed, and why."""
 
 
-class Consolidation(Part):
+class Consolidation:
     """Consolidation, and its memories."""
+
+    def __init__(self, core: Core, index: Index, records: Records, journal: Journal) -> None:
+        self._core = core
+        self._index = index
+        self._records = records
+        self._journal = journal
 
     def consolidate(
         self,
@@ -74,7 +83,7 @@ class Consolidation(Part):
         if session:
             findings = self._findings_of(folders.session(self._core.space.root, session))
         elif capsule:
-            findings = drawer.draw(*self._memory.journal.capsule(capsule)[1:])
+            findings = drawer.draw(*self._journal.capsule(capsule)[1:])
         else:
             findings = self._findings_since(since or self._consolidated_at(), drawer)
         done = self._fold(findings, dry_run=dry_run)._replace(
@@ -156,7 +165,7 @@ class Consolidation(Part):
         from kinen.consolidation.rounds import from_round
         from kinen.worklog.folder import Memories
 
-        self._memory.index.prepare()
+        self._index.prepare()
         for record in self._core.reader.records(("round", "artifact")):
             with contextlib.suppress(OSError, UnsafeFile):
                 full = os.path.join(self._core.space.root, record.path)
@@ -169,10 +178,10 @@ class Consolidation(Part):
         yield from self._findings_in_commits(since)
         if self._core.store.exists:
             after = _milliseconds(since)
-            for capsule in self._memory.journal.entries("capsules")[0]:
+            for capsule in self._journal.entries("capsules")[0]:
                 if capsule.status == "open" or max(capsule.opened_at, capsule.closed_at) >= after:
-                    yield from drawer.draw(*self._memory.journal.capsule(capsule.id)[1:])
-            latest = self._memory.journal.entries("observations", limit=EVENTS)[0]
+                    yield from drawer.draw(*self._journal.capsule(capsule.id)[1:])
+            latest = self._journal.entries("observations", limit=EVENTS)[0]
             yield from from_events(latest[::-1])
 
     def _findings_in_documents(self, since: str) -> Iterator[Finding]:
@@ -197,9 +206,7 @@ class Consolidation(Part):
         for record in self._core.reader.records(("commit",)):
             about = record.metadata or {}
             if record.at >= since and (about.get("type") or about.get("breaking")):
-                yield from from_commit(
-                    record.ref, self._memory.records.whole_text(record.ref), record.at
-                )
+                yield from from_commit(record.ref, self._records.whole_text(record.ref), record.at)
 
     def clock(self) -> Clock:
         """The amount of new information so far, and how often it started a consolidation."""

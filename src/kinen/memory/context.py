@@ -11,8 +11,6 @@ from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
 from kinen.journal import queries
 from kinen.journal.mentions import files_in
-from kinen.memory.core import Part
-from kinen.memory.prompts import related
 from kinen.model.journal import Capsule, Item, Recall
 from kinen.model.records import Query, Record
 from kinen.paths import inside
@@ -23,7 +21,13 @@ from kinen.text import iso, spelled
 from kinen.worklog.folder import git_state
 
 if TYPE_CHECKING:
-    from kinen.recall.prompts import Related
+    from kinen.memory.core import Core
+    from kinen.memory.git import Git
+    from kinen.memory.index import Index
+    from kinen.memory.journal import Journal
+    from kinen.memory.recall import Recaller
+    from kinen.memory.records import Records
+    from kinen.memory.worklog import Worklog
 
 EACH = 8
 """Maximum number of items of each kind."""
@@ -35,17 +39,26 @@ CHANGED = 10
 """Maximum number of changed files that describe the current work."""
 
 
-class Context(Part):
+class Context:
     """Finds the context of a file, a session, a prompt or the current work."""
 
-    def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
-        """Full-text hits for a prompt in other sessions and in files, rendered for an agent.
-
-        Refs in `known` are already in the agent's context and are omitted.
-        """
-        return related(
-            self._memory.searcher.search, self._core.reader, prompt, session, budget, known
-        )
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+        recaller: Recaller,
+        journal: Journal,
+        git: Git,
+        worklog: Worklog,
+    ) -> None:
+        self._core = core
+        self._index = index
+        self._records = records
+        self._recaller = recaller
+        self._journal = journal
+        self._git = git
+        self._worklog = worklog
 
     def around(
         self,
@@ -66,7 +79,7 @@ class Context(Part):
             raise QueryError("a session, a file or the plan", "give one of them")
         if depth < 1:
             raise QueryError(f"a depth of {depth} sees nothing", "use 1 or more")
-        self._memory.index.prepare()
+        self._index.prepare()
         if session:
             title, files, refs, own = self._session_surroundings(session)
         elif file:
@@ -86,7 +99,7 @@ class Context(Part):
                 break
             near = self._neighbours(refs, files)
             groups += [*self._about((), refs), near]
-        plans, nudge = self._memory.recaller.current_plan(PLAN)
+        plans, nudge = self._recaller.current_plan(PLAN)
         ranked = [item for row in zip_longest(*groups) for item in row if item is not None]
         size = budget or self._core.config.recall.budget
         return tiers.tiers(title, size, plans, ranked, [nudge] if nudge else [])
@@ -94,9 +107,9 @@ class Context(Part):
     def _resolve_file(self, file: str) -> str:
         """The current path of a file, from its path or an unambiguous end of it."""
         if self._has(file):
-            return self._memory.git.current_name(file)
+            return self._git.current_name(file)
         try:
-            return self._memory.records.get(file).path or file
+            return self._records.get(file).path or file
         except NotFound:
             if self._recent(Query("", limit=1, files=(file,))):
                 return file
@@ -105,9 +118,9 @@ class Context(Part):
     def _session_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The title, files, refs and own items of a session: of a capsule, or of a folder."""
         try:
-            capsule, observations, summaries = self._memory.journal.capsule(self._capsule_id(name))
+            capsule, observations, summaries = self._journal.capsule(self._capsule_id(name))
         except NotFound:
-            folder = self._memory.worklog.session(name)
+            folder = self._worklog.session(name)
             refs = {f"round:{path}" for path in folder.rounds}
             refs |= {f"artifact:{path}" for path in folder.artifacts}
             items = [self._record_item(self._core.reader.record(ref)) for ref in sorted(refs)]
@@ -130,7 +143,7 @@ class Context(Part):
 
     def _plan_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The title of the active plan, the files that it names, and its own ref."""
-        plan = self._memory.worklog.plan()
+        plan = self._worklog.plan()
         if plan is None:
             raise NotFound("no plan is active", "`kinen plan save` begins one")
         files = []
@@ -143,15 +156,15 @@ class Context(Part):
 
     def _capsule_id(self, name: str) -> str:
         """The id of the newest capsule of a session, also by the start of its name; else `name`."""
-        capsules = self._memory.journal.entries("capsules", session=name)[0]
+        capsules = self._journal.entries("capsules", session=name)[0]
         exact = [capsule for capsule in capsules if capsule.scope.session == name]
         return next((capsule.id for capsule in (*exact, *capsules)), name)
 
     def _work_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The branch, the uncommitted files and the open sessions, or else the latest."""
-        branch, _, changed = git_state(self._memory.git.worktree or self._core.space.root)
+        branch, _, changed = git_state(self._core.worktree or self._core.space.root)
         own = []
-        capsules = self._memory.journal.entries("capsules", limit=20)[0]
+        capsules = self._journal.entries("capsules", limit=20)[0]
         going = [capsule for capsule in capsules if capsule.status == "open"]
         own += [self._capsule_item(capsule) for capsule in (going or capsules)[:2]]
         return branch or self._core.space.name, changed[:CHANGED], set(), own
@@ -188,10 +201,10 @@ class Context(Part):
 
     def _has(self, path: str) -> bool:
         """Whether there is a repository and it tracks the path or sees it as new."""
-        return bool(self._core.git_folders[0] and self._memory.git.tracked_or_new(path))
+        return bool(self._core.git_folders[0] and self._git.tracked_or_new(path))
 
     def _recent(self, query: Query) -> list[Record]:
-        hits = self._memory.recaller.latest(query._replace(limit=4 * query.limit))
+        hits = self._recaller.latest(query._replace(limit=4 * query.limit))
         return list({hit.record.ref: hit.record for hit in hits}.values())[: query.limit]
 
     def _commits_of(self, files: Sequence[str]) -> list[Record]:
@@ -199,9 +212,7 @@ class Context(Part):
         dates: dict[str, str] = {}
         for path in files:
             if self._has(path):
-                dates.update(
-                    (commit.ref, commit.at) for commit in self._memory.git.history(path)[-EACH:]
-                )
+                dates.update((commit.ref, commit.at) for commit in self._git.history(path)[-EACH:])
         newest = sorted(dates, key=lambda ref: (dates[ref], ref), reverse=True)[:EACH]
         return [record for ref in newest if (record := self._core.reader.record(ref))]
 
@@ -213,7 +224,7 @@ class Context(Part):
             about = record.metadata or {}
             if about.get("superseded_by"):
                 continue
-            text = self._memory.records.whole_text(record.ref) if names else ""
+            text = self._records.whole_text(record.ref) if names else ""
             if refs & set(about.get("derived_from", ())) or any(name in text for name in names):
                 memories.append(record)
         return sorted(memories, key=lambda memory: (memory.at, memory.ref), reverse=True)
@@ -222,7 +233,7 @@ class Context(Part):
         """Records one link away from the refs."""
         linked: dict[str, None] = {}
         for ref in sorted(refs):
-            for edge in self._memory.records.links(ref):
+            for edge in self._records.links(ref):
                 linked.update(dict.fromkeys((edge.source, edge.target)))
         excluded = refs | {f"file:{path}" for path in files} | {""}
         records = (self._core.reader.record(ref) for ref in linked if ref not in excluded)
@@ -234,11 +245,11 @@ class Context(Part):
     def _companions(self, files: Sequence[str]) -> list[Item]:
         return [
             item("files", f"file:{companion.path}", f"{companion.support} commits together")
-            for companion in self._memory.git.cochanged(files, limit=5)
+            for companion in self._git.cochanged(files, limit=5)
         ]
 
     def _capsules(self, refs: Iterable[str]) -> list[Item]:
-        capsules = self._memory.journal.entries("capsules")[0]
+        capsules = self._journal.entries("capsules")[0]
         by_ref = {capsule.ref: capsule for capsule in capsules}
         return [self._capsule_item(by_ref[ref]) for ref in refs if ref in by_ref]
 
@@ -255,9 +266,7 @@ class Context(Part):
         return self._item(tiers.get(record.kind, "hits"), record) if record else None
 
     def _item(self, tier: str, record: Record) -> Item:
-        text = (
-            record.title if record.kind == "commit" else self._memory.records.whole_text(record.ref)
-        )
+        text = record.title if record.kind == "commit" else self._records.whole_text(record.ref)
         if record.title and not text.startswith(("#", record.title)):
             text = f"{record.title}\n{text}"
         return item(tier, record.ref, compact(text, record.title, TOKENS), at=record.at)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
     from kinen.journal.store import Journal as Store
-    from kinen.memory.memory import Memory
     from kinen.ports import Embedder
     from kinen.space.registry import Space
 
@@ -132,6 +131,17 @@ class Core:
         return self._git_folders
 
     @property
+    def worktree(self) -> str:
+        """The top of another worktree of the same repository, if the current folder is in one."""
+        from kinen.space.repository import git_above
+
+        here = git_above(os.getcwd())
+        folder, common = self.git_folders
+        if here is None or not here.common or here.common != common or here.folder == folder:
+            return ""
+        return here.top
+
+    @property
     def cache(self) -> Cache:
         """Vectors, extracted text and digests by content."""
         if self._cache is None:
@@ -242,14 +252,6 @@ class Core:
         if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return spelled(relative)
-
-
-class Part:
-    """A part of a memory: it uses the files of the space and the other parts."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._core = memory.core
 
 
 def refuse_other_than_file(path: str, hint: str) -> None:

@@ -10,17 +10,16 @@ from kinen import paths
 from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.index.git import queries as past
-from kinen.memory.core import Part
 from kinen.model.documents import Companion, Revision
 from kinen.model.records import Record
 from kinen.space import gitcommand
-from kinen.space.repository import git_above
 from kinen.storage import atomic, regular
 from kinen.text import now, spelled
 
 if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
-    from kinen.memory.memory import Memory
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
     from kinen.sources.git.contents import Contents
     from kinen.sources.git.log import Log
 
@@ -30,14 +29,14 @@ EVIDENCE = 3
 """Maximum number of commits cited for files that change together."""
 
 
-class Git(Part):
+class Git:
     """Queries of git's history, and tags by hand."""
 
-    _contents: Contents | None = None
-
-    def __init__(self, memory: Memory) -> None:
-        super().__init__(memory)
-        self._core.closers.append(self.close)
+    def __init__(self, core: Core, index: Index) -> None:
+        self._core = core
+        self._index = index
+        self._contents: Contents | None = None
+        core.closers.append(self.close)
 
     def close(self) -> None:
         if self._contents is not None:
@@ -45,7 +44,7 @@ class Git(Part):
             self._contents = None
 
     def _log_and_settings(self) -> tuple[Log, Settings]:
-        past = self._memory.index.repository_log()
+        past = self._index.repository_log()
         if past is None:
             raise GitError(
                 f"no git repository around {self._core.space.root}", "`git init` makes one"
@@ -55,7 +54,7 @@ class Git(Part):
     def _up_to_date(self) -> tuple[Log, Settings]:
         """The repository and its rules, with the index up to date."""
         past = self._log_and_settings()
-        self._memory.index.prepare()
+        self._index.prepare()
         return past
 
     def files(
@@ -93,7 +92,7 @@ class Git(Part):
     def patch(self, revision: Revision) -> str:
         """What a commit changed in a file, as git's unified diff."""
         log, _ = self._log_and_settings()
-        git = log.repository(self.worktree or self._core.space.root)
+        git = log.repository(self._core.worktree or self._core.space.root)
         names = [name for name in (revision.before, revision.path) if name]
         sha = revision.ref.partition(":")[2]
         plain = ("-p", "--root", "-M", "--no-commit-id", "--no-color")
@@ -159,7 +158,7 @@ class Git(Part):
         """
         from kinen.sources.git.tagging import Tagger
 
-        own = Tagger(self._memory.index.rules).component_tags(paths)
+        own = Tagger(self._index.rules).component_tags(paths)
         tags = list(dict.fromkeys((*own, *further)))
         return f"tags: {', '.join(tags)}" if tags else ""
 
@@ -167,7 +166,7 @@ class Git(Part):
         """Add a line of tags to the file of a commit message, if it has none."""
         from kinen.sources.git.messages import with_tags
 
-        past = self._memory.index.repository_log()
+        past = self._index.repository_log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
         tagged = with_tags(text, line, past[0].comment_character() if past else "#")
@@ -182,8 +181,9 @@ class Git(Part):
             raise QueryError("nothing to tag with", "give +tag or -tag")
         name = past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
         self._core.store.tag(name, operations, log.head(), round(now() * 1000))
-        self._memory.index.follow_history(wait=600)
-        return self._memory.records.get(f"file:{name}").tags
+        self._index.follow_history(wait=600)
+        record = self._core.reader.record(f"file:{name}")
+        return record.tags if record else ()
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
         """The text of a file at a commit, branch or tag; read from git, never stored."""
@@ -191,7 +191,7 @@ class Git(Part):
 
         log, _ = self._log_and_settings()
         if self._contents is None:
-            git = log.repository(self.worktree or self._core.space.root)
+            git = log.repository(self._core.worktree or self._core.space.root)
             self._contents = Contents(log, git, self._core.config.index.max_file_mb << 20)
         return self._contents.read(self.relative(os.fspath(path)), at)
 
@@ -199,7 +199,7 @@ class Git(Part):
         """A path relative to the repository, from the working folder or the root of the space."""
         root = self._core.space.root
         name = spelled(path)
-        tops = [top for top in (root, self.worktree) if top]
+        tops = [top for top in (root, self._core.worktree) if top]
         tries = [paths.inside(candidate, *tops) for candidate in (name, os.path.join(root, name))]
         able = [candidate for candidate in tries if not os.path.isabs(candidate)]
         if not able:
@@ -228,17 +228,6 @@ class Git(Part):
         full = os.path.join(self._core.space.root, relative)
         self.relative(full)  # raises for a path outside the space
         return full
-
-    @property
-    def worktree(self) -> str:
-        """The top of another worktree of the same repository, if this folder is in one."""
-        here = git_above(os.getcwd())
-        same = here is not None and here.common and here.common == self._core.git_folders[1]
-        return (
-            here.top
-            if here is not None and same and here.folder != self._core.git_folders[0]
-            else ""
-        )
 
     def current_name(self, path: str | os.PathLike[str]) -> str:
         """The current path of a file, from any of its earlier paths."""

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES
-from kinen.memory.indexfiles import IndexFiles
-from kinen.text import spelled
+from kinen.storage import private
+from kinen.text import now, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from kinen.index.git.commits import Settings
-    from kinen.memory.memory import Memory
+    from kinen.index.lock import Work
+    from kinen.memory.core import Core
     from kinen.model.documents import Report, Status
     from kinen.model.journal import Clock
     from kinen.ports import Past, Source
@@ -35,6 +36,8 @@ FOLLOWED = 500
 """Maximum number of new journal entries that a search indexes itself, in one transaction."""
 FOLLOW_MS = 1000
 """Maximum milliseconds that a search waits for another process that writes the index."""
+NO_VECTORS = "vectors.off"
+"""The file that says that nothing is embedded unless `kinen index` asks for it."""
 LATER_FILES = "the files are still being indexed: more will be found later"
 LATER = "the journal is still being indexed: more will be found later"
 
@@ -45,15 +48,14 @@ EMPTY_SPACE = (
 )
 
 
-class Index(IndexFiles):
+class Index:
     """Keeps the index up to date."""
 
-    _steps: Steps | None = None
-    _followed = False
-
-    def __init__(self, memory: Memory) -> None:
-        super().__init__(memory)
-        self._core.closers.append(self.close)
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._steps: Steps | None = None
+        self._followed = False
+        core.closers.append(self.close)
 
     def close(self) -> None:
         if self._steps is not None:
@@ -76,6 +78,7 @@ class Index(IndexFiles):
         It waits up to `wait` seconds for another process that indexes the space, then raises
         Busy; `on_wait` is called once with who that is and how far it is.
         """
+        from kinen.index import snapshots
         from kinen.index.lock import sync_lock
         from kinen.index.metafile import write_about
 
@@ -107,7 +110,9 @@ class Index(IndexFiles):
             if any(report[:4]) or report.embedded or not os.path.exists(about):
                 write_about(about, self.status())
             if report.added:
-                self.snapshot_if_due()
+                index = self._core.file("index.db")
+                folder = self._core.file("snapshots")
+                snapshots.create_if_due(index, folder, self.rules.snapshot_frequency, now())
         notes += report.notes
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
 
@@ -427,6 +432,26 @@ class Index(IndexFiles):
         from kinen.model.journal import Clock
 
         return clock(self._core.store.db) if self._core.store.exists else Clock()
+
+    def work(self) -> Work | None:
+        """Which process indexes this space now, and how far it is; None if none does."""
+        from kinen.index.lock import work_at
+
+        return work_at(self._core.file("sync.lock"))
+
+    @property
+    def vectors_off(self) -> bool:
+        """Whether the last `kinen index` had --no-embed: then only another one makes vectors."""
+        return os.path.exists(os.path.join(self._core.folder, NO_VECTORS))
+
+    def switch_vectors(self, *, on: bool) -> None:
+        """Have searches and the daemon embed new text, or not; an explicit sync does either."""
+        file = self._core.file(NO_VECTORS)
+        if on:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(file)
+        else:
+            private.write(file, "")
 
     def skipped(self) -> list[tuple[str, str]]:
         """Files that could not be indexed, or only in part, each with its reason."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
@@ -18,7 +18,6 @@ from kinen.journal.schema import LATEST
 from kinen.journal.short import short_ids
 from kinen.journal.spool import discard
 from kinen.journal.write import observation_row
-from kinen.memory.core import Part
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, MEMORY_TYPES
 from kinen.privacy import entrance
@@ -28,6 +27,9 @@ from kinen.text import now
 
 if TYPE_CHECKING:
     from kinen.journal.erase import Erased
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
 
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]
@@ -36,8 +38,17 @@ MEMORIES = 40
 """How many of them are tried for the room that there is in a brief."""
 
 
-class Journal(Part):
+class Journal:
     """Everything that writes to the journal."""
+
+    def __init__(
+        self, core: Core, index: Index, records: Records, on_close: Callable[[str], object]
+    ) -> None:
+        """`on_close` is called with the id of a capsule that ends, to draw memories from it."""
+        self._core = core
+        self._index = index
+        self._records = records
+        self._on_close = on_close
 
     def observe(
         self,
@@ -121,7 +132,7 @@ class Journal(Part):
             raise QueryError(f"confidence {confidence} is not from 0 to 1")
         closed = self._core.store.close_capsule(capsule, summary, _milliseconds(), confidence)
         if self._core.config.consolidation.on_session_close:
-            self._memory.consolidation.consolidate(capsule=closed[0].id)
+            self._on_close(closed[0].id)
         return closed
 
     def close_idle(self) -> None:
@@ -183,7 +194,7 @@ class Journal(Part):
         entries, count = queries.entries(self._core.store.db, plural, entry_filter)
         if not hides:
             return entries, count
-        hidden = self._memory.index.suppressed()
+        hidden = self._index.suppressed()
         visible = [entry for entry in entries if entry.ref not in hidden]
         return visible[: limit or None], len(visible)
 
@@ -320,7 +331,7 @@ class Journal(Part):
 
     def is_text(self, ref: str) -> bool:
         """Whether something to pin is a text of its own: several words that name no record."""
-        return len(ref.split()) > 1 and not self._memory.records.knows(ref)
+        return len(ref.split()) > 1 and not self._records.knows(ref)
 
     def unpin(self, ref: str) -> list[str]:
         """Take away a pin, or every pin of a ref."""
@@ -338,10 +349,12 @@ class Journal(Part):
 
     def _erase(self, ref: str, *, forget: bool) -> Erased:
         """Take out an entry, the memories drawn from it, and what agents were shown of it."""
+        from kinen.memory.ledger import open_ledger
+
         target, recorded = self._resolve(ref)
         if not recorded:
             erase.suppress(self._core.store, target, _milliseconds())
-            self._memory.index.sync(embed=False)
+            self._index.sync(embed=False)
             return erase.Erased((target,), suppressed=True)
         text = self._text_of(ref)
         erased = self._erase_entry(target, forget=forget)
@@ -350,7 +363,7 @@ class Journal(Part):
             self._erase_entry(memory_ref, forget=forget)
         also = tuple(other for other in erased.also if other not in drawn)
         erased = erased._replace(refs=(*erased.refs, *drawn), also=also)
-        self._memory.ledger.erase(erased.refs, [text] if text else [])
+        open_ledger(self._core).erase(erased.refs, [text] if text else [])
         return erased
 
     def _erase_entry(self, target: str, *, forget: bool) -> Erased:
@@ -403,7 +416,7 @@ class Journal(Part):
         if not os.path.exists(index):
             return set()
         with contextlib.closing(Writer(index)) as writer:
-            writer.follow(self._memory.index.journal_source)
+            writer.follow(self._index.journal_source)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, "vectors.bin"))
             writer.scrub()
@@ -412,7 +425,7 @@ class Journal(Part):
     def restore(self, ref: str) -> str:
         """Show a file or commit again that was forgotten."""
         restored = erase.unsuppress(self._core.store, ref)
-        self._memory.index.sync(embed=False)
+        self._index.sync(embed=False)
         return restored
 
     def _resolve(self, ref: str) -> tuple[str, bool]:
@@ -420,7 +433,7 @@ class Journal(Part):
         if self._core.store.exists:
             with contextlib.suppress(NotFound):
                 return ":".join(queries.resolve(self._core.store.db, ref)), True
-        return self._memory.records.get(ref).ref, False
+        return self._records.get(ref).ref, False
 
     def _text_of(self, ref: str) -> str:
         """The text of an entry of the journal, before it goes."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kinen.memory.reports import Reports
     from kinen.memory.search import Searcher
     from kinen.memory.sessions import Sessions
+    from kinen.memory.snapshots import Snapshots
     from kinen.memory.transfer import Transfer
     from kinen.memory.worklog import Worklog
     from kinen.model.documents import Report
@@ -178,103 +179,121 @@ class Memory:
         """The index: bringing it up to date, its state, copies of it."""
         from kinen.memory.index import Index
 
-        return Index(self)
+        return Index(self.core)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """Copies of the index."""
+        from kinen.memory.snapshots import Snapshots
+
+        return Snapshots(self.core, self.index)
 
     @cached_property
     def searcher(self) -> Searcher:
         from kinen.memory.search import Searcher
 
-        return Searcher(self)
+        return Searcher(self.core, self.index)
 
     @cached_property
     def recaller(self) -> Recaller:
         from kinen.memory.recall import Recaller
 
-        return Recaller(self)
+        return Recaller(self.core, self.index, self.records, self.searcher)
 
     @cached_property
     def records(self) -> Records:
         """Records by ref or path, their chunks and links."""
         from kinen.memory.records import Records
 
-        return Records(self)
+        return Records(self.core, self.index)
 
     @cached_property
     def relations(self) -> Relations:
         """What is related to a note: by links, by meaning and by tags."""
         from kinen.memory.related import Relations
 
-        return Relations(self)
+        return Relations(self.core, self.records)
 
     @cached_property
     def journal(self) -> Journal:
         """Observations, capsules, summaries and pins."""
         from kinen.memory.journal import Journal
 
-        return Journal(self)
+        def draw_memories(capsule: str) -> None:
+            self.consolidation.consolidate(capsule=capsule)
+
+        return Journal(self.core, self.index, self.records, draw_memories)
 
     @cached_property
     def git(self) -> Git:
         """Files of the repository, their history and tags, what changes together."""
         from kinen.memory.git import Git
 
-        return Git(self)
+        return Git(self.core, self.index)
 
     @cached_property
     def worklog(self) -> Worklog:
         """Checkpoints, plans, hand-kept sessions and resources: files of the space."""
         from kinen.memory.worklog import Worklog
 
-        return Worklog(self)
+        return Worklog(self.core, self.index, self.records, lambda: self.consolidation)
 
     @cached_property
     def consolidation(self) -> Consolidation:
         """Memories: decisions, lessons, patterns and insights, each with its sources."""
         from kinen.memory.consolidation import Consolidation
 
-        return Consolidation(self)
+        return Consolidation(self.core, self.index, self.records, self.journal)
 
     @cached_property
     def context(self) -> Context:
         """What belongs to a file, a session, a prompt or the current work."""
         from kinen.memory.context import Context
 
-        return Context(self)
+        return Context(
+            self.core,
+            self.index,
+            self.records,
+            self.recaller,
+            self.journal,
+            self.git,
+            self.worklog,
+        )
 
     @cached_property
     def sessions(self) -> Sessions:
         """Sessions of agents and people, with their timelines."""
         from kinen.memory.sessions import Sessions
 
-        return Sessions(self)
+        return Sessions(self.core, self.journal, self.worklog, self.consolidation)
 
     @cached_property
     def reports(self) -> Reports:
         """Standup and handoff."""
         from kinen.memory.reports import Reports
 
-        return Reports(self)
+        return Reports(self.core, self.journal, self.worklog, self.consolidation, self.sessions)
 
     @cached_property
     def answers(self) -> Answers:
         """Questions answered with citations."""
         from kinen.memory.answers import Answers
 
-        return Answers(self)
+        return Answers(self.core, self.recaller)
 
     @cached_property
     def experience(self) -> Experience:
         """How errors were fixed, and how commands are called."""
         from kinen.memory.experience import Experience
 
-        return Experience(self)
+        return Experience(self.core, self.index, self.git)
 
     @cached_property
     def transfer(self) -> Transfer:
         """Export, and import of bundles, transcripts and older formats."""
         from kinen.memory.transfer import Transfer
 
-        return Transfer(self)
+        return Transfer(self.core, self.journal, self.worklog, self.consolidation)
 
     @property
     def ledger(self) -> Ledger:

@@ -11,7 +11,6 @@ from kinen.errors import Busy
 from kinen.journal import queries
 from kinen.journal.brief import for_the_next, outcome_only
 from kinen.memory.candidates import candidates_of
-from kinen.memory.core import Part
 from kinen.model.journal import Digest, Item, Passage, Recall, Scope
 from kinen.model.kinds import DISTILLERS
 from kinen.model.records import Hit, Hits, Query
@@ -29,6 +28,10 @@ from kinen.sources.git.messages import without_trailers
 from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
+    from kinen.memory.search import Searcher
     from kinen.recall.candidates import Candidate
 
 __all__ = ["UNKNOWN", "Recaller", "compact", "cut", "whole_size"]
@@ -76,8 +79,14 @@ class Found(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Recaller(Part):
+class Recaller:
     """Recalls, and the digests of their hits."""
+
+    def __init__(self, core: Core, index: Index, records: Records, searcher: Searcher) -> None:
+        self._core = core
+        self._index = index
+        self._records = records
+        self._searcher = searcher
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
         """The plan, the pins and the hits for a question, inside a token budget.
@@ -114,8 +123,7 @@ class Recaller(Part):
         if full:
             size = whole_size(room)
             texts = {
-                hit.record.ref: cut(self._memory.records.whole_text(hit.record.ref), size)
-                for hit in hits
+                hit.record.ref: cut(self._records.whole_text(hit.record.ref), size) for hit in hits
             }
             once = {hit.record.ref: hit for hit in reversed(list(hits))}
             some = [hit for hit in hits if once[hit.record.ref] is hit][: query.limit]
@@ -133,11 +141,11 @@ class Recaller(Part):
     def _readable(self, hit: Hit) -> str:
         """The text to show of a hit: a whole entry, or of a file the chunks around the hit."""
         if hit.record.kind == "summary":
-            return outcome_only(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
+            return outcome_only(self._records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
-            return without_trailers(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
+            return without_trailers(self._records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
-            text = readable_output(self._memory.records.whole_text(hit.record.ref)[:LONGEST])
+            text = readable_output(self._records.whole_text(hit.record.ref)[:LONGEST])
             return "\n".join((text, *_results_of_step(hit)))
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.display, *hit.after))
         text = said_once(around)
@@ -166,7 +174,7 @@ class Recaller(Part):
         if query.text.strip():
             hits = self._search(wider)
         else:
-            notes.extend(self._memory.index.prepare())
+            notes.extend(self._index.prepare())
             hits = self._lately(wider._replace(limit=2 * query.limit))
         drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
         visible = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
@@ -181,16 +189,16 @@ class Recaller(Part):
 
         Output of tools has most of the text of a session, and messages say what it means.
         """
-        hits = self._above_floor(self._memory.searcher.search(query))
+        hits = self._above_floor(self._searcher.search(query))
         if query.kinds or query.events or not hits:
             return hits
         more: list[Hit] = []
         if any(hit.record.kind == "observation" for hit in hits):
             messages = query._replace(kinds=("observation",), events=("message",), limit=MESSAGES)
-            more += self._memory.searcher.search_again(messages)
+            more += self._searcher.search_again(messages)
         if asks_outcome(query.text):
             summaries = query._replace(kinds=("summary",), limit=SUMMARIES)
-            more += self._memory.searcher.search_again(summaries)
+            more += self._searcher.search_again(summaries)
         refs = {hit.record.ref for hit in hits}
         others = {hit.record.ref: hit for hit in reversed(more) if hit.record.ref not in refs}
         return Hits((*hits, *reversed(others.values())), query, hits.mode, hits.notes)
@@ -233,9 +241,9 @@ class Recaller(Part):
     def latest(self, query: Query) -> Hits:
         """The latest records; stale files are indexed first."""
         hits = recent(self._core.reader, query)
-        if self._memory.searcher.stale(hits):
+        if self._searcher.stale(hits):
             with contextlib.suppress(Busy):
-                self._memory.index.sync(embed=False, wait=0.2)
+                self._index.sync(embed=False, wait=0.2)
                 hits = recent(self._core.reader, query)
         return hits
 
@@ -321,7 +329,7 @@ class Recaller(Part):
         return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
 
     def _pinned(self, ref: str) -> str:
-        return self._memory.records.whole_text(ref, 8)
+        return self._records.whole_text(ref, 8)
 
     def _passages(self, hits: Hits) -> list[Passage]:
         """The input of a digest: each hit with its context, each chunk once."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kinen.characters import unescaped
 from kinen.errors import NotFound
 from kinen.index import names
-from kinen.memory.core import Part
 from kinen.model.records import (
     FILE_KINDS,
     GIT_KINDS,
@@ -22,21 +22,29 @@ from kinen.model.records import (
 from kinen.recall.passages import is_metadata, is_numbered, prose_of
 from kinen.text import spelled
 
+if TYPE_CHECKING:
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+
 SENTENCES = 500
 """Links that come with the sentence around them."""
 
 
-class Records(Part):
+class Records:
     """Records by ref or path, and the links between them."""
+
+    def __init__(self, core: Core, index: Index) -> None:
+        self._core = core
+        self._index = index
 
     def get(self, name: str) -> Record:
         """The record that a ref or a path in the space names."""
-        self._memory.index.prepare()
+        self._index.prepare()
         record = self._find(name)
         if record is None and "\\" in name:  # copied from output that spells a character out
             record = self._find(unescaped(name))
         if record is None:
-            self._memory.index.catch_up()
+            self._index.catch_up()
             record = self._find(name) or self._named(name)
         if record is None:
             raise names.unknown(
@@ -104,7 +112,7 @@ class Records(Part):
         return record, chunks
 
     def select(self, kinds: Sequence[str] = ()) -> list[Record]:
-        self._memory.index.prepare()
+        self._index.prepare()
         return self._core.reader.records(kinds)
 
     def resource_path(self, name: str) -> str:
@@ -118,7 +126,7 @@ class Records(Part):
         """Every tag of a file at HEAD or of a note, the most frequent first."""
         from kinen.index.git import queries
 
-        self._memory.index.prepare()
+        self._index.prepare()
         files = dict(queries.tags(self._core.reader.db))
         notes = self._core.reader.note_tags()
         counts = [
@@ -133,7 +141,7 @@ class Records(Part):
         """The notes and files that have all of some tags, or a tag below them."""
         from kinen.model.records import FILE_KINDS, Query
 
-        self._memory.index.prepare()
+        self._index.prepare()
         chosen = tuple(tag.lstrip("#") for tag in tags)
         return self._core.reader.matching(Query("", kinds=(*FILE_KINDS, "file"), tags=chosen))
 
@@ -141,7 +149,7 @@ class Records(Part):
         """Notes that link to no other record and that none links to."""
         from kinen.index import graph
 
-        self._memory.index.prepare()
+        self._index.prepare()
         return [
             record
             for ref in graph.orphans(self._core.reader.db)
@@ -169,14 +177,14 @@ class Records(Part):
         """Links that lead nowhere."""
         from kinen.index import graph
 
-        self._memory.index.prepare()
+        self._index.prepare()
         return graph.broken(self._core.reader.db)
 
     def graph(self) -> list[Edge]:
         """Every link that leads somewhere."""
         from kinen.index import graph
 
-        self._memory.index.prepare()
+        self._index.prepare()
         return graph.edges(self._core.reader.db)
 
     def source_text(self, record: Record) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kinen.errors import EmbedError, QueryError
-from kinen.memory.core import Part
 from kinen.memory.embedding import embed_few
 from kinen.model.records import FILE_KINDS, Edge, Query, Record, Related
+
+if TYPE_CHECKING:
+    from kinen.memory.core import Core
+    from kinen.memory.records import Records
 
 KINDS = (*FILE_KINDS, "memory")
 """Kinds of records that are listed unless others are asked for."""
@@ -25,8 +29,12 @@ CROWD = 50
 """Links of a neighbour above which it says nothing: an index page links to everything."""
 
 
-class Relations(Part):
+class Relations:
     """Finds what is related to a record."""
+
+    def __init__(self, core: Core, records: Records) -> None:
+        self._core = core
+        self._records = records
 
     def related(
         self, name: str, limit: int = 10, kinds: Sequence[str] = ()
@@ -34,10 +42,10 @@ class Relations(Part):
         """The record of a ref or path, those that are related to it, and notes; closest first."""
         if limit < 1:
             raise QueryError(f"invalid value {limit}", "use 1 or more", parameter="limit")
-        record = self._memory.records.get(name)
+        record = self._records.get(name)
         chosen = tuple(kinds) or KINDS
         finds = _Finds()
-        edges = self._memory.records.links(record.ref)
+        edges = self._records.links(record.ref)
         finds.add_links(record.ref, edges)
         self._add_neighbours(record.ref, edges, finds)
         self._add_tags(record, chosen, finds)
@@ -57,7 +65,7 @@ class Relations(Part):
             neighbour = edge.target if edge.source == ref else edge.source
             if not neighbour or neighbour == ref:
                 continue
-            further = self._memory.records.links(neighbour)
+            further = self._records.links(neighbour)
             if len(further) > CROWD:
                 continue
             ends = {end for other in further for end in (other.source, other.target)}

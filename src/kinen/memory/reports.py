@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from kinen.journal import queries
 from kinen.journal.account import unresolved
 from kinen.journal.summary import trouble_text
-from kinen.memory.core import Part
 from kinen.memory.report import (
     Commits,
     Point,
@@ -31,6 +30,11 @@ from kinen.text import iso, terms
 from kinen.worklog.folder import git_state
 
 if TYPE_CHECKING:
+    from kinen.memory.consolidation import Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.journal import Journal
+    from kinen.memory.sessions import Sessions
+    from kinen.memory.worklog import Worklog
     from kinen.sources.git.recent import Subject
 
 PLAN = 250
@@ -47,8 +51,22 @@ ALIKE = 0.8
 """The share of words in common from which on two points say the same."""
 
 
-class Reports(Part):
+class Reports:
     """Standup and handoff."""
+
+    def __init__(
+        self,
+        core: Core,
+        journal: Journal,
+        worklog: Worklog,
+        consolidation: Consolidation,
+        sessions: Sessions,
+    ) -> None:
+        self._core = core
+        self._journal = journal
+        self._worklog = worklog
+        self._consolidation = consolidation
+        self._sessions = sessions
 
     def standup(self, since: str) -> str:
         """What was done since then, what comes next and what is open, as markdown."""
@@ -61,18 +79,18 @@ class Reports(Part):
     def standup_report(self, since: str) -> Report:
         """What was done since then: sessions, checkpoints, commits, decisions, open points."""
         capsules = self._reported(since, STANDUP_SESSIONS)
-        return self._report(list(self._memory.worklog.checkpoints(since)), capsules, since)
+        return self._report(list(self._worklog.checkpoints(since)), capsules, since)
 
     def handoff_report(self) -> Report:
         """Where the work stands: the latest sessions, checkpoints and commits."""
-        checkpoints = list(islice(self._memory.worklog.checkpoints(), CHECKPOINTS))
+        checkpoints = list(islice(self._worklog.checkpoints(), CHECKPOINTS))
         return self._report(checkpoints, self._reported("", SESSIONS), "")
 
     def _reported(self, since: str, limit: int) -> list[tuple[Capsule, SessionReport]]:
         after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
         capsules = [
             capsule
-            for capsule in self._memory.journal.entries("capsules")[0]
+            for capsule in self._journal.entries("capsules")[0]
             if max(capsule.opened_at, capsule.closed_at) >= after
         ]
         capsules.sort(
@@ -82,7 +100,7 @@ class Reports(Part):
         return list(islice((pair for pair in reports if pair[1].outcome), limit))
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
-        parts = self._memory.sessions.summary_parts(capsule)
+        parts = self._sessions.summary_parts(capsule)
         return SessionReport(
             ref=capsule.ref,
             id=short_id(capsule.ref),
@@ -104,9 +122,9 @@ class Reports(Part):
         reported: list[tuple[Capsule, SessionReport]],
         since: str,
     ) -> Report:
-        branch, commit, changed = git_state(self._memory.git.worktree or self._core.space.root)
+        branch, commit, changed = git_state(self._core.worktree or self._core.space.root)
         sessions = [report for _, report in reported]
-        plan = None if since else self._memory.worklog.plan()
+        plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         decided = [
             *(
@@ -138,9 +156,7 @@ class Reports(Part):
 
     def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:
         """Memories, newest first: decisions and patterns, or all other types."""
-        memories = [
-            memory for memory in self._memory.consolidation.memories() if not memory.superseded_by
-        ]
+        memories = [memory for memory in self._consolidation.memories() if not memory.superseded_by]
         for memory in sorted(memories, key=lambda item: item.created_at, reverse=True):
             at = iso(memory.created_at / 1000)
             if at >= since and (memory.type in DECISIONS) == decisions:
@@ -152,7 +168,7 @@ class Reports(Part):
         """The next steps of the latest checkpoints and session, or else of the plan."""
         points = [checkpoint.next for checkpoint in checkpoints[:CHECKPOINTS] if checkpoint.next]
         points += [point for session in sessions[:1] for point in session.next]
-        plan = None if points else self._memory.worklog.plan()
+        plan = None if points else self._worklog.plan()
         return tuple(points) or ((plan_text(plan, PLAN // 3),) if plan else ())
 
     def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
@@ -172,13 +188,13 @@ class Reports(Part):
 
     def _commit_groups(self, since: str) -> tuple[tuple[Commits, ...], tuple[Commits, ...]]:
         """The latest commits, and those that are not pushed, by their subjects."""
-        tree = self._memory.git.worktree or self._core.space.root
+        tree = self._core.worktree or self._core.space.root
         git = git_above(tree)
         if git is None or not git.folder:
             return (), ()
         hidden = queries.suppressed(self._core.store.db) if self._core.store.exists else set()
         after = datetime.fromisoformat(since).timestamp() if since else 0.0
-        latest = latest_commits(git, "" if self._memory.git.worktree else tree, after)
+        latest = latest_commits(git, "" if self._core.worktree else tree, after)
         return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)
 
 

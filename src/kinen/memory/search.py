@@ -7,12 +7,16 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy, EmbedError, QueryError
-from kinen.memory.core import Part
 from kinen.model.records import Hit, Hits, Query, Record
 from kinen.paths import inside
 from kinen.query import storable_query
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.recall.prompts import Related
     from kinen.recall.search import Meaning
 
 
@@ -33,8 +37,12 @@ class Standing(NamedTuple):
     reason: str
 
 
-class Searcher(Part):
+class Searcher:
     """Search, and everything else that only reads."""
+
+    def __init__(self, core: Core, index: Index) -> None:
+        self._core = core
+        self._index = index
 
     def search(self, query: Query | str) -> Hits:
         """Answer a query; a space that was never indexed is indexed first."""
@@ -45,14 +53,14 @@ class Searcher(Part):
         notes: list[str] = []
 
         def answer() -> Hits:
-            notes.extend(self._memory.index.prepare())
-            notes.extend(self._memory.index.catch_up())
+            notes.extend(self._index.prepare())
+            notes.extend(self._index.catch_up())
             return search(self._core.reader, asked, lambda: self._meaning(asked))
 
-        hits = self._memory.index.healed(answer, notes)
+        hits = self._index.healed(answer, notes)
         if not self._core.frozen and self.stale(hits):
             with contextlib.suppress(Busy):
-                self._memory.index.sync(embed=False, wait=0.2)
+                self._index.sync(embed=False, wait=0.2)
                 notes.append("files had changed: the index was brought up to date")
                 hits = answer()
         root = self._core.space.root
@@ -79,6 +87,15 @@ class Searcher(Part):
 
         asked = worded(storable_query(query))
         return search(self._core.reader, asked, lambda: self._meaning(asked))
+
+    def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
+        """Full-text hits for a prompt in other sessions and in files, rendered for an agent.
+
+        Refs in `known` are already in the agent's context and are omitted.
+        """
+        from kinen.memory.prompts import related
+
+        return related(self.search, self._core.reader, prompt, session, budget, known)
 
     def standing(self, query: Query, record: Record) -> Standing:
         """Why a record is, or is not, among the hits of a query."""
@@ -133,7 +150,7 @@ class Searcher(Part):
             embedder = self._core.embedder
             if embedder is None:
                 return None, "index.embedding_provider is none"
-            if not self._memory.index.vectors_off:
+            if not self._index.vectors_off:
                 embedding.embed_few(self._core, embedder)
             scan = self._core.scan(embedder)
             if scan is None:

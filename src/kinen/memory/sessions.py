@@ -20,7 +20,6 @@ from kinen.journal.timeline import (
     steps,
 )
 from kinen.markdown.frontmatter import read_frontmatter
-from kinen.memory.core import Part
 from kinen.model.journal import Capsule, Observation
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
@@ -28,6 +27,10 @@ from kinen.worklog import sessions as folders
 from kinen.worklog.sessions import LARGEST
 
 if TYPE_CHECKING:
+    from kinen.memory.consolidation import Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.journal import Journal
+    from kinen.memory.worklog import Worklog
     from kinen.worklog.sessions import Session
 
 LAST = "last"
@@ -40,8 +43,16 @@ FIRST_PROMPTS = 12
 """Messages that are looked through for one that somebody typed."""
 
 
-class Sessions(Part):
+class Sessions:
     """Lists and timelines of sessions."""
+
+    def __init__(
+        self, core: Core, journal: Journal, worklog: Worklog, consolidation: Consolidation
+    ) -> None:
+        self._core = core
+        self._journal = journal
+        self._worklog = worklog
+        self._consolidation = consolidation
 
     def overviews(
         self,
@@ -67,7 +78,7 @@ class Sessions(Part):
             if at >= since and (not until or started <= until):
                 dated.append((started, capsule))
         if not (agent or repo or user):
-            for folder in self._memory.worklog.sessions():
+            for folder in self._worklog.sessions():
                 at = folder.started
                 if at >= since[: len(at)] and (not until or at <= until[: len(at)]):
                     dated.append((at, folder))
@@ -93,15 +104,13 @@ class Sessions(Part):
         observations = list(queries.stream(self._core.store.db, entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
         drawn = [
-            memory
-            for memory in self._memory.consolidation.memories()
-            if refs & set(memory.derived_from)
+            memory for memory in self._consolidation.memories() if refs & set(memory.derived_from)
         ]
         parts = self.summary_parts(entry)
         return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
 
     def _session_capsules(self, agent: str = "", repo: str = "", user: str = "") -> list[Capsule]:
-        capsules: list[Capsule] = self._memory.journal.entries(
+        capsules: list[Capsule] = self._journal.entries(
             "capsules", agent=agent, repo=repo, user=user
         )[0]
         return [capsule for capsule in capsules if capsule.type == "session"]
@@ -110,7 +119,7 @@ class Sessions(Part):
         prefix = name.strip().removeprefix("capsule:").removeprefix("session:")
         if prefix in ("", LAST):
             return self._last_session()
-        capsules: list[Capsule] = self._memory.journal.entries("capsules")[0]
+        capsules: list[Capsule] = self._journal.entries("capsules")[0]
         near = [
             capsule
             for capsule in capsules
@@ -131,7 +140,7 @@ class Sessions(Part):
         candidates: list[tuple[str, Capsule | Session]] = [
             (iso(capsule.opened_at / 1000), capsule) for capsule in self._session_capsules()
         ]
-        candidates += [(folder.started, folder) for folder in self._memory.worklog.sessions()]
+        candidates += [(folder.started, folder) for folder in self._worklog.sessions()]
         candidates.sort(key=_newest_last, reverse=True)
         for _, entry in candidates:
             if self._overview(entry) is not None:
@@ -219,7 +228,7 @@ class Sessions(Part):
             overview,
             tuple(self._rounds(folder)),
             parts,
-            tuple(self._memory.consolidation.drawn_from(folder.name)),
+            tuple(self._consolidation.drawn_from(folder.name)),
             folder.rounds,
             folder.artifacts,
             folder.summary,

@@ -19,7 +19,6 @@ from kinen.errors import NotFound
 from kinen.ids import timed_id
 from kinen.journal import queries
 from kinen.journal.scopes import require
-from kinen.memory.core import Part
 from kinen.model.journal import Capsule, Scope
 from kinen.privacy import entrance
 from kinen.privacy.masking import evidence
@@ -35,6 +34,10 @@ if TYPE_CHECKING:
     import sqlite3
 
     from kinen.agents.transcripts.session import Event, Past
+    from kinen.memory.consolidation import Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.journal import Journal
+    from kinen.memory.worklog import Worklog
     from kinen.transfer.intake import Conflict
 
     Item = dict[str, Any]
@@ -50,8 +53,16 @@ TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
 
 
-class Transfer(Part):
+class Transfer:
     """Export and import."""
+
+    def __init__(
+        self, core: Core, journal: Journal, worklog: Worklog, consolidation: Consolidation
+    ) -> None:
+        self._core = core
+        self._journal = journal
+        self._worklog = worklog
+        self._consolidation = consolidation
 
     def export(
         self,
@@ -115,7 +126,7 @@ class Transfer(Part):
         """
         loaded = self._load(file, on_conflict, dry_run=dry_run, progress=progress)
         if not dry_run:
-            self._memory.consolidation.start_over()
+            self._consolidation.start_over()
         return loaded
 
     def _load(
@@ -147,7 +158,7 @@ class Transfer(Part):
 
     def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
         """Write each checkpoint that is missing to its own file."""
-        memories = self._memory.worklog.folder
+        memories = self._worklog.folder
         new = {"checkpoints": 0}
         present = {"checkpoints": 0}
         warnings: list[str] = []
@@ -164,7 +175,7 @@ class Transfer(Part):
                 tally["plans"] = tally.get("plans", 0) + 1
             warnings += goldfish.left_out(place)
         if any(new.values()) and not dry_run:
-            self._memory.worklog.refresh()
+            self._worklog.refresh()
         return Loaded(new, present, {}, 0, 0, {}, tuple(warnings))
 
     def _add_plan(self, path: str, data: bytes, *, dry_run: bool) -> bool:
@@ -207,7 +218,7 @@ class Transfer(Part):
         nowhere = [] if looked else ["no client whose sessions kinen reads has left any here"]
         loaded = count.loaded(tally.unknown, [*nowhere, *tally.notes()])
         if not dry_run and any(loaded.added.values()):
-            self._memory.consolidation.start_over()
+            self._consolidation.start_over()
         return loaded
 
     def _is_here(self, cwd: str, project: str, origin: str) -> bool:
@@ -244,7 +255,7 @@ class Transfer(Part):
         first = next(events, None)
         if first is None:
             return
-        scope = self._memory.journal.scope({"session": past.id, "agent": past.agent})
+        scope = self._journal.scope({"session": past.id, "agent": past.agent})
         id_ = capsule.id if capsule else past.capsule
         there = {row[0] for row in queries.outline(db, id_, (0, ""))}
         items = self._observations(past.cwd, roots, chain([first], events), there, count)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy, EmbedError, NotFound, QueryError, StoreError
-from kinen.memory.consolidation import Consolidated
-from kinen.memory.core import Part
 from kinen.memory.embedding import embed_record
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.records import Record
@@ -19,11 +17,28 @@ from kinen.worklog import sessions as folders
 from kinen.worklog.folder import Memories
 
 if TYPE_CHECKING:
+    from kinen.memory.consolidation import Consolidated, Consolidation
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
     from kinen.worklog.sessions import Session
 
 
-class Worklog(Part):
+class Worklog:
     """Checkpoints, plans and sessions."""
+
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+        consolidation: Callable[[], Consolidation],
+    ) -> None:
+        """`consolidation` is loaded for what writes: what only reads needs nothing of it."""
+        self._core = core
+        self._index = index
+        self._records = records
+        self._consolidation = consolidation
 
     def add_resource(
         self, file: str, *, to: str = "", tags: Sequence[str] = (), note: str = ""
@@ -40,12 +55,12 @@ class Worklog(Part):
             path = self._download(file, to, tuple(tags), note)
         else:
             path = manifest.add(root, file, to, tuple(tags), note)
-        self._memory.index.sync(embed=False)
-        partly = self._memory.index.partly_read()
-        for skipped, reason in self._memory.index.skipped():
+        self._index.sync(embed=False)
+        partly = self._index.partly_read()
+        for skipped, reason in self._index.skipped():
             if skipped == path and path not in partly:
                 raise NotFound(f"{path} is there, but not searchable: {reason}")
-        record = self._memory.records.get(path)
+        record = self._records.get(path)
         with contextlib.suppress(Busy, EmbedError):  # full text has it; vectors come later
             embed_record(self._core, record.ref)
         return record
@@ -68,7 +83,7 @@ class Worklog(Part):
         from kinen.sources.files import manifest
 
         root = self._core.space.root
-        path = self._memory.records.resource_path(name)
+        path = self._records.resource_path(name)
         if not inside.is_file(root, path):
             raise NotFound(f"no resource {name!r}", "`kinen resources list` shows them")
         manifest.remove(root, path)
@@ -77,7 +92,7 @@ class Worklog(Part):
 
     @property
     def folder(self) -> Memories:
-        return Memories(self._core.space.root, self._memory.git.worktree)
+        return Memories(self._core.space.root, self._core.worktree)
 
     def checkpoint(
         self,
@@ -122,7 +137,7 @@ class Worklog(Part):
         self.refresh()
         with contextlib.suppress(StoreError):  # the file is written, whatever the journal is like
             findings = from_checkpoint(checkpoint, checkpoint.ref)
-            self._memory.consolidation.count_new(findings)
+            self._consolidation().count_new(findings)
         return checkpoint
 
     def checkpoints(self, since: str = "", until: str = "") -> Iterable[Checkpoint]:
@@ -161,7 +176,7 @@ class Worklog(Part):
         The file is there whatever happens here, so that nobody should write it once more.
         """
         with contextlib.suppress(StoreError):
-            self._memory.index.sync(embed=False, wait=1.0)
+            self._index.sync(embed=False, wait=1.0)
 
     def plans(self) -> list[Plan]:
         """Plans, the latest changed first; one of them may be the current one."""
@@ -227,18 +242,19 @@ class Worklog(Part):
 
     def close_session(self, name: str = "") -> tuple[Session, Consolidated]:
         """Say that a session is complete, sum it up, and draw memories from it."""
+        from kinen.memory.consolidation import Consolidated
+
         folder = self.session(name)
         if folder.ended:
             raise QueryError(
                 f"{folder.name} is {folder.status} already", "`kinen session show` has it"
             )
         on = self._core.config.consolidation.on_session_close
-        done = (
-            self._memory.consolidation.consolidate(session=folder.name) if on else Consolidated(())
-        )
+        consolidation = self._consolidation()
+        done = consolidation.consolidate(session=folder.name) if on else Consolidated(())
         lines = [
             f"- {memory.content}"
-            for memory in self._memory.consolidation.drawn_from(folder.name)
+            for memory in consolidation.drawn_from(folder.name)
             if memory.type == "decision"
         ]
         text = "\n".join(["## Decided", "", *lines]) if lines else ""
