@@ -18,6 +18,7 @@ from kinen.errors import KinenError
 from kinen.hooks import install as agents
 from kinen.hooks.install import AGENTS, command, install, plugin_folder, uninstall
 from kinen.hooks.jsontext import drop, put
+from kinen.text import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,8 @@ def tree(*folders: Path) -> dict[str, bytes | None]:
     """Everything below folders, but for what is kinen's own."""
     found = (one for folder in folders for one in folder.rglob("*"))
     seen = {str(one): one.read_bytes() if one.is_file() else None for one in found}
-    return {name: data for name, data in seen.items() if "/kinen" not in name}
+    own = os.environ["KINEN_HOME"]
+    return {name: data for name, data in seen.items() if not name.startswith(own)}
 
 
 HOOKED = """{
@@ -280,6 +282,93 @@ def test_the_command_says_what_it_does(
     assert ".mcp.json is not valid JSON" in wrong.err
     folder = kinen("install", "claude-code", "--plugin-dir", cwd=project).out.strip()
     assert folder == plugin_folder("claude-code")
+
+
+COMMANDS = ("checkpoint.md", "handoff.md", "memory.md", "recall.md")
+
+
+def commands_folder(scope: str, project: Path, home: Path) -> Path:
+    return (home if scope == "user" else project) / ".claude" / "commands" / "kinen"
+
+
+def written(kinen: Callable[..., Any], command: str, scope: str, project: Path) -> list[str]:
+    """What a command says that it did to each slash command."""
+    line = (command, "claude-code", "--scope", scope, "--json")
+    return [row["done"] for row in json.loads(kinen(*line, cwd=project).out)["commands"]]
+
+
+@pytest.mark.parametrize("existing", [None, ".claude", ".claude/commands"])
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_slash_commands_come_and_go_with_the_settings(
+    project: Path, home: Path, kinen: Callable[..., Any], scope: str, existing: str | None
+) -> None:
+    folder = commands_folder(scope, project, home)
+    if existing:
+        ((home if scope == "user" else project) / existing).mkdir(parents=True)
+        (folder.parents[1] / "mine.md").write_text("Mine.\n")
+    before = tree(project, home)
+    assert written(kinen, "install", scope, project) == ["installed"] * 4
+    packaged = Path(plugin_folder("claude-code"), "commands")
+    assert {name: (folder / name).read_text() for name in COMMANDS} == {
+        name: (packaged / name).read_text() for name in COMMANDS
+    }
+    assert written(kinen, "install", scope, project) == ["unchanged"] * 4
+    assert written(kinen, "uninstall", scope, project) == ["removed"] * 4
+    assert tree(project, home) == before
+    assert written(kinen, "uninstall", scope, project) == ["not installed"] * 4
+
+
+def test_a_slash_command_that_somebody_changed_is_kept(
+    project: Path, home: Path, kinen: Callable[..., Any]
+) -> None:
+    folder = commands_folder("user", project, home)
+    folder.mkdir(parents=True)
+    (folder / "recall.md").write_text("My own recall.\n")
+    done = kinen("install", "claude-code", cwd=project).out
+    assert "slash commands kept (the files are not as kinen wrote them): /kinen:recall" in done
+    assert "installed: /kinen:checkpoint, /kinen:handoff, /kinen:memory" in done
+    (folder / "memory.md").write_text("Mine now.\n")
+    removed = written(kinen, "uninstall", "user", project)
+    assert removed == ["removed", "removed", "kept", "kept"]
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "recall.md": "My own recall.\n",
+        "memory.md": "Mine now.\n",
+    }
+
+
+def test_a_newer_kinen_updates_its_slash_commands(
+    project: Path, home: Path, kinen: Callable[..., Any]
+) -> None:
+    folder = commands_folder("user", project, home)
+    written(kinen, "install", "user", project)
+    old = "As an older version wrote it.\n"
+    (folder / "recall.md").write_text(old)
+    (record,) = (home / "kinen" / "backups").glob("*-kinen.json")
+    state = json.loads(record.read_text())
+    state["files"]["recall.md"] = digest(old)
+    record.write_text(json.dumps(state))
+    assert written(kinen, "install", "user", project)[-1] == "updated"
+    assert (folder / "recall.md").read_text() != old
+    assert written(kinen, "uninstall", "user", project) == ["removed"] * 4
+    assert not record.exists()
+
+
+def test_slash_commands_do_not_leave_the_project(
+    project: Path, tmp_path: Path, kinen: Callable[..., Any]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project / ".claude").mkdir()
+    (project / ".claude" / "commands").symlink_to(outside)
+    refused = kinen("install", "claude-code", "--scope", "project", cwd=project)
+    assert refused.code == 2
+    assert ".claude/commands" in refused.err
+    assert not list(outside.iterdir())
+
+
+def test_the_local_scope_has_no_slash_commands(project: Path, kinen: Callable[..., Any]) -> None:
+    assert written(kinen, "install", "local", project) == []
+    assert not (project / ".claude" / "commands").exists()
 
 
 def test_the_plugin_does_what_the_settings_do() -> None:

@@ -236,6 +236,14 @@ def test_the_plugin_is_valid_and_beside_the_hooks_nothing_is_doubled(claude: Cla
     assert len(claude.kept("capsules")) == 2
 
 
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_slash_commands_are_installed_with_the_hooks(claude: Claude, scope: str) -> None:
+    claude.kinen("install", "claude-code", "--scope", scope)
+    claude.says("/kinen:recall the weight of parcels")
+    prompts = [request.text for request in claude.stub.requests]
+    assert any("Recall what is known about: the weight of parcels" in text for text in prompts)
+
+
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
 def test_settings_are_as_before_once_it_is_uninstalled(claude: Claude, scope: str) -> None:
     claude.run("claude", "mcp", "add", "--scope", scope, "other", "--", "/bin/true")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from kinen.cli.command import Output, choice_option, dry_run_option, json_command
 from kinen.cli.run import note, screen
+from kinen.hooks import slash
 from kinen.hooks.install import AGENTS, plugin_folder
 from kinen.hooks.install import install as connect
 from kinen.ipc import extras
@@ -44,7 +44,7 @@ scope_option = choice_option(
 @click.option("--plugin-dir", is_flag=True, help="print the folder of the plugin, install nothing")
 @json_command
 def install(agent: str | None, scope: str, dry_run: bool, plugin_dir: bool) -> Output:
-    """Add hooks and an MCP server to the settings of an agent. Without AGENT, list agents.
+    """Add hooks, an MCP server and slash commands to an agent. Without AGENT, list agents.
 
     Nothing else in the settings changes, and a backup is kept. Run it again to update the entries.
 
@@ -66,7 +66,9 @@ def install(agent: str | None, scope: str, dry_run: bool, plugin_dir: bool) -> O
         note(extras.missing("the MCP server of the agent", "mcp"))
     if not (spaces.locate() or dry_run):
         note("this folder is not recorded: it has no git repository; `kinen init` makes it a space")
-    return _change(agents.install, agent, scope, dry_run)
+    files = agents.install(agent, scope, os.getcwd(), dry_run=dry_run)
+    commands = slash.install(agent, scope, os.getcwd(), dry_run=dry_run)
+    return _report(agent, scope, dry_run, files, commands)
 
 
 @click.command()
@@ -75,7 +77,7 @@ def install(agent: str | None, scope: str, dry_run: bool, plugin_dir: bool) -> O
 @dry_run_option
 @json_command
 def uninstall(agent: str, scope: str, dry_run: bool) -> Output:
-    """Remove the hooks and the MCP server; the settings are restored byte for byte.
+    """Remove hooks, MCP server and slash commands; the settings are restored byte for byte.
 
     The memory itself is not deleted.
 
@@ -85,11 +87,15 @@ def uninstall(agent: str, scope: str, dry_run: bool) -> Output:
     """
     from kinen.hooks import install as agents
 
-    return _change(agents.uninstall, agent, scope, dry_run)
+    # The commands first: with the settings goes the folder of both, if it is empty then.
+    commands = slash.uninstall(agent, scope, os.getcwd(), dry_run=dry_run)
+    files = agents.uninstall(agent, scope, os.getcwd(), dry_run=dry_run)
+    return _report(agent, scope, dry_run, files, commands)
 
 
-def _change(change: Callable[..., list[Done]], agent: str, scope: str, dry_run: bool) -> Output:
-    files = change(agent, scope, os.getcwd(), dry_run=dry_run)
+def _report(
+    agent: str, scope: str, dry_run: bool, files: list[Done], commands: list[Done]
+) -> Output:
     rows = [{"path": file.path, "done": file.done, "backup": file.backup} for file in files]
     lines = []
     for part, file in zip(PARTS, files, strict=True):
@@ -102,11 +108,31 @@ def _change(change: Callable[..., list[Done]], agent: str, scope: str, dry_run: 
         lines.append(f"{file.path}  {part} {would}{file.done}{reason}")
         if dry_run:
             lines += _diff(file)
+    lines += _command_lines(commands, dry_run)
     if any(file.done == "installed" for file in files) and not dry_run:
         lines.append(f"{AGENTS[agent].title} uses kinen from its next session on")
-        lines.append(f"slash commands: claude --plugin-dir {shlex.quote(plugin_folder(agent))}")
+        if not commands:
+            lines.append(f"slash commands: claude --plugin-dir {shlex.quote(plugin_folder(agent))}")
     data = {"agent": agent, "scope": scope, "dry_run": dry_run, "files": rows}
+    data["commands"] = [{"path": file.path, "done": file.done} for file in commands]
     return Output(data, "\n".join(lines))
+
+
+def _command_lines(commands: list[Done], dry_run: bool) -> list[str]:
+    """A line for the slash commands that share a state: the folder, the state, their names."""
+    lines = []
+    for done in dict.fromkeys(file.done for file in commands):
+        files = [file for file in commands if file.done == done]
+        would = "would be " if dry_run and files[0].before != files[0].after else ""
+        names = (os.path.splitext(os.path.basename(file.path))[0] for file in files)
+        listed = ": " + ", ".join(f"/kinen:{name}" for name in names)
+        if done == "kept":
+            listed = f" (the files are not as kinen wrote them){listed}"
+        elif done == "not installed":
+            listed = ""
+        folder = os.path.dirname(files[0].path)
+        lines.append(f"{folder}  slash commands {would}{done}{listed}")
+    return lines
 
 
 def _found_agents(scope: str) -> Output:

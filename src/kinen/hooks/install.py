@@ -57,6 +57,8 @@ class Agent(NamedTuple):
     before_tools: Mapping[str, str] = {}
     """Events, with their tools, that are installed only if `hooks.before_tools` is set: each starts
     a process per use of a tool."""
+    commands: Mapping[str, tuple[str, str]] = {}
+    """For each scope that has slash commands: a folder, and the folder of ours below it."""
 
 
 AGENTS = {
@@ -91,6 +93,7 @@ AGENTS = {
         ("CLAUDE_CONFIG_DIR", ".claude", ".claude.json"),
         "plugin",
         {"PreToolUse": "Edit|Write|MultiEdit|NotebookEdit|Bash"},
+        {"user": ("{config}/commands", "kinen"), "project": ("{top}", ".claude/commands/kinen")},
     )
 }
 
@@ -127,7 +130,7 @@ def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> lis
         text = _read(place.file, place.root)
         bare = _without(place, text)
         done = "removed" if bare != text else "not installed"
-        plans.append(Done(place.file, done, text, bare, _backup(place.file), place.root))
+        plans.append(Done(place.file, done, text, bare, backup_path(place.file), place.root))
     for plan in plans if not dry_run else ():
         if plan.before != plan.after:
             _restore(plan)
@@ -149,23 +152,28 @@ def _places(name: str, scope: str, here: str) -> tuple[Agent, list[Place]]:
     agent = _agent(name)
     if scope not in agent.scopes:
         raise QueryError(f"no scope {scope!r}", "use one of " + ", ".join(agent.scopes))
-    variable, folder, file = agent.config
-    home = user_folder(os.environ)
-    override = os.environ.get(variable, "")
-    here = os.path.realpath(here)
-    git = git_above(here)
-    names = {
-        "config": override or os.path.join(home, folder),
-        "state": os.path.join(override or home, file),
-        "top": git.top if git else here,
-        "main": git.main if git else here,
-    }
+    names = locations(agent, here)
     places = []
     for place in agent.scopes[scope]:
         keys = tuple(str(key).format(**names) for key in place.keys)
         file = os.path.normpath(place.file.format(**names))
         places.append(Place(file, keys, names["top"] if place.file.startswith("{top}") else ""))
     return agent, places
+
+
+def locations(agent: Agent, here: str) -> dict[str, str]:
+    """What places name: the agent's settings and state, the project and its main checkout."""
+    variable, folder, file = agent.config
+    home = user_folder(os.environ)
+    override = os.environ.get(variable, "")
+    here = os.path.realpath(here)
+    git = git_above(here)
+    return {
+        "config": override or os.path.join(home, folder),
+        "state": os.path.join(override or home, file),
+        "top": git.top if git else here,
+        "main": git.main if git else here,
+    }
 
 
 def _asks_before_tools(here: str) -> bool:
@@ -224,7 +232,7 @@ def _planned(place: Place, entries: dict[Keys, Any]) -> Done:
     for path, value in entries.items():
         new = put(new, path, value)
     done = "updated" if ours else "installed"
-    return Done(place.file, done, text, new, _backup(place.file), place.root)
+    return Done(place.file, done, text, new, backup_path(place.file), place.root)
 
 
 def _ours(place: Place, settings: dict[str, Any]) -> list[Keys]:
@@ -327,7 +335,8 @@ def _parsed(text: str, path: str) -> dict[str, Any]:
     return settings
 
 
-def _backup(path: str) -> str:
+def backup_path(path: str) -> str:
+    """The file in kinen's home that belongs to a file of settings."""
     name = f"{digest(os.path.realpath(path))[:8]}-{os.path.basename(path).lstrip('.')}"
     return os.path.join(default_home(os.environ), "backups", name)
 
@@ -335,7 +344,7 @@ def _backup(path: str) -> str:
 def _before(path: str) -> str | None:
     """The text of a file before the install, empty if there was none; None if unknown."""
     try:
-        with open(_backup(path), encoding="utf-8", newline="") as file:
+        with open(backup_path(path), encoding="utf-8", newline="") as file:
             return file.read()
     except OSError:
         return None
