@@ -139,6 +139,23 @@ TIMES = [
 ]
 
 
+@pytest.mark.parametrize("as_of", ["3d", "2026-03-01", "no-such-commit", "3y"])
+def test_an_earlier_time_means_the_same_on_every_surface(surfaces: Surfaces, as_of: str) -> None:
+    ok = as_of in ("3d", "2026-03-01")
+    searches = (
+        surfaces.cli("search", "kettle", "--as-of", as_of),
+        surfaces.mcp("kinen_search", query="kettle", as_of=as_of),
+        surfaces.http("/search", query="kettle", as_of=as_of),
+    )
+    agree(searches, ok=ok, parameter="as_of")
+    recalls = (
+        surfaces.cli("recall", "kettle", "--as-of", as_of),
+        surfaces.mcp("kinen_recall", query="kettle", as_of=as_of),
+        surfaces.http("/recall", query="kettle", as_of=as_of),
+    )
+    agree(recalls, ok=ok, parameter="as_of")
+
+
 @pytest.mark.parametrize("name", ["since", "until"])
 @pytest.mark.parametrize(("time", "ok"), TIMES)
 def test_a_time_means_the_same_on_every_surface(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PATHS = ("paths", "near", "files")
 TEXTS = (
     *PATHS,
-    *"text mode kinds session tags since until events meta repo agent user symbols".split(),
+    *"text mode kinds session tags since until events meta repo agent user symbols as_of".split(),
 )
 """Fields of a query that are texts, or several of them."""
 TOLD_TYPES = tuple(dict.fromkeys((*CHECKPOINT_TYPES[1:], *MEMORY_TYPES)))
@@ -71,6 +71,7 @@ def search_query(
     paths: Iterable[str] = (),
     since: str = "",
     until: str = "",
+    as_of: str = "",
     limit: int = 0,
     context: int = -1,
     min_score: float | None = None,
@@ -104,6 +105,7 @@ def search_query(
         paths=tuple(paths),
         since=parse_time(since, now()) if since else "",
         until=parse_time(until, now(), end=True) if until else "",
+        as_of=as_of.strip(),
         context=_chunks_around(context, settings),
         min_score=min_score or 0.0,
         floor=min_score is None,
@@ -134,6 +136,7 @@ def recall_query(
     session: str = "",
     since: str = "",
     until: str = "",
+    as_of: str = "",
     limit: int = 20,
     budget: int = 0,
     min_similarity: float = 0.0,
@@ -176,6 +179,7 @@ def recall_query(
         symbols=symbols,
         since=parse_time(since, now()) if since else "",
         until=parse_time(until, now(), end=True) if until else "",
+        as_of=as_of.strip(),
         budget=budget,
         min_similarity=min_similarity,
     )

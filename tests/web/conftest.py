@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx
 import pytest
 
-from daemon.served import TOKEN, Project, application, serving, tcp_door
+from daemon.served import TOKEN, Project, opened, serving, tcp_door
+from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.http.guard import Access
 from kinen.memory import Memory
+from kinen.memory.pool import MemoryPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,12 +84,15 @@ def site(project: Project) -> Iterator[Site]:
         memory.sync()
     door, port = tcp_door()
     hub = Hub()
-    with serving(application(hub=hub, access=Access(TOKEN, port)), door):
+    pool = MemoryPool(opened)
+    app = create_app(pool, hub=hub, state=lambda: {"pid": 1}, access=Access(TOKEN, port))
+    with serving(app, door):
         site = Site(project, port)
         site.sign_in()
         yield site
         site.client.close()
         hub.close()
+    anyio.run(pool.close)
 
 
 def project_memory(project: Project) -> Memory:

@@ -97,6 +97,7 @@ Since = Annotated[
     Moment, Field(description="not before: ISO, `2h`, `3d`, `today`, or epoch milliseconds")
 ]
 Until = Annotated[Moment, Field(description="not after, in the same words")]
+AsOf = Annotated[Name, Field(description="what was known then: a time, or a commit, branch or tag")]
 Before = Annotated[Moment, Field(description="before, in the same words")]
 
 
@@ -181,6 +182,7 @@ class Search(Request):
     paths: Names = Field([], description="below these folders, or matching these globs")
     since: Since = ""
     until: Until = ""
+    as_of: AsOf = ""
     limit: int = Field(0, json_schema_extra=bounds("limit", 0), description=HITS)
     context: int = Field(-1, json_schema_extra=bounds("context", -1), description=AROUND)
     min_score: Share | None = Field(
@@ -206,6 +208,7 @@ class Recall(Request):
     session: Name = ""
     since: Since = ""
     until: Until = ""
+    as_of: AsOf = ""
     limit: int = Field(20, json_schema_extra=bounds("limit"))
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description=TOKENS)
     min_similarity: float = Field(0.0, json_schema_extra={"minimum": 0, "maximum": 1})

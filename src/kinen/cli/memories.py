@@ -17,7 +17,7 @@ from kinen.cli.command import (
     spaces_command,
     text_option,
 )
-from kinen.cli.options import BEGIN
+from kinen.cli.options import AS_OF, BEGIN
 from kinen.cli.run import colours
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.render.journal import (
@@ -41,14 +41,20 @@ def memories() -> None:
 @choice_option("--type -t", MEMORY_TYPES, "only this type (default: all)", key="type_")
 @text_option("--session", "NAME", "only those drawn from this session (a part is enough)")
 @click.option("--forgotten", is_flag=True, help="list hidden memories instead")
+@options(AS_OF)
 @spaces_command
-def list_(memory: Memory, type_: str | None, session: str, forgotten: bool) -> Output:
-    """List memories, newest first. Exit 1 if there are none."""
-    records = memory.consolidation.memories(type_ or "", hidden=forgotten, session=session)
+def list_(memory: Memory, type_: str | None, session: str, forgotten: bool, as_of: str) -> Output:
+    """List memories, newest first. Exit 1 if there are none.
+
+    With --as-of, those that held then: memories that were hidden or superseded later come back.
+    """
+    records = memory.consolidation.memories(
+        type_ or "", hidden=forgotten, session=session, as_of=as_of
+    )
     origins = [memory.consolidation.origin(record) for record in records]
     style = colours()
     notes = []
-    if not (records or type_ or forgotten):
+    if not (records or type_ or forgotten or as_of):
         notes.append("no memories yet: `kinen consolidate` extracts them from sessions")
     return Output(
         {"memories": [memory_json(*pair) for pair in zip(records, origins, strict=True)]},

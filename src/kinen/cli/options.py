@@ -29,6 +29,7 @@ SINCE = since()
 UNTIL = Option("--until", "until", "TIME", "only until this time", aliases="--before --to")
 DAYS = Option("--days", "days", "N", "only the last N days", type=int, default=0, hidden=True)
 PERIOD = (SINCE, UNTIL, DAYS)
+AS_OF = Option("--as-of", "as_of", "TIME", "what was known at a time, or in a commit")
 BEGIN = (SINCE, DAYS)
 """For commands whose period ends now."""
 

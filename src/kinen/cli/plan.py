@@ -21,7 +21,7 @@ from kinen.cli.command import (
 )
 from kinen.cli.editor import edit as open_editor
 from kinen.cli.editor import text_or_editor
-from kinen.cli.options import tags
+from kinen.cli.options import AS_OF, tags
 from kinen.cli.run import colours, piped
 from kinen.render.text import counted
 
@@ -81,16 +81,42 @@ def save(
 
 @plan.command()
 @click.argument("id_", metavar="[ID]", default="")
+@options(AS_OF)
 @memory_command
-def show(memory: Memory, id_: str) -> Output:
-    """Show a plan (default: the active one). Exit 1 if no plan is active."""
+def show(memory: Memory, id_: str, as_of: str) -> Output:
+    """Show a plan (default: the active one). Exit 1 if no plan is active.
+
+    With --as-of, the plan that was active then, as git has it.
+    """
     from kinen.render.journal import plan_json
 
+    if as_of:
+        return _past_output(memory, id_, as_of)
     plan = memory.worklog.plan(id_)
     if plan is None:
         return Output(None, found=False, notes=[NO_PLAN])
+    return Output(plan_json(plan), _shown(plan))
+
+
+def _shown(plan: Plan) -> str:
     head = f"{colours()('bold', plan.title)}  {plan.status}{progress_text(plan)}, {plan.path}"
-    return Output(plan_json(plan), f"{head}\n\n{plan.text}")
+    return f"{head}\n\n{plan.text}"
+
+
+def _past_output(memory: Memory, id_: str, as_of: str) -> Output:
+    """The plan that was active at an earlier time."""
+    from kinen.errors import QueryError
+    from kinen.render.journal import plan_json
+
+    if id_:
+        hint = "omit the id; `kinen history` has the versions of a file"
+        raise QueryError("--as-of shows the plan that was active then", hint)
+    moment = memory.past.moment(as_of)
+    past = memory.past.plan(moment)
+    if past is None:
+        return Output(None, found=False, notes=[f"no plan: {memory.past.remark(moment)}"])
+    notes = [] if past.exact else ["git does not have its text of then: shown as it is today"]
+    return Output(plan_json(past.plan), _shown(past.plan), notes=notes)
 
 
 @plan.command("list")

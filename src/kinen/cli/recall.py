@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kinen.cli.fastargs import Option, flag
 from kinen.cli.options import (
+    AS_OF,
     FILE,
     JSON,
     PERIOD,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 OPTIONS = (
     *PERIOD,
+    AS_OF,
     Option("--type -t", "types", "TYPE", "type: decision, learning, rounds, notes, ...", many=True),
     TAG,
     FILE,
@@ -52,7 +54,9 @@ OPTIONS = (
     SPACES,
     JSON,
 )
-QUERY_OPTIONS = "types tags files symbols session since until limit budget min_similarity".split()
+QUERY_OPTIONS = (
+    "types tags files symbols session since until as_of limit budget min_similarity".split()
+)
 """Options that the query has under the same name."""
 HELP = """Print the plan, pins, the latest summary and matching records as markdown, within a token
 budget.

@@ -8,6 +8,7 @@ import sys
 from kinen.cli.fastargs import Option, flag
 from kinen.cli.options import (
     AGENT,
+    AS_OF,
     JSON,
     PERIOD,
     PREFIX,
@@ -70,6 +71,7 @@ OPTIONS = (
     TAG,
     Option("--path -p", "paths", "PATH", "folder or glob of the files", many=True, path=True),
     *PERIOD,
+    AS_OF,
     limit("hits", None, "search.default_limit"),
     Option(
         "--context -C",
@@ -95,7 +97,8 @@ OPTIONS = (
     flag("--jsonl", "as_lines", "print one JSON object per hit and line"),
 )
 QUERY_OPTIONS = (
-    "types agent author repo session tags meta paths since until limit context min_score".split()
+    "types agent author repo session tags meta paths since until as_of limit context"
+    " min_score".split()
 )
 """Options that the query has under the same name."""
 
@@ -107,6 +110,7 @@ EPILOG = """Examples:
   kinen search --type commits 'token refresh' --near src/auth.py
   kinen search --type files 'where are cookies signed'
   kinen search --type commits --kind fix cookies
+  kinen search --as-of 2026-03-01 where are sessions stored
   kinen search --meta status=complete billing docs/plans/
   kinen search deploy --space all -l0 | xargs -0 less"""
 

@@ -378,6 +378,11 @@ def suppressed(db: sqlite3.Connection) -> set[str]:
     return {row[0] for row in db.execute("SELECT ref FROM suppressed")}
 
 
+def suppressed_at(db: sqlite3.Connection) -> dict[str, int]:
+    """When each ref that is not to be shown was hidden."""
+    return dict(db.execute("SELECT ref, at FROM suppressed").fetchall())
+
+
 def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """Tags set by hand, in order: the path, `+tag` or `-tag`, the last commit at that time."""
     return db.execute("SELECT path, op || tag, head FROM tag_ops ORDER BY seq").fetchall()

@@ -57,6 +57,7 @@ def _split(value: Any, separator: str) -> Any:
 
 Names = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"[,\n]"))]
 Texts = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"\n"))]
+AsOf = Annotated[str, Field(description="what was known at a time, or in a commit")]
 Limit = Annotated[int, Field(ge=1, le=500)]
 Offset = Annotated[int, Field(ge=0)]
 Budget = Annotated[int, Field(ge=0, le=query.MOST["budget"], description="most tokens")]

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from kinen.api import responses
-from kinen.mcp.tool import Answer, Limit, Tool
+from kinen.mcp.tool import Answer, AsOf, Limit, Tool
 from kinen.memory import Memory
 from kinen.memory.report import handoff_text, standup_text
 from kinen.model.kinds import MEMORY_TYPES
@@ -51,13 +51,16 @@ class Memories(Tool):
     tool_name = "kinen_memories"
     tool_title = "Memories"
     response = responses.Memories
+    unlisted = ("as_of",)
 
     type: str = Field("", json_schema_extra={"enum": [*MEMORY_TYPES]})
     session: str = ""
+    as_of: AsOf = ""
     limit: Limit = 20
 
     def answer(self, memory: Memory) -> Answer:
-        learned = memory.consolidation.memories(self.type, session=self.session)[: self.limit]
+        memories = memory.consolidation.memories(self.type, session=self.session, as_of=self.as_of)
+        learned = memories[: self.limit]
         rows = [memory_json(entry, memory.consolidation.origin(entry)) for entry in learned]
         text = "\n".join(learned_text(entry) for entry in learned)
         return Answer(responses.Memories(memories=rows), text or "no memories")

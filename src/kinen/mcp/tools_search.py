@@ -15,7 +15,7 @@ from kinen.api.paging import next_page
 from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.ipc import client
-from kinen.mcp.tool import Answer, Budget, Limit, Names, Offset, Texts, Tool
+from kinen.mcp.tool import Answer, AsOf, Budget, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.memory.recall import compact
@@ -47,7 +47,7 @@ class Search(Tool):
     tool_title = "Search memory"
     response = responses.SizedResults
     unlisted = (
-        *("mode", "kinds", "meta", "until", "context_chunks", "min_score"),
+        *("mode", "kinds", "meta", "until", "as_of", "context_chunks", "min_score"),
         *("exact", "explain"),
     )
 
@@ -69,6 +69,7 @@ class Search(Tool):
     paths: Texts = Field([], description="folders or globs")
     since: Since = ""
     until: Until = ""
+    as_of: AsOf = ""
     limit: int = Field(10, json_schema_extra=bounds("limit", 0))
     context_chunks: int = Field(
         0,
@@ -99,6 +100,7 @@ class Search(Tool):
             meta=self.meta,
             min_score=self.min_score,
             context=self.context_chunks,
+            as_of=self.as_of,
             **self.parameters("session", "tags", "paths", "since", "until", "limit", "exact"),
         )
 
@@ -171,7 +173,7 @@ class Recall(Tool):
     tool_name = "kinen_recall"
     tool_title = "Recall what matters now"
     response = responses.Recall
-    unlisted = ("explain", "until")
+    unlisted = ("explain", "until", "as_of")
 
     query: str = Field("")
     type: str = Field(
@@ -181,6 +183,7 @@ class Recall(Tool):
     limit: int = Field(20, json_schema_extra=bounds("limit"))
     since: Since = ""
     until: Until = ""
+    as_of: AsOf = ""
     tags: Names = Field([])
     files: Texts = Field([], description="paths, or ends of them")
     session: str = ""
@@ -193,7 +196,7 @@ class Recall(Tool):
     def answer(self, memory: Memory) -> Answer:
         types = [name for name in listed([self.type]) if name != "all"]
         fields = self.parameters("tags", "files", "session", "since", "until", "limit", "budget")
-        parsed = recall_query(self.query, types=types, **fields)
+        parsed = recall_query(self.query, types=types, as_of=self.as_of, **fields)
         distiller = "configured" if self.distill else ""
         if self.space and distiller:
             raise QueryError("a digest is of one space", "omit distill, or name one space")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
     from kinen.memory.journal import Journal
+    from kinen.memory.past import Past
     from kinen.memory.records import Records
     from kinen.worklog.sessions import Session
 
@@ -52,11 +53,19 @@ class Consolidated(NamedTuple):
 class Consolidation:
     """Consolidation, and its memories."""
 
-    def __init__(self, core: Core, index: Index, records: Records, journal: Journal) -> None:
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+        journal: Journal,
+        past: Callable[[], Past],
+    ) -> None:
         self._core = core
         self._index = index
         self._records = records
         self._journal = journal
+        self._past = past
 
     def consolidate(
         self,
@@ -242,17 +251,24 @@ class Consolidation:
         *,
         hidden: bool = False,
         session: str = "",
+        as_of: str = "",
     ) -> list[Learned]:
         """The memories, newest first; with `hidden`, only the hidden memories.
 
-        `session` is the name of the session that they were drawn from, or a part of it.
+        `session` is the name of the session that they were drawn from, or a part of it. `as_of` is
+        a time or commit: the memories that held then.
         """
         if type and type not in MEMORY_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))
         if not self._core.store.exists:
             return []
         db = self._core.store.db
-        if hidden:
+        if as_of and hidden:
+            raise QueryError("hidden memories have no earlier state", "ask for one of the two")
+        if as_of:
+            past = self._past()
+            memories = past.memories(past.moment(as_of))
+        elif hidden:
             away = queries.suppressed(db)
             memories = [
                 memory for memory in learn.memories(db, everything=True) if memory.ref in away

@@ -14,7 +14,7 @@ from kinen.model.documents import Companion, Revision
 from kinen.model.records import Record
 from kinen.space import gitcommand
 from kinen.storage import atomic, regular
-from kinen.text import now, spelled
+from kinen.text import iso, now, spelled
 
 if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kinen.memory.index import Index
     from kinen.sources.git.contents import Contents
     from kinen.sources.git.log import Log
+    from kinen.space.repository import Git as Repository
 
 MESSAGE = 4 << 20
 """Maximum bytes of a commit message."""
@@ -91,8 +92,7 @@ class Git:
 
     def patch(self, revision: Revision) -> str:
         """What a commit changed in a file, as git's unified diff."""
-        log, _ = self._log_and_settings()
-        git = log.repository(self._core.worktree or self._core.space.root)
+        git = self._repository()
         names = [name for name in (revision.before, revision.path) if name]
         sha = revision.ref.partition(":")[2]
         plain = ("-p", "--root", "-M", "--no-commit-id", "--no-color")
@@ -102,8 +102,7 @@ class Git:
         """The revisions of a file up to a commit, branch or tag: those that it contains."""
         revisions = self.history(path)
         self.read(path, at)  # raises for a commit that does not exist
-        assert self._contents is not None
-        contained = past.ancestors(self._core.reader.db, self._contents.commit(at))
+        contained = past.ancestors(self._core.reader.db, self._opened().commit(at))
         return [item for item in revisions if item.ref.partition(":")[2] in contained]
 
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
@@ -187,13 +186,38 @@ class Git:
 
     def read(self, path: str | os.PathLike[str], at: str = "HEAD") -> str:
         """The text of a file at a commit, branch or tag; read from git, never stored."""
+        return self._opened().read(self.relative(os.fspath(path)), at)
+
+    def commit(self, name: str) -> str:
+        """The id of the commit that a commit, branch or tag names; empty if there is none."""
+        if ":" in name or "\n" in name or name.startswith("-"):
+            return ""
+        return self._opened().commit(name)
+
+    def commit_time(self, sha: str) -> str:
+        """When a commit was made."""
+        git = self._repository()
+        seconds = gitcommand.text(git, "log", "-1", "--format=%ct", sha, "--").strip()
+        return iso(int(seconds))
+
+    def last_before(self, at: str) -> str:
+        """The last commit of the current branch up to a time; empty if there is none."""
+        git = self._repository()
+        return gitcommand.text(git, "rev-list", "-1", f"--before={at}", "HEAD", "--").strip()
+
+    def _repository(self) -> Repository:
+        log, _ = self._log_and_settings()
+        return log.repository(self._core.worktree or self._core.space.root)
+
+    def _opened(self) -> Contents:
+        """Reads what git has, through one process."""
         from kinen.sources.git.contents import Contents
 
-        log, _ = self._log_and_settings()
         if self._contents is None:
-            git = log.repository(self._core.worktree or self._core.space.root)
-            self._contents = Contents(log, git, self._core.config.index.max_file_mb << 20)
-        return self._contents.read(self.relative(os.fspath(path)), at)
+            log, _ = self._log_and_settings()
+            limit = self._core.config.index.max_file_mb << 20
+            self._contents = Contents(log, self._repository(), limit)
+        return self._contents
 
     def relative(self, path: str) -> str:
         """A path relative to the repository, from the working folder or the root of the space."""

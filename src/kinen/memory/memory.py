@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kinen.memory.index import Index, Progress
     from kinen.memory.journal import Journal
     from kinen.memory.ledger import Ledger
+    from kinen.memory.past import Past
     from kinen.memory.recall import Recaller
     from kinen.memory.records import Records
     from kinen.memory.related import Relations
@@ -192,13 +193,13 @@ class Memory:
     def searcher(self) -> Searcher:
         from kinen.memory.search import Searcher
 
-        return Searcher(self.core, self.index)
+        return Searcher(self.core, self.index, lambda: self.past)
 
     @cached_property
     def recaller(self) -> Recaller:
         from kinen.memory.recall import Recaller
 
-        return Recaller(self.core, self.index, self.records, self.searcher)
+        return Recaller(self.core, self.index, self.records, self.searcher, lambda: self.past)
 
     @cached_property
     def records(self) -> Records:
@@ -243,7 +244,7 @@ class Memory:
         """Memories: decisions, lessons, patterns and insights, each with its sources."""
         from kinen.memory.consolidation import Consolidation
 
-        return Consolidation(self.core, self.index, self.records, self.journal)
+        return Consolidation(self.core, self.index, self.records, self.journal, lambda: self.past)
 
     @cached_property
     def context(self) -> Context:
@@ -294,6 +295,13 @@ class Memory:
         from kinen.memory.transfer import Transfer
 
         return Transfer(self.core, self.journal, self.worklog, self.consolidation)
+
+    @cached_property
+    def past(self) -> Past:
+        """What was known at an earlier time."""
+        from kinen.memory.past import Past
+
+        return Past(self.core, self.git)
 
     @property
     def ledger(self) -> Ledger:

@@ -26,10 +26,12 @@ from kinen.recall.search import recent
 from kinen.recall.tiers import item
 from kinen.sources.git.messages import without_trailers
 from kinen.text import iso, now, terms
+from kinen.times import milliseconds
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
+    from kinen.memory.past import Moment, Past
     from kinen.memory.records import Records
     from kinen.memory.search import Searcher
     from kinen.recall.candidates import Candidate
@@ -82,11 +84,19 @@ class Found(NamedTuple):
 class Recaller:
     """Recalls, and the digests of their hits."""
 
-    def __init__(self, core: Core, index: Index, records: Records, searcher: Searcher) -> None:
+    def __init__(
+        self,
+        core: Core,
+        index: Index,
+        records: Records,
+        searcher: Searcher,
+        past: Callable[[], Past],
+    ) -> None:
         self._core = core
         self._index = index
         self._records = records
         self._searcher = searcher
+        self._past = past
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
         """The plan, the pins and the hits for a question, inside a token budget.
@@ -171,18 +181,24 @@ class Recaller:
             omitted=() if query.kinds else self._code_kinds(),
         )
         notes: list[str] = []
+        past = self._past().moment(query.as_of) if query.as_of else None
         if query.text.strip():
             hits = self._search(wider)
         else:
             notes.extend(self._index.prepare())
+            if past:
+                notes.append(self._past().remark(past))
+                until = min(query.until or past.at, past.at)
+                wider = wider._replace(as_of="", until=until, kinds=query.kinds or LATELY)
             hits = self._lately(wider._replace(limit=2 * query.limit))
         drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
         visible = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
         hits = Hits(tuple(visible), wider, hits.mode, hits.notes)
         share = round(SHARE * budget) if query.text.strip() else round(2 * SHARE * budget)
-        plan, nudge = self.current_plan(share)
+        plan, nudge = self._past_plan(past, share) if past else self.current_plan(share)
         notes += [nudge] if nudge else []
-        return Found([*plan, *self._pins(query, share)], hits, tuple(notes))
+        at = milliseconds(past.at) if past else round(now() * 1000)
+        return Found([*plan, *self._pins(query, share, at)], hits, tuple(notes))
 
     def _search(self, query: Query) -> Hits:
         """The hits of a search, more messages, and summaries if the question asks for an outcome.
@@ -190,7 +206,7 @@ class Recaller:
         Output of tools has most of the text of a session, and messages say what it means.
         """
         hits = self._above_floor(self._searcher.search(query))
-        if query.kinds or query.events or not hits:
+        if query.kinds or query.events or query.as_of or not hits:
             return hits
         more: list[Hit] = []
         if any(hit.record.kind == "observation" for hit in hits):
@@ -300,12 +316,23 @@ class Recaller:
             return [], f"the plan {plan.title!r} was not touched for {days} days: {remedy}"
         return [item("plan", plan.ref, plan_text(plan, tokens), at=plan.updated)], ""
 
-    def _pins(self, query: Query, tokens: int) -> list[Item]:
-        """The active pins, each cut to its share of the tokens."""
+    def _past_plan(self, moment: Moment, tokens: int) -> tuple[list[Item], str]:
+        """The plan of an earlier time as an item, and a note if its text may have changed since."""
+        past = self._past().plan(moment)
+        if past is None:
+            return [], ""
+        plan = past.plan
+        note = "" if past.exact else f"the plan {plan.title!r} is shown as it is today"
+        return [item("plan", plan.ref, plan_text(plan, tokens), at=plan.updated)], note
+
+    def _pins(self, query: Query, tokens: int, at: int) -> list[Item]:
+        """The pins that hold at a time, each cut to its share of the tokens."""
         if not self._core.store.exists:
             return []
         scope = Scope(query.session, query.repo, query.agent, query.user)
-        pins = queries.pins_in(self._core.store.db, scope, round(now() * 1000))
+        pins = queries.pins_in(self._core.store.db, scope, at)
+        if query.as_of:
+            pins = [pin for pin in pins if pin.created_at <= at]
         texts = {pin.target: (pin.note, self._pinned(pin.target)) for pin in pins}
         bodies = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
         each = max(LEAST // 2, tokens // max(1, len(bodies)))

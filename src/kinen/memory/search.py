@@ -7,22 +7,28 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy, EmbedError, QueryError
-from kinen.model.records import Hit, Hits, Query, Record
+from kinen.model.records import FILE_KINDS, Hit, Hits, Query, Record
 from kinen.paths import inside
 from kinen.query import storable_query
+from kinen.text import iso, now, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kinen.memory.core import Core
     from kinen.memory.index import Index
+    from kinen.memory.past import Moment, Past
     from kinen.recall.prompts import Related
     from kinen.recall.search import Meaning
 
 
+IN_FILES = (*FILE_KINDS, "symbol", "file")
+"""Kinds of records whose text is that of a file."""
+HALF = 0.5
+"""Share of the lines of a passage that must have been there for it to count as known."""
 FURTHEST = 200
 """Hits among which a record is looked for, to say where it stands."""
-FILTERS = tuple("kinds events session agent user repo tags paths since until".split())
+FILTERS = tuple("kinds events session agent user repo tags paths since until as_of".split())
 """Fields of a query that exclude records."""
 
 
@@ -40,15 +46,18 @@ class Standing(NamedTuple):
 class Searcher:
     """Search, and everything else that only reads."""
 
-    def __init__(self, core: Core, index: Index) -> None:
+    def __init__(self, core: Core, index: Index, past: Callable[[], Past]) -> None:
         self._core = core
         self._index = index
+        self._past = past
 
     def search(self, query: Query | str) -> Hits:
         """Answer a query; a space that was never indexed is indexed first."""
         from kinen.recall.search import search, worded
 
         request = Query(query, floor=True) if isinstance(query, str) else query
+        if request.as_of:
+            return self._search_past(request)
         asked = worded(storable_query(self._in_space(request)))
         notes: list[str] = []
 
@@ -66,6 +75,29 @@ class Searcher:
         root = self._core.space.root
         rooted = tuple(hit._replace(root=root) for hit in hits)
         return Hits(rooted, hits.query, hits.mode, (*notes, *hits.notes))
+
+    def _search_past(self, query: Query) -> Hits:
+        """The hits that could have been found at an earlier time.
+
+        Records of the journal and commits count by their time. A file that changed since counts
+        with the lines that it had in the commit of that time.
+        """
+        past = self._past()
+        moment = past.moment(query.as_of)
+        current = query._replace(as_of="")
+        until = min(query.until or moment.at, moment.at)
+        hits = self.search(current._replace(until=until))
+        candidates = list(hits)
+        kinds = tuple(kind for kind in IN_FILES if not query.kinds or kind in query.kinds)
+        if moment.commit and kinds and moment.at < iso(now()):
+            later = current._replace(kinds=kinds, since=moment.at, until="")
+            candidates += self.search_again(self._in_space(later))
+        then = [_as_known(past, hit, moment, query.text) for hit in candidates]
+        best = sorted((hit for hit in then if hit), key=lambda hit: -hit.score)
+        root = self._core.space.root
+        rooted = tuple(hit._replace(root=root) for hit in best[: query.limit])
+        notes = dict.fromkeys((*past.remarks(moment), *hits.notes))
+        return Hits(rooted, query, hits.mode, tuple(notes))
 
     def _in_space(self, query: Query) -> Query:
         """The query with absolute paths relative to the space."""
@@ -162,3 +194,21 @@ class Searcher:
         except EmbedError as error:
             return None, str(error)
         return Meaning(scan, vector, max(0, chunks - len(scan.ids)), chunks), ""
+
+
+def _as_known(past: Past, hit: Hit, moment: Moment, question: str) -> Hit | None:
+    """A hit with the lines that its file had at a time; None if it did not stand there."""
+    record = hit.record
+    text = past.text(record.path, moment) if record.path and record.kind in IN_FILES else None
+    if text is None:
+        return hit if record.at and record.at <= moment.at else None
+    lines = {" ".join(line.split()) for line in text.splitlines()}
+    current = hit.display.text.splitlines()
+    stood = [line for line in current if " ".join(line.split()) in lines]
+    if len(stood) == len(current):
+        return hit
+    matches = any(term.lower() in "\n".join(stood).lower() for term in terms(question))
+    if not matches or len(stood) < HALF * len(current):
+        return None
+    chunk = hit.display._replace(text="\n".join(stood))
+    return hit._replace(chunk=chunk, passage=None, before=(), after=(), also=())

@@ -164,6 +164,8 @@ class Query(NamedTuple):
     """Whether a hit must contain the whole text as one phrase, as if it were quoted."""
     meta: tuple[str, ...] = ()
     """Frontmatter and other metadata that a hit must have: `status=complete`."""
+    as_of: str = ""
+    """Go back to what was known then: a time, commit, branch or tag; empty for now."""
     floor: bool = False
     """Whether to leave out hits that are not close to the question (`kinen.recall.floor`)."""
 

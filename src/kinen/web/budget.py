@@ -9,7 +9,7 @@ from kinen.memory import Memory
 from kinen.query import MOST, recall_query
 from kinen.recall.tiers import HEADINGS
 from kinen.text import estimate
-from kinen.web import html
+from kinen.web import asof, html
 from kinen.web.markdown import markdown
 from kinen.web.page import Page, Visit, empty, entry, notes, ref_link
 
@@ -23,8 +23,10 @@ def page(memory: Memory, visit: Visit) -> Page:
     agent = visit.fields.get("agent")
     start = visit.fields.number("start", memory.config.hooks.budget, MOST["budget"])
     budget = visit.fields.number("budget", memory.config.recall.budget, MOST["budget"])
-    brief = memory.journal.brief("", agent, start)
-    recall = memory.recall(recall_query(question, budget=max(1, budget)))
+    at = asof.moment(memory, visit)
+    recall = memory.recall(
+        recall_query(question, budget=max(1, budget), as_of=visit.fields.get("as_of"))
+    )
     form = html.form(
         entry("q", "Question of a recall", question, type="search"),
         entry("budget", "Tokens of a recall", str(budget), type="number", min="1"),
@@ -37,14 +39,10 @@ def page(memory: Memory, visit: Visit) -> Page:
     )
     body = html.join(
         [
+            asof.banner(memory, at, html.span("what a session start sent then is in the ledger")),
             form,
-            html.section(
-                html.h2(f"When a session starts: {estimate(brief):,} of {start:,} tokens"),
-                _bar(_sections(brief), start),
-                html.details(html.summary("the text"), html.pre(brief, tabindex="0"), open=True)
-                if brief
-                else empty("Nothing would be sent."),
-            ),
+            asof.form(memory, visit),
+            None if at else _session_start(memory.journal.brief("", agent, start), start),
             html.section(
                 html.h2(
                     f"A recall{' of this question' if question else ' without a question'}:"
@@ -58,6 +56,16 @@ def page(memory: Memory, visit: Visit) -> Page:
         ]
     )
     return Page("Budget", body)
+
+
+def _session_start(brief: str, budget: int) -> Html:
+    return html.section(
+        html.h2(f"When a session starts: {estimate(brief):,} of {budget:,} tokens"),
+        _bar(_sections(brief), budget),
+        html.details(html.summary("the text"), html.pre(brief, tabindex="0"), open=True)
+        if brief
+        else empty("Nothing would be sent."),
+    )
 
 
 def _sections(brief: str) -> list[tuple[str, int]]:

@@ -8,10 +8,11 @@ from kinen.memory import Memory
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
-from kinen.web import html
+from kinen.web import asof, html
 from kinen.web.page import Page, Visit, chips, date, empty, mutation, ref_link
 
 if TYPE_CHECKING:
+    from kinen.memory.past import Moment
     from kinen.model.journal import Learned
     from kinen.web.html import Html
 
@@ -32,6 +33,9 @@ DONE = {
 
 def page(memory: Memory, visit: Visit) -> Page:
     chosen = visit.fields.get("type")
+    at = asof.moment(memory, visit)
+    if at:
+        return _past_page(memory, visit, at)
     hidden = chosen == "hidden"
     kind = chosen if chosen in MEMORY_TYPES else ""
     memories = memory.consolidation.memories(kind, hidden=hidden)
@@ -39,6 +43,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     body = html.join(
         [
             _banner(visit),
+            asof.form(memory, visit),
             _tabs(visit, memory, chosen),
             _rivals(memories) if not hidden else None,
             html.ol(
@@ -55,6 +60,32 @@ def page(memory: Memory, visit: Visit) -> Page:
         ]
     )
     return Page("Memories", body, ("memories.js",), live=True)
+
+
+def _past_page(memory: Memory, visit: Visit, at: Moment) -> Page:
+    """The memories that held at an earlier time, without the buttons that change them."""
+    then = memory.past.memories(at)
+    now = {entry.ref: entry for entry in memory.consolidation.memories()}
+    since = [
+        counted(len(now.keys() - {entry.ref for entry in then}), "memories") + " drawn since",
+        f"{sum(entry.ref not in now for entry in then):,} hidden since",
+        f"{sum(_overtaken(entry, now) for entry in then):,} superseded since",
+    ]
+    items = [_card(visit, memory, entry, set(), hidden=True, past=True) for entry in then[:MOST]]
+    body = html.join(
+        [
+            asof.banner(memory, at, html.span("; ".join(since))),
+            asof.form(memory, visit),
+            html.ol(items, class_="cards", id="memories")
+            if items
+            else empty("No memory was drawn from anything before this time."),
+        ]
+    )
+    return Page("Memories", body, ("memories.js",))
+
+
+def _overtaken(entry: Learned, now: dict[str, Learned]) -> bool:
+    return bool(not entry.superseded_by and entry.ref in now and now[entry.ref].superseded_by)
 
 
 def _tabs(visit: Visit, memory: Memory, chosen: str) -> Html:
@@ -92,7 +123,14 @@ def _banner(visit: Visit) -> Html | None:
     return html.div(html.span(DONE[done], role="status"), button, class_="banner")
 
 
-def _card(visit: Visit, memory: Memory, entry: Learned, pinned: set[str], hidden: bool) -> Html:
+def _card(
+    visit: Visit,
+    memory: Memory,
+    entry: Learned,
+    pinned: set[str],
+    hidden: bool,
+    past: bool = False,
+) -> Html:
     origin = memory.consolidation.origin(entry)
     facts = [
         html.span(entry.type, class_="chip"),
@@ -119,7 +157,7 @@ def _card(visit: Visit, memory: Memory, entry: Learned, pinned: set[str], hidden
                 html.summary(counted(len(entry.derived_from), "sources")),
                 html.ul(sources, html.li(f"{more:,} more") if more > 0 else None),
             ),
-            _actions(visit, entry, entry.ref in pinned, hidden),
+            None if past else _actions(visit, entry, entry.ref in pinned, hidden),
         ),
         tabindex="-1",
         id=entry.id,

@@ -30,6 +30,10 @@ SECTIONS: tuple[tuple[str, str], ...] = (
     ("health", "Health"),
 )
 """The pages of the navigation, by the last part of their address."""
+AS_OF = "as_of"
+"""The parameter that puts pages back to an earlier time, kept by the links between them."""
+PAST_PAGES = ("search", "memories", "budget", "record")
+"""Pages that can show an earlier time."""
 IN_ALL = ("search",)
 """Pages that can show all spaces at once."""
 LONGEST = 10_000
@@ -81,6 +85,8 @@ class Visit:
     def url(self, page: str = "", space: str = "", **query: object) -> str:
         """The address of a page, of this space unless another is given."""
         path = f"{ROOT}/s/{quote(space or self.space, safe='')}/{page or self.page}"
+        if (page or self.page) in PAST_PAGES:
+            query = {**query, AS_OF: query.get(AS_OF, self.fields.get(AS_OF))}
         pairs = [(name, value) for name, value in query.items() if value not in ("", None)]
         return f"{path}?{urlencode(pairs)}" if pairs else path
 
@@ -88,7 +94,7 @@ class Visit:
         """The address of this page with some parameters changed; empty ones are removed."""
         pairs = [*self.fields.pairs(*changes), *changes.items()]
         query = urlencode([(name, value) for name, value in pairs if value not in ("", None)])
-        return f"{self.url()}?{query}" if query else self.url()
+        return f"{self.url(as_of='')}?{query}" if query else self.url(as_of="")
 
     def record(self, ref: str, line: int = 0, space: str = "") -> str:
         """The address of a record."""

@@ -12,7 +12,7 @@ from kinen.errors import GitError, NotFound, QueryError
 from kinen.markdown.frontmatter import read_frontmatter
 from kinen.render.text import untitled
 from kinen.text import excerpt
-from kinen.web import html
+from kinen.web import asof, html
 from kinen.web.markdown import code_block, markdown
 from kinen.web.page import Page, chips, date, empty, mutation, ref_link
 
@@ -52,8 +52,10 @@ def page(memory: Memory, visit: Visit) -> Page:
     record = memory.records.get(name)
     edges = memory.records.links(record.ref)[:MOST_EDGES]
     title = visible_line(record.title) or untitled(record)
+    at = asof.moment(memory, visit)
     body = html.div(
         html.div(
+            asof.banner(memory, at, html.a("as it is now", href=visit.here(as_of=""))),
             _about(visit, record),
             _actions(memory, visit, record),
             html.article(_text(memory, visit, record, edges), class_="prose", id="text"),
@@ -119,7 +121,12 @@ def _text(
 ) -> Html:
     """The text of a record: markdown with its lines as anchors, or chunks as they are."""
     follow = _resolver(visit, record, edges)
+    at = asof.moment(memory, visit)
     source = memory.records.source_text(record)
+    if source and at and record.path:
+        source = memory.past.text(record.path, at) or ""
+        if not source:
+            return empty("The commit of that time does not have this file.")
     if source:
         lines = source.splitlines()
         front = read_frontmatter(lines)

@@ -18,7 +18,7 @@ from kinen.model.records import KINDS
 from kinen.render.style import Style, readable
 from kinen.render.text import hit_description, hit_lines, place, untitled
 from kinen.text import plural, terms
-from kinen.web import html, records, votes
+from kinen.web import asof, html, records, votes
 from kinen.web.page import ALL, Page, choices, date, empty, entry, notes
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ FILTERS = (
     "tags",
     "since",
     "until",
+    "as_of",
     "mode",
     "kinds",
     "author",
@@ -66,7 +67,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     """The hits in one space."""
     request = _request(visit)
     if request is None:
-        return _page(visit, None)
+        return _page(visit, None, memory=memory)
     query = search_of(memory, request)
     opened = visit.fields.get("open")
     why = visit.fields.get("why")
@@ -77,6 +78,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         if why
         else None,
         records.preview(memory, visit, opened) if opened else None,
+        memory,
     )
 
 
@@ -99,7 +101,11 @@ def _request(visit: Visit) -> requests.Search | None:
 
 
 def _page(
-    visit: Visit, hits: Hits | None, standing: Standing | None = None, preview: Html | None = None
+    visit: Visit,
+    hits: Hits | None,
+    standing: Standing | None = None,
+    preview: Html | None = None,
+    memory: Memory | None = None,
 ) -> Page:
     """Search results; None before anything was asked for."""
     if hits is None:
@@ -125,10 +131,10 @@ def _page(
         html.aside(preview, id="preview", aria_label="Preview") if preview else None,
         class_="split" if preview else None,
     )
-    return Page("Search", html.join([_form(visit), parts]), ("search.js",))
+    return Page("Search", html.join([_form(visit, memory), parts]), ("search.js",))
 
 
-def _form(visit: Visit) -> Html:
+def _form(visit: Visit, memory: Memory | None) -> Html:
     kinds = [("", "everything"), *((plural(kind), plural(kind)) for kind in KINDS)]
     modes = [("", "as configured"), *((mode, mode) for mode in MODES)]
     chosen = {name: visit.fields.get(name) for name in FILTERS}
@@ -160,7 +166,12 @@ def _form(visit: Visit) -> Html:
             html.button("Search", type="submit"),
             class_="ask",
         ),
-        html.details(html.summary("Filters"), fields, open=any(chosen.values())),
+        html.details(
+            html.summary("Filters and time"),
+            fields,
+            asof.fields(memory, visit),
+            open=any(chosen.values()),
+        ),
         [
             html.input_(type="hidden", name=name, value=chosen[name])
             for name in hidden

@@ -70,3 +70,18 @@ function listen() {
 document.addEventListener("visibilitychange", listen);
 addEventListener("pagehide", () => source?.close());
 listen();
+
+// The slider of days fills in the field beside it, and the form is sent when it is let go.
+function dayOf(slider) {
+  const day = new Date(`${slider.dataset.first}T00:00:00Z`);
+  day.setUTCDate(day.getUTCDate() + Number(slider.value));
+  return day.toISOString().slice(0, 10);
+}
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "as-of") return;
+  const last = event.target.value === event.target.max;
+  event.target.form.elements.as_of.value = last ? "" : dayOf(event.target);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.id === "as-of") event.target.form.requestSubmit();
+});
