@@ -9,7 +9,6 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from kinen.model.records import Query
-from kinen.web.graph import layout
 
 if TYPE_CHECKING:
     from web.conftest import Site
@@ -222,26 +221,3 @@ def test_a_file_has_its_history_and_companions(site: Site) -> None:
     assert "notes/onboarding.md" in page.css_first("table").text()
     assert site.get("file", path="no/such/file").status_code == 404
     assert site.get("file", path="../../etc/passwd").status_code == 400
-
-
-def test_the_graph_shows_the_neighbourhood_of_a_record(site: Site) -> None:
-    ref = "artifact:artifacts/adr-007-session-store.md"
-    page = tree(site.page("graph", ref=ref, depth="1"))
-    with site.memory() as memory:
-        edges = memory.records.links(ref)
-        orphans = memory.records.orphans()
-    ends = {end for edge in edges for end in (edge.source, edge.target) if end}
-    assert len(page.css("svg .dot")) == len(ends)
-    assert page.css("svg line")
-    assert bool(orphans) == ("Without links" in page.css_first("main").text())
-    assert len(tree(site.page("graph")).css("svg .dot")) > 3
-
-
-def test_a_layout_is_always_the_same_and_inside_its_frame() -> None:
-    pairs = tuple((0, number) for number in range(1, 40))
-    layout.cache_clear()
-    first = layout(40, pairs)
-    layout.cache_clear()
-    assert layout(40, pairs) == first
-    assert all(0 <= value <= 1 for spot in first for value in spot)
-    assert layout(1, ()) == ((0.0, 0.0),)

@@ -143,9 +143,9 @@ async def data(request: Request, space: str, page: str) -> Response:
     source = site.DATA.get(page)
     if source is None:
         raise NotFound(f"no data of {page!r}")
-    value = await RequestSpace(request.app.state.backend, space).call(
-        lambda memory: source(memory, visit)
-    )
+    backend = request.app.state.backend
+    make = await RequestSpace(backend, space).call(lambda memory: source(memory, visit))
+    value = await backend.pool.thread(make)  # others need not wait for a layout
     return Response(value, media_type="application/octet-stream")
 
 

@@ -113,6 +113,32 @@ def edges(db: sqlite3.Connection) -> list[Edge]:
     return _edges(db, " WHERE l.target NOT IN ('', '*')", ())
 
 
+def overview(db: sqlite3.Connection) -> list[Edge]:
+    """Every link, what memories were drawn from, and the files that sessions changed.
+
+    Observations count as the session that they are part of.
+    """
+    rows = db.execute(
+        "SELECT r.ref, CASE WHEN s.kind = 'observation' THEN s.parent ELSE s.ref END"
+        " FROM records r, json_each(r.metadata, '$.derived_from') j"
+        " JOIN records s ON s.ref = j.value"
+        " WHERE r.kind = 'memory'"
+    )
+    drawn = [Edge(source, target, "derived_from") for source, target in rows if target]
+    paths = dict(  # a note goes before the file that it is in the repository
+        db.execute(
+            "SELECT path, ref FROM records WHERE path != '' AND kind != 'symbol'"
+            " ORDER BY kind != 'file'"
+        )
+    )
+    rows = db.execute(
+        "SELECT DISTINCT o.parent, j.value FROM records o, json_each(o.metadata, '$.files') j"
+        " WHERE o.kind = 'observation' AND o.parent != '' AND instr(o.metadata, '\"files\"')"
+    )
+    changed = [Edge(session, paths[path], "touches") for session, path in rows if path in paths]
+    return [*edges(db), *dict.fromkeys(drawn), *changed]
+
+
 def around(db: sqlite3.Connection, ref: str, depth: int) -> list[Edge]:
     """The edges within `depth` steps of a record, each once, nearest first."""
     edges_by_distance: dict[Edge, None] = {}

@@ -187,6 +187,13 @@ class Records:
         self._index.prepare()
         return graph.edges(self._core.reader.db)
 
+    def overview(self) -> list[Edge]:
+        """Links, sources of memories, and files that sessions changed."""
+        from kinen.index import graph
+
+        self._memory.index.prepare()
+        return graph.overview(self._core.reader.db)
+
     def source_text(self, record: Record) -> str:
         """The markdown file of a record as it is now; empty if it is of another kind.
 

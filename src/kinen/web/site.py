@@ -58,5 +58,8 @@ ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "health/sync": changes.sync,
 }
 """What forms do, by page and name."""
-DATA: dict[str, Callable[[Memory, Visit], bytes]] = {}
-"""What scripts of pages draw."""
+DATA: dict[str, Callable[[Memory, Visit], Callable[[], bytes]]] = {
+    "graph": graph.data,
+    "labels": graph.labels,
+}
+"""What scripts of pages draw: read from a memory, then made without it."""

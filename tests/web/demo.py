@@ -1,0 +1,74 @@
+"""The demo space as a project that was worked on: sessions of two agents, commits, a ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinen.cli.demo import COMMITS, EVENTS
+from kinen.memory import Memory
+from kinen.text import now
+
+if TYPE_CHECKING:
+    from daemon.served import Project
+
+DAY = 86_400_000
+LABELS = "fix the blank labels"
+EARLIER: tuple[tuple[int, str, str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        12,
+        "gemini",
+        "webhook retries give up too early",
+        (
+            ("message", "Shops miss events. How long do we retry?"),
+            ("command", "$ rg -n backoff retries/\nretries/queue.py:14: backoff = 60"),
+            ("message", "Decision: retry webhooks for 24 hours with exponential backoff."),
+        ),
+    ),
+    (
+        4,
+        "claude",
+        "sessions to PostgreSQL",
+        (
+            ("message", "Move login sessions from Redis to PostgreSQL without logging people out."),
+            ("file_diff", "Tool: Edit\nFile: sessions/store.py\n- redis.get(key)\n+ rows.get(key)"),
+            ("error", "psycopg.OperationalError: connection pool exhausted"),
+            ("command", "$ pytest -q\n12 passed"),
+            ("message", "Decision: the pool of connections is 60 wide."),
+        ),
+    ),
+)
+
+
+def fill(project: Project) -> None:
+    """Record sessions and commits in a project, and draw memories from them."""
+    for message, files in COMMITS:
+        for path, text in files.items():
+            target = project.root / path
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(text)
+        project.commit(message)
+    at = round(now() * 1000)
+    with Memory.open(project.root) as memory:
+        for days, agent, intent, events in EARLIER:
+            _session(memory, agent, intent, events, at - days * DAY)
+        _session(memory, "claude", LABELS, EVENTS, at - DAY // 24)
+        memory.consolidation.consolidate()
+        memory.sync()
+        recall = memory.recall("why are the labels blank")
+        refs = [item.ref for item in recall.items]
+        text = "\n\n".join(item.text for item in recall.items)
+        memory.ledger.record_answer("kinen_recall", "claude", text, refs)
+
+
+def _session(
+    memory: Memory, agent: str, intent: str, events: tuple[tuple[str, str], ...], at: int
+) -> None:
+    scope = {"session": f"{agent}-{intent[:6]}", "agent": agent}
+    store = memory.core.store  # the journal of a memory knows no time but now
+    capsule = store.open_capsule(intent, "session", memory.journal.scope(scope), at)
+    for number, (kind, text) in enumerate(events):
+        files = [text.split("File: ")[1].split("\n")[0]] if "File: " in text else []
+        role = {"role": "user" if number == 0 else "assistant"}
+        moment = at + 60_000 * (number + 1)
+        memory.observe(text, kind=kind, scope=scope, files=files, provenance=role, at=moment)
+    store.close_capsule(capsule.ref, "", at + 60_000 * (len(events) + 1))
