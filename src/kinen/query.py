@@ -93,28 +93,27 @@ def search_query(
         "meta": tuple(meta),
     }
     _check_size(text, names, {"limit": limit, "context": context})
-    types, kinds, tags, paths, near, meta = names.values()
-    chosen = kinds_of(types)
+    chosen = kinds_of(names["types"])
     return Query(
         text,
         limit=limit or settings.default_limit,
         mode=MODE_ALIASES.get(mode, mode) or settings.default_mode,
         kinds=chosen,
         session=_stored(session),
-        tags=tuple(tag.lstrip("#") for tag in tags),
-        paths=tuple(paths),
+        tags=tuple(tag.lstrip("#") for tag in names["tags"]),
+        paths=names["paths"],
         since=parse_time(since, now()) if since else "",
         until=parse_time(until, now(), end=True) if until else "",
         as_of=as_of.strip(),
         context=_chunks_around(context, settings),
         min_score=min_score or 0.0,
         floor=min_score is None,
-        meta=conditions_of(meta),
-        events=events_of(kinds, chosen),
+        meta=conditions_of(names["meta"]),
+        events=events_of(names["kinds"], chosen),
         agent=_stored(agent),
         repo=_stored(repo),
         user=author,
-        near=tuple(near),
+        near=names["near"],
         exact=exact,
     )
 

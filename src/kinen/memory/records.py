@@ -191,7 +191,7 @@ class Records:
         """Links, sources of memories, and files that sessions changed."""
         from kinen.index import graph
 
-        self._memory.index.prepare()
+        self._index.prepare()
         return graph.overview(self._core.reader.db)
 
     def source_text(self, record: Record) -> str:

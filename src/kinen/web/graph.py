@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from kinen.model.records import KINDS, Edge
 from kinen.text import excerpt
 from kinen.web import graphview, html
 from kinen.web.html import Html
-from kinen.web.layout import Pairs, layout
+from kinen.web.layout import BROKEN, ORPHAN, Graph, layout
 from kinen.web.page import Page, Visit, choices, empty, entry, notes
 from kinen.web.records import title_of
 
@@ -27,24 +26,10 @@ MOST = 5_000
 """Records that are drawn: the nearest by links, or of all those with the most links."""
 MOST_PAIRS = 20_000
 ONLY = (("", "everything"), ("broken", "broken links"), ("orphans", "notes without links"))
-BROKEN = 1
-ORPHAN = 2
 TITLES = 60
 """Titles in one answer."""
 REMEMBERED = 8
 """Graphs that stay in memory, so that the titles of their nodes can be asked for."""
-
-
-class Graph(NamedTuple):
-    """Records by number, and the links between them."""
-
-    names: tuple[str, ...]
-    """Refs, the centre first, then those with the most links."""
-    pairs: Pairs
-    marks: tuple[int, ...]
-    """`BROKEN`, `ORPHAN` or 0 for each record."""
-    centre: str = ""
-    left_out: int = 0
 
 
 _graphs: dict[tuple[object, ...], Graph] = {}

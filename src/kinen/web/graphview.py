@@ -13,8 +13,8 @@ from kinen.web.records import title_of
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
-    from kinen.web.graph import Graph
     from kinen.web.html import Html
+    from kinen.web.layout import Graph
 
 DRAWN = 150
 """Records in the picture."""

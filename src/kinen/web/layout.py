@@ -1,9 +1,9 @@
-"""Places of the nodes of a graph: links pull, everything else pushes."""
+"""A graph as numbers, and the places of its nodes: links pull, everything else pushes."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,23 @@ ROUNDS = 120
 SAMPLE = 6
 """Other nodes that push a node in each round."""
 
+BROKEN = 1
+ORPHAN = 2
+"""Marks of a record: it has a broken link, or no links at all."""
+
 Pairs = tuple[tuple[int, int], ...]
+
+
+class Graph(NamedTuple):
+    """Records by number, and the links between them."""
+
+    names: tuple[str, ...]
+    """Refs, the centre first, then those with the most links."""
+    pairs: Pairs
+    marks: tuple[int, ...]
+    """`BROKEN`, `ORPHAN` or 0 for each record."""
+    centre: str = ""
+    left_out: int = 0
 
 
 @lru_cache(maxsize=32)
@@ -29,7 +45,8 @@ def layout(count: int, pairs: Pairs) -> Array:
     place = _exact(count, links) if count <= EXACT else _sampled(count, links)
     low = place.min(axis=0, initial=np.inf)
     size = np.maximum(place.max(axis=0, initial=-np.inf) - low, 1e-9)
-    return ((place - low) / size).astype(np.float32)
+    scaled: Array = (place - low) / size
+    return scaled.astype(np.float32)
 
 
 def _exact(count: int, links: Array) -> Array:
@@ -82,4 +99,5 @@ def _pull(place: Array, links: Array, ideal: float) -> Array:
 
 def _limited(move: Array, most: float) -> Array:
     length = np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-9)
-    return move / length * np.minimum(length, most)
+    limited: Array = move / length * np.minimum(length, most)
+    return limited
