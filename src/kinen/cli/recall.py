@@ -30,6 +30,7 @@ OPTIONS = (
     Option("--type -t", "types", "TYPE", "type: decision, learning, rounds, notes, ...", many=True),
     TAG,
     FILE,
+    Option("--issue", "issue", "ID", "only what names this issue, such as bd-a1b2 or '#12'"),
     Option("--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True),
     SESSION,
     Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
@@ -75,6 +76,8 @@ EPILOG = """Examples:
 def recall(text: str, **options: Any) -> int:
     """Print what an agent should know. Exit 1 if there is nothing."""
     options["since"] = begin(options)
+    if options["issue"]:  # only what names it
+        text = f'{text} "{options["issue"].removeprefix("issue:")}"'.strip()
     code, output, remarks = _from_daemon(text, options) or _from_here(text, options)
     if remarks:
         from kinen.cli.run import note

@@ -12,6 +12,7 @@ from kinen.cli.run import colours, screen
 from kinen.memory import Memory
 from kinen.render.activity import activity_json, activity_rows
 from kinen.render.daemon import daemon_text
+from kinen.render.issues import work_json, work_line
 from kinen.render.journal import plan_json
 
 
@@ -38,6 +39,9 @@ def status(memory: Memory) -> Output:
     rows = activity_rows(activity, screen())
     if plan:
         rows.append(("plan", f"{visible_line(plan.title)}{progress_text(plan)}"))
+    issues = memory.issues.at_work()
+    if issues:
+        rows.append(("issues", work_line(issues)))
     rows.append(("daemon", daemon))
     lines = [render.status_text(state, style)]
     lines += [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
@@ -47,6 +51,7 @@ def status(memory: Memory) -> Output:
         **render.status_json(state),
         "activity": activity_json(activity),
         "plan": plan_json(plan) if plan else None,
+        "issues": work_json(issues) if issues else None,
         "daemon": seen.state or None,
         "journal_lost": lost,
     }

@@ -148,7 +148,8 @@ def _start(session: Session) -> str:
     pins = [pin for pin in pins if pin[0] not in context.refs]
     last = last if last and last[0] not in context.refs else None
     memories = [memory for memory in memories if not context.has(memory[0], memory[1])][:MEMORIES]
-    text = brief(plan, pins, last, memories, session.budget, overview)
+    issue = capsules.issue_in_progress(here.index) if db else ""
+    text = brief(plan, pins, last, memories, session.budget, overview, issue)
     entries = [*pins, *([last] if last else []), *memories]
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
 

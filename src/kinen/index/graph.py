@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from kinen.index import issues
 from kinen.index.git import queries
 from kinen.model.documents import Link
 from kinen.model.records import Edge
@@ -147,7 +148,8 @@ def around(db: sqlite3.Connection, ref: str, depth: int) -> list[Edge]:
     for _ in range(depth):
         ahead: dict[str, None] = {}
         for here in frontier:
-            for edge in (*outgoing(db, here), *incoming(db, here), *queries.edges(db, here)):
+            own = (*outgoing(db, here), *incoming(db, here))
+            for edge in (*own, *queries.edges(db, here), *issues.edges(db, here)):
                 edges_by_distance[edge] = None
                 ahead.update(dict.fromkeys(end for end in (edge.source, edge.target) if end))
         frontier = sorted(set(ahead) - reached)

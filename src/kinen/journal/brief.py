@@ -64,6 +64,7 @@ def brief(
     memories: Iterable[Learned],
     budget: int,
     known: str = "",
+    issue: str = "",
 ) -> str:
     """All of it as text; nothing if there is nothing to tell.
 
@@ -72,6 +73,8 @@ def brief(
     """
     ask = known or ASK
     room = budget - sum(map(estimate, (MEMORY_OPEN, HEAD, ask, MEMORY_CLOSE)))
+    begun = section("## Issue in progress", [visible_line(issue)] if issue else (), room)
+    room -= estimate(begun)
     pinned = {ref: text for ref, text, _ in pins}
     each = max(LEAST * 4, budget * PINS / max(1, len(pinned)))
     kept_plan = section(
@@ -87,7 +90,7 @@ def brief(
     learned = (item(_short(ref), text, MEMORY) for text, ref in texts.items())
     decided = section("## Decided and learned", learned, room - estimate(last))
     last = last_session(shown, room - estimate(decided))
-    return marked([part for part in (last, decided, kept_plan, kept_pins) if part], ask)
+    return marked([part for part in (begun, last, decided, kept_plan, kept_pins) if part], ask)
 
 
 def _short(ref: str) -> str:

@@ -31,6 +31,8 @@ MOST = 500
 """Memories that are considered."""
 RECENT = 400
 """The newest observations, whose files count as touched lately."""
+ISSUE = 120
+"""Characters of the issue in progress: its id and title."""
 _ALIVE = "redacted = 0 AND forgotten_at = 0"
 
 
@@ -159,21 +161,37 @@ def overview(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
 
 def note_count(data: str) -> int:
     """How many notes the index in a folder has; 0 if it cannot be read now."""
+    row = _from_index(data, "SELECT COUNT(*) FROM records WHERE kind = 'note'")
+    return int(row[0]) if row else 0
+
+
+def issue_in_progress(data: str) -> str:
+    """The issue that is worked on, by its id and title; empty if there is none."""
+    row = _from_index(
+        data,
+        "SELECT key || ' ' || title FROM records WHERE source = 'issues' AND key != ''"
+        " AND json_extract(metadata, '$.status') = 'in_progress' ORDER BY at DESC LIMIT 1",
+    )
+    return row[0][:ISSUE] if row else ""
+
+
+def _from_index(data: str, sql: str) -> tuple[str, ...] | None:
+    """The first row of a query on the index in a folder; None if it cannot be read now."""
     from kinen.storage.sqlite import sqlite3
 
     path = os.path.join(data, "index.db")
     if not os.path.isfile(path):
-        return 0
+        return None
     place = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     try:
         index = sqlite3.connect(f"file:{place}?mode=ro", uri=True, timeout=0)
         try:
-            row = index.execute("SELECT COUNT(*) FROM records WHERE kind = 'note'").fetchone()
+            row: tuple[str, ...] | None = index.execute(sql).fetchone()
         finally:
             index.close()
     except sqlite3.Error:
-        return 0
-    return int(row[0])
+        return None
+    return row
 
 
 def _hidden(db: sqlite3.Connection) -> set[str]:

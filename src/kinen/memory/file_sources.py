@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container
 
 from kinen.extract.child import Reader
 from kinen.memory.core import Core
 from kinen.sources.files.symbols import Symbols
 from kinen.sources.files.walk import Files
+from kinen.sources.issues import Issues
+
+ISSUES = "issues"
+"""The folder of a space's data that has imported issues."""
 
 
 def files(core: Core, session: str, suppressed: Container[str]) -> Files:
@@ -34,6 +39,19 @@ def symbols(core: Core, walked: Files, suppressed: Container[str]) -> Symbols:
         walked,
         Reader(settings.file_seconds, settings.file_memory_mb),
         enabled=settings.symbols,
+        suppressed=suppressed,
+        masked=core.config.privacy.mask_index,
+    )
+
+
+def issues(core: Core, suppressed: Container[str]) -> Issues:
+    """The issues of the space's tracker, and imported ones."""
+    settings = core.config.index
+    return Issues(
+        core.space.root,
+        os.path.join(core.space.data, ISSUES),
+        size=settings.chunk_size,
+        overlap=settings.chunk_overlap,
         suppressed=suppressed,
         masked=core.config.privacy.mask_index,
     )

@@ -146,6 +146,7 @@ class Index:
         sources: list[Source] = [files]
         if not session:
             sources.append(file_sources.symbols(self._core, files, self.suppressed()))
+            sources.append(file_sources.issues(self._core, self.suppressed()))
         if self._core.store.exists:
             sources.append(self.journal_source)
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:

@@ -265,7 +265,8 @@ class Journal:
         decided = decisions_of(self._core.space.root)
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
         overview = capsules.overview(db, own, self._core.space.root, self._core.folder)
-        return brief(plan, pins, last, memories, size, overview)
+        issue = capsules.issue_in_progress(self._core.folder)
+        return brief(plan, pins, last, memories, size, overview, issue)
 
     def state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""

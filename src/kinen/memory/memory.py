@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kinen.memory.experience import Experience
     from kinen.memory.git import Git
     from kinen.memory.index import Index, Progress
+    from kinen.memory.issues import Issues
     from kinen.memory.journal import Journal
     from kinen.memory.ledger import Ledger
     from kinen.memory.past import Past
@@ -288,6 +289,13 @@ class Memory:
         from kinen.memory.experience import Experience
 
         return Experience(self.core, self.index, self.git)
+
+    @cached_property
+    def issues(self) -> Issues:
+        """Issues of the space's tracker, and what names them."""
+        from kinen.memory.issues import Issues
+
+        return Issues(self)
 
     @cached_property
     def transfer(self) -> Transfer:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, overload
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
 GIT_KINDS = ("file", "commit")
-KINDS = (*FILE_KINDS, "symbol", *GIT_KINDS, *JOURNAL_KINDS)
+KINDS = (*FILE_KINDS, "symbol", "issue", *GIT_KINDS, *JOURNAL_KINDS)
 EDGE_TYPES = tuple(
-    "links touches renames part_of summarizes pins derived_from reverts fixes refs".split()
+    "links touches renames part_of summarizes pins derived_from reverts fixes refs mentions closes"
+    " blocks".split()
 )
 
 

@@ -1,0 +1,232 @@
+"""Issues in the index, and which records name them. Links are found by full text when asked for.
+
+Commits and sessions come before or after the issues that they name, and an id may be known only
+later, so nothing about this is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.index.reader import RECORD, to_record
+from kinen.model.issues import BLOCKING, CHILD, Issue, from_metadata, references
+from kinen.model.records import Edge, Record
+
+if TYPE_CHECKING:
+    import sqlite3
+
+NAMING_KINDS = ("commit", "checkpoint", "plan", "round", "note", "memory", "capsule", "observation")
+"""Kinds of records that are searched for the ids of issues."""
+MOST = 5_000
+"""Chunks that are read for one issue."""
+_TOKENS = re.compile(r"[^\W_]+")
+
+
+class Mention(NamedTuple):
+    """A record that names an issue, and how."""
+
+    record: Record
+    type: str
+    """`closes` or `mentions`."""
+    places: int = 1
+    """Places that name it: the entries of a session count together."""
+    text: str = ""
+    """The line that names it."""
+
+
+def issues(db: sqlite3.Connection) -> list[Issue]:
+    """All issues, by id."""
+    rows = db.execute(
+        f"SELECT {RECORD} FROM records r WHERE r.source = 'issues' AND r.key != '' ORDER BY r.ref"
+    )
+    return [to_issue(to_record(row)) for row in rows]
+
+
+def to_issue(record: Record) -> Issue:
+    id_ = record.ref.partition(":")[2]
+    return from_metadata(id_, record.title, record.metadata or {}, record.tags)
+
+
+def known_ids(db: sqlite3.Connection) -> dict[str, str]:
+    """The ids of all issues, by their lower-case form."""
+    rows = db.execute("SELECT key FROM records WHERE source = 'issues' AND key != ''")
+    return {key.lower(): key for (key,) in rows}
+
+
+def mentions(db: sqlite3.Connection, id_: str) -> list[Mention]:
+    """The records that name an issue, newest first; a session once for all of its entries."""
+    known = {id_.lower()}
+    by_ref: dict[str, Mention] = {}
+    for record, text in _candidates(db, id_):
+        names = [name for name in references(_own_words(record, text), known) if _is(name.id, id_)]
+        if not names:
+            continue
+        owner = _owner(db, record)
+        before = by_ref.get(owner.ref)
+        closes = any(name.closes for name in names) and record.kind in ("commit", "checkpoint")
+        by_ref[owner.ref] = Mention(
+            owner,
+            "closes" if closes or (before and before.type == "closes") else "mentions",
+            (before.places if before else 0) + len(names),
+            before.text if before else _line(text, names[0].start),
+        )
+    for record in (*_on_branch(db, id_), *_closing_sessions(db, id_)):
+        by_ref.setdefault(record.ref, Mention(record, "mentions"))
+    for record in _closing_sessions(db, id_):
+        by_ref[record.ref] = by_ref[record.ref]._replace(type="closes")
+    return sorted(by_ref.values(), key=lambda item: (item.record.at, item.record.ref), reverse=True)
+
+
+def named_in(db: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
+    """The issues that a record names, as ids and types: `closes` or `mentions`."""
+    known = known_ids(db)
+    ids: dict[str, str] = {}
+    for owner, text in _texts(db, record):
+        for name in references(_own_words(owner, text), known):
+            closes = name.closes and record.kind in ("commit", "checkpoint")
+            id_ = known.get(name.id.lower(), name.id)
+            if closes or id_ not in ids:
+                ids[id_] = "closes" if closes else "mentions"
+    return sorted(ids.items())
+
+
+def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
+    """The edges of an issue, or from a record to the issues that it names."""
+    record = _record(db, ref)
+    if ref.startswith("issue:"):
+        id_ = ref.partition(":")[2]
+        own = _dependencies(to_issue(record)) if record else []
+        named = [
+            Edge(item.record.ref, ref, item.type, text=item.text) for item in mentions(db, id_)
+        ]
+        return [*own, *_dependents(db, id_), *named, *_joined(db, "issue", id_)]
+    joined = _joined(db, "concerns", ref)
+    if record is None or record.kind not in NAMING_KINDS:
+        return joined
+    return [*joined, *(Edge(ref, f"issue:{id_}", type_) for id_, type_ in named_in(db, record))]
+
+
+def _dependencies(issue: Issue) -> list[Edge]:
+    return [_dependency(issue.id, other, type_) for other, type_ in issue.dependencies]
+
+
+def _dependency(id_: str, other: str, type_: str) -> Edge:
+    """A dependency as an edge: what must come first blocks, a child is part of its parent."""
+    here = f"issue:{id_}"
+    there = f"issue:{other}"
+    if type_ in BLOCKING:
+        return Edge(there, here, "blocks")
+    return Edge(here, there, "part_of" if type_ == CHILD else "refs", text=type_)
+
+
+def _dependents(db: sqlite3.Connection, id_: str) -> list[Edge]:
+    rows = db.execute(
+        "SELECT r.key, json_extract(j.value, '$[1]') FROM records r,"
+        " json_each(r.metadata, '$.dependencies') j WHERE r.source = 'issues' AND r.key != ''"
+        " AND instr(r.metadata, ?) AND json_extract(j.value, '$[0]') = ? ORDER BY r.key",
+        (id_, id_),
+    )
+    return [_dependency(other, id_, type_) for other, type_ in rows]
+
+
+def _candidates(db: sqlite3.Connection, id_: str) -> Iterator[tuple[Record, str]]:
+    """Records whose text has the words of an id one after the other."""
+    phrase = '"' + " ".join(_TOKENS.findall(id_)) + '"'
+    marks = ", ".join("?" * len(NAMING_KINDS))
+    rows = db.execute(
+        f"SELECT {RECORD}, c.title, c.body FROM search"
+        " JOIN chunks c ON c.id = search.rowid JOIN records r ON r.id = c.record"
+        f" WHERE search MATCH ? AND r.kind IN ({marks}) ORDER BY search.rowid DESC LIMIT ?",
+        (phrase, *NAMING_KINDS, MOST),
+    )
+    for *row, title, body in rows.fetchall():
+        yield to_record(row), _text(title, body)
+
+
+def _texts(db: sqlite3.Connection, record: Record) -> Iterator[tuple[Record, str]]:
+    """The texts of a record; of a session also those of its entries, and its branches."""
+    rows = db.execute(
+        f"SELECT {RECORD}, c.title, c.body FROM records r"
+        " JOIN chunks c ON c.record = r.id WHERE r.ref = ? OR (? AND r.parent = ?)"
+        " ORDER BY r.at, r.ref, c.n LIMIT ?",
+        (record.ref, record.kind == "capsule", record.ref, MOST),
+    )
+    branches: dict[str, None] = {}
+    for *row, title, body in rows.fetchall():
+        owner = to_record(row)
+        branches[str((owner.metadata or {}).get("branch", ""))] = None
+        yield owner, _text(title, body)
+    yield record, " ".join(branches)
+
+
+def _text(title: str, body: str) -> str:
+    return body if body.startswith(title) else f"{title}\n{body}"
+
+
+def _own_words(record: Record, text: str) -> str:
+    """What was said or run. Output does not count: a list of issues names them all."""
+    event = (record.metadata or {}).get("event", "")
+    if record.kind != "observation" or event == "message":
+        return text
+    return str((record.metadata or {}).get("command", ""))
+
+
+def _owner(db: sqlite3.Connection, record: Record) -> Record:
+    """The session of an entry; every other record itself."""
+    parent = str((record.metadata or {}).get("parent", ""))
+    if record.kind == "observation" and parent:
+        return _record(db, parent) or record
+    return record
+
+
+def _on_branch(db: sqlite3.Connection, id_: str) -> Iterator[Record]:
+    """Sessions that worked on a branch whose name has the id."""
+    rows = db.execute(
+        "SELECT DISTINCT r.parent, json_extract(r.metadata, '$.branch') FROM records r"
+        " WHERE r.kind = 'observation' AND r.parent != '' AND instr(lower(r.metadata), ?)",
+        (id_.lower(),),
+    )
+    for parent, branch in rows.fetchall():
+        names = references(branch or "", {id_.lower()})
+        if any(_is(name.id, id_) for name in names) and (record := _record(db, parent)):
+            yield record
+
+
+def _closing_sessions(db: sqlite3.Connection, id_: str) -> list[Record]:
+    """The sessions in which an issue was closed, as its tracker says."""
+    record = _record(db, f"issue:{id_}")
+    session = str((record.metadata or {}).get("closed_by_session", "")) if record else ""
+    if not session:
+        return []
+    rows = db.execute(
+        f"SELECT {RECORD} FROM records r WHERE r.session = ? AND r.kind = 'capsule'", (session,)
+    )
+    return [to_record(row) for row in rows.fetchall()]
+
+
+def _record(db: sqlite3.Connection, ref: str) -> Record | None:
+    row: Any = db.execute(f"SELECT {RECORD} FROM records r WHERE r.ref = ?", (ref,)).fetchone()
+    return to_record(row) if row else None
+
+
+def _is(name: str, id_: str) -> bool:
+    return name.lower() == id_.lower()
+
+
+def _line(text: str, start: int) -> str:
+    end = text.find("\n", start)
+    return text[text.rfind("\n", 0, start) + 1 : end if end >= 0 else len(text)].strip()
+
+
+def _joined(db: sqlite3.Connection, column: str, value: str) -> list[Edge]:
+    """What `kinen issues link` joined: from the other record to the issue."""
+    rows = db.execute(
+        "SELECT DISTINCT json_extract(r.metadata, '$.concerns'),"
+        " json_extract(r.metadata, '$.issue') FROM records r WHERE r.kind = 'observation'"
+        " AND instr(r.metadata, '\"concerns\"')"
+        f" AND json_extract(r.metadata, '$.{column}') = ? ORDER BY 1, 2",
+        (value,),
+    )
+    return [Edge(ref, f"issue:{id_}", "refs", text="linked by hand") for ref, id_ in rows if id_]

@@ -1,0 +1,196 @@
+"""Issues of a tracker: what is stored of each, and how texts refer to them.
+
+The ids of beads (`bd-a1b2`, `spotter-a0y.4`) look like ordinary words, so they count only where
+the issue is known. `#123` and keys of Jira (`SHOP-42`) have a form of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any, NamedTuple
+
+STATUSES = ("open", "in_progress", "blocked", "deferred", "closed")
+"""The statuses that lists are sorted by; trackers have others, which come after them."""
+BLOCKING = ("blocks", "conditional-blocks", "waits-for")
+"""Dependencies that must be closed before the work can begin."""
+CHILD = "parent-child"
+NOT_WORK = ("message", "molecule", "gate", "event")
+"""Types of issues that nobody works on: beads stores them beside the others."""
+NO_PRIORITY = 9
+"""The priority of an issue that has none: after all others."""
+MOST_PARTS = 24
+"""Parts of a word with hyphens in which ids are looked for."""
+VALID_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
+_WORD = re.compile(r"(?<![\w#/.-])#?[A-Za-z0-9][\w-]*(?:\.\d+)*(?![\w-])")
+_NUMBER = re.compile(r"(?:(?<=[\s(\[,;:])|^)(?:[Gg][Hh]-|#)(\d{1,7})\b(?![.-]?\w)")
+_KEY = re.compile(r"(?<![\w.-])([A-Z][A-Z0-9]{1,9}-[1-9]\d{0,6})(?![\w-]|\.\d)")
+_NO_KEYS = frozenset(
+    "UTF SHA MD ISO RFC CVE CWE GH GHSA PEP ADR AES RSA DES ECDSA ED CRC BASE HTTP HTTPS TLS SSL"
+    " TCP IP IPV IEEE ASCII CP EN US GPT CLAUDE COVID WCAG ECMA ES ANSI DIN USB HDMI RS UTC GMT"
+    " PHASE STEP PART TASK LEVEL TIER VERSION TOP MP H P Q T X F A B C PM AM VT XTERM WIN LATIN KOI"
+    " GB BIG EUC FIPS NIST SP PKCS HMAC ARGON BLAKE XXH LGPL GPL AGPL BSD APACHE MIT CC".split()
+)
+"""Words with a hyphen and a number that are standards, encodings, licences: no keys of Jira."""
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|implement(?:s|ed)?)\b[:\s]+$", re.IGNORECASE
+)
+_JOINED = re.compile(r"^\s*(?:,|and|&)\s*$")
+
+
+class Issue(NamedTuple):
+    """An issue as a record of the index has it."""
+
+    id: str
+    title: str
+    status: str
+    type: str = "task"
+    priority: int = NO_PRIORITY
+    labels: tuple[str, ...] = ()
+    assignee: str = ""
+    created: str = ""
+    updated: str = ""
+    closed: str = ""
+    reason: str = ""
+    """Why it was closed."""
+    session: str = ""
+    """The agent's session that closed it."""
+    external: str = ""
+    """Its id in another tracker."""
+    deferred: str = ""
+    """When it is taken up again."""
+    dependencies: tuple[tuple[str, str], ...] = ()
+    """Id of the other issue, and type."""
+    source: str = ""
+    """The file that it was read from."""
+
+    @property
+    def ref(self) -> str:
+        return f"issue:{self.id}"
+
+    @property
+    def is_closed(self) -> bool:
+        return self.status in ("closed", "tombstone")
+
+
+class Reference(NamedTuple):
+    """A place in a text that names an issue."""
+
+    id: str
+    closes: bool
+    """Whether the text says that it is done: `Fixes #12`."""
+    start: int
+
+
+def references(text: str, known: Collection[str] = ()) -> Iterator[Reference]:
+    """The issues that a text names: `#12`, keys such as `SHOP-42`, and ids that are known.
+
+    `known` has ids in lower case. `Fixes #1, #2 and #3` closes three.
+    """
+    closing_end = -1
+    own = list(_known_ids(text, known))
+    places = {start for start, _, _ in own}
+    others = [row for row in (*_numbers(text), *_keys(text)) if row[0] not in places]
+    for start, end, id_ in sorted([*own, *others]):
+        closes = bool(_CLOSING.search(text[max(0, start - 20) : start]))
+        if not closes and closing_end >= 0:
+            closes = bool(_JOINED.match(text[closing_end:start]))
+        closing_end = end if closes else -1
+        yield Reference(id_, closes, start)
+
+
+def _numbers(text: str) -> Iterator[tuple[int, int, str]]:
+    for match in _NUMBER.finditer(text):
+        if match[1].lstrip("0"):
+            yield match.start(), match.end(), match[1].lstrip("0")
+
+
+def _keys(text: str) -> Iterator[tuple[int, int, str]]:
+    for match in _KEY.finditer(text):
+        if match[1].partition("-")[0] not in _NO_KEYS:
+            yield match.start(), match.end(), match[1]
+
+
+def _known_ids(text: str, known: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Known ids, also inside the name of a branch (`fix/bd-a1b2-login`)."""
+    if not known:
+        return
+    for match in _WORD.finditer(text.replace("/", " ")):
+        word = match[0].lstrip("#")
+        start = match.end() - len(word)
+        parts = word.lower().split("-")[:MOST_PARTS]
+        for first, last in combinations(range(len(parts) + 1), 2):
+            id_ = "-".join(parts[first:last])
+            if id_ in known:
+                place = start + len("-".join(parts[:first])) + bool(first)
+                yield place, place + len(id_), id_
+
+
+def ready(issues: Iterable[Issue], now: str) -> list[Issue]:
+    """Open issues that nothing open blocks, neither them nor their parents; most urgent first.
+
+    `now` is an ISO time: what is deferred beyond it is not ready.
+    """
+    by_id = {issue.id: issue for issue in issues}
+    blocked = {id_ for id_, issue in by_id.items() if _is_blocked(issue, by_id)}
+    return sorted(
+        (
+            issue
+            for issue in by_id.values()
+            if issue.status == "open"
+            and issue.type not in NOT_WORK
+            and issue.deferred <= now
+            and not _inherits(issue, by_id, blocked)
+        ),
+        key=urgency,
+    )
+
+
+def urgency(issue: Issue) -> tuple[int, str, str]:
+    """The order of a list: by priority, the oldest first."""
+    return issue.priority, issue.created, issue.id
+
+
+def _is_blocked(issue: Issue, by_id: Mapping[str, Issue]) -> bool:
+    return any(
+        type_ in BLOCKING and other in by_id and not by_id[other].is_closed
+        for other, type_ in issue.dependencies
+    )
+
+
+def _inherits(issue: Issue, by_id: Mapping[str, Issue], blocked: Collection[str]) -> bool:
+    """Whether an issue or one of its parents is blocked; a circle of parents ends."""
+    seen: set[str] = set()
+    waiting = [issue.id]
+    while waiting:
+        id_ = waiting.pop()
+        if id_ in blocked:
+            return True
+        if id_ in seen or id_ not in by_id:
+            continue
+        seen.add(id_)
+        waiting += [other for other, type_ in by_id[id_].dependencies if type_ == CHILD]
+    return False
+
+
+def from_metadata(id_: str, title: str, about: Mapping[str, Any], tags: Iterable[str]) -> Issue:
+    """The issue that a record of the index describes."""
+    return Issue(
+        id_,
+        title,
+        str(about.get("status", "open")),
+        str(about.get("issue_type", "task")),
+        int(about.get("priority", NO_PRIORITY)),
+        tuple(tags),
+        str(about.get("assignee", "")),
+        str(about.get("created_at", "")),
+        str(about.get("updated_at", "")),
+        str(about.get("closed_at", "")),
+        str(about.get("close_reason", "")),
+        str(about.get("closed_by_session", "")),
+        str(about.get("external_ref", "")),
+        str(about.get("defer_until", "")),
+        tuple((str(other), str(type_)) for other, type_ in about.get("dependencies", ())),
+        str(about.get("source", "")),
+    )
