@@ -39,6 +39,7 @@ SINCE = "1d"
 @click.command()
 @text_option("--session", "ID", "session, or a capsule's id")
 @path_option("--file -f", "PATH", "file: its path, or the end of it")
+@text_option("--issue", "ID", "issue: what names it, and the files of its commits")
 @click.option("--plan", is_flag=True, help="the active plan: files that it names, and companions")
 @click.option(
     "--depth",
@@ -49,11 +50,13 @@ SINCE = "1d"
 )
 @number_option("--budget", "token limit (default: recall.budget)", 0)
 @spaces_command
-def context(memory: Memory, session: str, file: str, plan: bool, depth: int, budget: int) -> Output:
-    """Show sessions, memories, checkpoints, commits and files related to a file, session or plan.
+def context(
+    memory: Memory, session: str, file: str, issue: str, plan: bool, depth: int, budget: int
+) -> Output:
+    """Show what is related to a file, session, issue or plan: sessions, memories, commits, files.
 
-    Without --file, --session or --plan, the uncommitted changes are used. Exit 1 if there is
-    nothing.
+    Without --file, --session, --issue or --plan, the uncommitted changes are used. Exit 1 if
+    there is nothing.
 
     \b
     Examples:
@@ -61,13 +64,14 @@ def context(memory: Memory, session: str, file: str, plan: bool, depth: int, bud
       kinen context --plan
       kinen context --file src/auth.py --budget 800
       kinen context --session s1 --depth 2
+      kinen context --issue bd-a1b2
     """
     if budget < 0:
         raise QueryError(f"invalid budget {budget}", "use --budget 1 or more")
     answer = memory.context.around(
-        session=session, file=file, plan=plan, depth=depth, budget=budget
+        session=session, file=file, issue=issue, plan=plan, depth=depth, budget=budget
     )
-    subject = file or session or ("the plan" if plan else "the uncommitted changes")
+    subject = file or session or issue or ("the plan" if plan else "the uncommitted changes")
     empty = f"nothing relates to {subject} yet: `kinen checkpoint` saves what would"
     return Output(
         recall_json(answer),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.git import Git
     from kinen.memory.index import Index
+    from kinen.memory.issues import Issues
     from kinen.memory.journal import Journal
     from kinen.memory.recall import Recaller
     from kinen.memory.records import Records
@@ -51,6 +52,7 @@ class Context:
         journal: Journal,
         git: Git,
         worklog: Worklog,
+        issues: Issues,
     ) -> None:
         self._core = core
         self._index = index
@@ -59,6 +61,7 @@ class Context:
         self._journal = journal
         self._git = git
         self._worklog = worklog
+        self._issues = issues
 
     def around(
         self,
@@ -66,17 +69,18 @@ class Context:
         session: str = "",
         file: str = "",
         plan: bool = False,
+        issue: str = "",
         depth: int = 1,
         budget: int = 0,
     ) -> Recall:
-        """Sessions, memories, checkpoints, commits and the plan around a file, a session, the
-        active plan or the current work, inside a token budget. Each further depth follows the
-        links of the results.
+        """Sessions, memories, checkpoints, commits and the plan around a file, a session, an
+        issue, the active plan or the current work, inside a token budget. Each further depth
+        follows the links of the results.
         """
         session = storable(session)
         file = spelled(file)
-        if bool(session) + bool(file) + plan > 1:
-            raise QueryError("a session, a file or the plan", "give one of them")
+        if bool(session) + bool(file) + bool(issue) + plan > 1:
+            raise QueryError("a session, a file, an issue or the plan", "give one of them")
         if depth < 1:
             raise QueryError(f"a depth of {depth} sees nothing", "use 1 or more")
         self._index.prepare()
@@ -87,11 +91,13 @@ class Context:
             files = (self._resolve_file(file),)
             refs = set()
             own = []
+        elif issue:
+            title, files, refs, own = self._issue_surroundings(issue)
         elif plan:
             title, files, refs, own = self._plan_surroundings()
         else:
             title, files, refs, own = self._work_surroundings()
-        groups = [own, *self._about(files, refs)]
+        groups = [*self._about(files, refs)]
         for _ in range(1, depth):
             previous = refs
             refs = refs | {item.ref for group in groups for item in group}
@@ -101,6 +107,8 @@ class Context:
             groups += [*self._about((), refs), near]
         plans, nudge = self._recaller.current_plan(PLAN)
         ranked = [item for row in zip_longest(*groups) for item in row if item is not None]
+        own_refs = {item.ref for item in own}
+        ranked = [*own, *(item for item in ranked if item.ref not in own_refs)]
         size = budget or self._core.config.recall.budget
         return tiers.tiers(title, size, plans, ranked, [nudge] if nudge else [])
 
@@ -140,6 +148,24 @@ class Context:
         }
         own = [self._capsule_item(capsule)]
         return capsule.intent or name, tuple(files), refs, own
+
+    def _issue_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
+        """An issue, the records that name it, and the files that its commits changed."""
+        details = self._issues.show(name)
+        issue = details.issue
+        named = [mention.record for mention in details.mentions]
+        text = cut(f"{issue.title}\n{details.text}".strip(), 3 * TOKENS)
+        own: list[Item | None] = [item("hits", issue.ref, text, at=issue.updated)]
+        own += self._capsules([record.ref for record in named if record.kind == "capsule"][:EACH])
+        own += [self._record_item(record) for record in named if record.kind != "capsule"][:EACH]
+        files: dict[str, None] = {}
+        for record in named:
+            if record.kind == "commit":
+                edges = self._records.links(record.ref)
+                files.update((edge.target[5:], None) for edge in edges if edge.type == "touches")
+        refs = {issue.ref, *(record.ref for record in named)}
+        title = f"{issue.id} {issue.title}".strip()
+        return title, tuple(files)[:CHANGED], refs, [entry for entry in own if entry]
 
     def _plan_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The title of the active plan, the files that it names, and its own ref."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.index import issues as stored
 from kinen.memory import file_sources
-from kinen.memory.core import Part
 from kinen.model.issues import Issue, ready, references, urgency
 from kinen.sources.issues import EXPORTED, FOLDER, NAMES
 from kinen.storage import private, regular
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinen.index.issues import Mention
+    from kinen.memory.core import Core
+    from kinen.memory.index import Index
+    from kinen.memory.journal import Journal
+    from kinen.memory.records import Records
     from kinen.model.journal import Observation
     from kinen.model.records import Edge
 
@@ -47,8 +50,14 @@ class Work(NamedTuple):
     total: int
 
 
-class Issues(Part):
+class Issues:
     """Reads issues; the tracker itself writes them."""
+
+    def __init__(self, core: Core, index: Index, records: Records, journal: Journal) -> None:
+        self._core = core
+        self._index = index
+        self._records = records
+        self._journal = journal
 
     def all(self) -> list[Issue]:
         """Every issue, the most urgent first."""
@@ -94,14 +103,14 @@ class Issues(Part):
             return Details(Issue(id_, "", "unknown"), "", (), tuple(mentions))
         db = self._core.reader.db
         edges = tuple(edge for edge in stored.edges(db, issue.ref) if edge.type in _DEPENDENCIES)
-        text = self._memory.records.whole_text(issue.ref)
+        text = self._records.whole_text(issue.ref)
         return Details(issue, text, edges, tuple(stored.mentions(db, issue.id)))
 
     def link(self, name: str, ref: str) -> Observation:
         """Record that a record concerns an issue; the tracker is not changed."""
         issue = self.get(name)
-        record = self._memory.records.get(ref)
-        return self._memory.journal.observe(
+        record = self._records.get(ref)
+        return self._journal.observe(
             f"{issue.id} concerns {record.title or record.ref}",
             provenance={"issue": issue.id, "concerns": record.ref},
         )
@@ -171,10 +180,10 @@ class Issues(Part):
         from kinen.index.sync import Job, sync_text
         from kinen.index.writer import Writer
 
-        self._memory.index.prepare()
+        self._index.prepare()
         if self._core.frozen:
             return
-        source = file_sources.issues(self._core, self._memory.index.suppressed())
+        source = file_sources.issues(self._core, self._index.suppressed())
         with (
             contextlib.suppress(Busy),
             sync_lock(self._core.file("sync.lock"), wait),

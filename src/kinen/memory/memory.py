@@ -260,6 +260,7 @@ class Memory:
             self.journal,
             self.git,
             self.worklog,
+            self.issues,
         )
 
     @cached_property
@@ -295,7 +296,7 @@ class Memory:
         """Issues of the space's tracker, and what names them."""
         from kinen.memory.issues import Issues
 
-        return Issues(self)
+        return Issues(self.core, self.index, self.records, self.journal)
 
     @cached_property
     def transfer(self) -> Transfer:
