@@ -54,7 +54,7 @@ def issues(ctx: click.Context, space: str | None, as_json: bool) -> int:
 @issues.command("list")
 @text_option("--status", "NAME", "only this status, such as closed; `all` for every one")
 @text_option("--label", "NAME", "only issues with this label")
-@text_option("--type", "NAME", "only this type, such as bug", "type_")
+@text_option("--type -t", "NAME", "only this type, such as bug", "type_")
 @limit_option(50, "issues")
 @memory_command
 def list_(memory: Memory, status: str, label: str, type_: str, limit: int) -> Output:
