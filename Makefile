@@ -70,6 +70,7 @@ package:
 
 reference: $(STAMP)
 	$(BIN)/python tools/build_docs.py
+	$(BIN)/python tools/terminal_picture.py
 
 docs: reference $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,15 +1,20 @@
-"""The docs say what the code does: reference pages, links, and the README's own commands."""
+"""The docs say what the code does: reference pages, links, the console blocks, the picture."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -18,12 +23,7 @@ PAGES = sorted(
 
 
 def test_the_reference_is_what_the_code_says() -> None:
-    spec = importlib.util.spec_from_file_location("build_docs", ROOT / "tools" / "build_docs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, text in module.pages().items():
+    for name, text in tool("build_docs").pages().items():
         written = (ROOT / "docs" / "reference" / name).read_text()
         assert written == text, f"{name} is stale: run `make docs`"
 
@@ -37,21 +37,22 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_the_first_screen_of_the_readme_names_the_two_commands() -> None:
     first = "\n".join((ROOT / "README.md").read_text().splitlines()[:25])
-    assert "make demo" in first
-    assert "make test" in first
+    for command in ("make demo", "make test", "pipx install 'kinen[all]'"):
+        assert command in first
 
 
 def console_blocks() -> list[list[str]]:
-    text = (ROOT / "README.md").read_text()
+    texts = [(ROOT / page).read_text() for page in ("README.md", "docs/guides/start.md")]
     return [
-        block.strip().splitlines() for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+        block.strip().splitlines()
+        for text in texts
+        for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     ]
 
 
 @pytest.mark.parametrize("block", console_blocks(), ids=lambda block: block[0][2:30])
-def test_the_console_blocks_of_the_readme_do_what_they_show(
-    block: list[str], tmp_path: Path
-) -> None:
+def test_the_console_blocks_do_what_they_show(block: list[str], tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
     script = 'kinen() { "$PYTHON" -m kinen "$@"; }\nset -e\n'
     marker = "=== end of a command ==="
     expected: list[list[str]] = []
@@ -79,6 +80,28 @@ def assert_shown(shown: list[str], real: list[str]) -> None:
     for line in shown:
         pattern = ".*".join(re.escape(part) for part in line.split("…"))
         assert any(re.fullmatch(pattern, found) for found in rest), f"{line!r} not in {real}"
+
+
+def tool(name: str) -> ModuleType:
+    """A module of tools/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_picture_of_the_terminal_is_what_the_commands_print() -> None:
+    drawer = tool("terminal_picture")
+    drawn = drawer.picture(drawer.session())
+    # Scores differ in the last digit between processors, and with them the width of a text.
+    assert without_numbers(drawn) == without_numbers(drawer.PICTURE.read_text()), "run `make docs`"
+    assert "url(http" not in drawn
+
+
+def without_numbers(text: str) -> str:
+    return re.sub(r"[\d.]+", "0", text)
 
 
 def test_every_command_has_a_help_with_what_it_does() -> None:
