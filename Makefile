@@ -48,7 +48,7 @@ coverage: $(STAMP)
 
 # New versions of everything in .venv, for every Python and system; needs uv.
 lock:
-	uv pip compile --quiet --universal --upgrade --all-extras --python-version 3.11 --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
+	uv pip compile --quiet --universal --upgrade --extra dev --extra docs --python-version 3.11 --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
 
 # A bare kinen in an empty environment searches offline and names what it lacks; then with everything.
 package:

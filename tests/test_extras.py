@@ -211,7 +211,7 @@ def test_each_extra_declares_what_its_modules_import() -> None:
     for extra, modules in extras.EXTRAS.items():
         requirements = " ".join(declared[extra])
         assert [module for module in modules if module not in requirements] == []
-    assert declared["all"] == ["kinen[code,http,mcp]"]
+    assert declared["all"] == ["kinen[code,http,mcp,zed]"]
     assert "kinen[all,pocketflow]" in declared["dev"]
     required = {requirement.split(">")[0].lower() for requirement in project["dependencies"]}
     assert not required & {*OPTIONAL, "h11"}

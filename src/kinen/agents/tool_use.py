@@ -46,28 +46,35 @@ LONGEST_PATH = 4096
 """Characters: nothing longer is the path of a file."""
 
 SHELLS = frozenset(
-    "Bash bash shell shell_command local_shell exec_command run_shell_command"
-    " container.exec".split()
+    "Bash bash shell Shell shell_command local_shell exec_command run_shell_command powershell"
+    " run_terminal_cmd run_terminal_command run_terminal_command_v2 execute_command terminal"
+    " run_commands container.exec".split()
 )
 EDITS = frozenset(
-    "Write Edit MultiEdit NotebookEdit write edit multiedit patch apply_patch write_file"
-    " replace".split()
+    "Write Edit MultiEdit NotebookEdit write edit multiedit patch apply_patch write_file replace"
+    " create edit_file edit_file_v2 search_replace StrReplace Delete delete_file write_to_file"
+    " replace_in_file apply_diff insert_content editor".split()
 )
 SUBAGENTS = frozenset("Task Agent task".split())
-FILE_READS = frozenset("Read NotebookRead read read_file read_many_files view_image".split())
+FILE_READS = frozenset(
+    "Read NotebookRead read read_file read_files read_file_v2 read_many_files view"
+    " view_image".split()
+)
 SEARCHES = frozenset(
-    "Grep Glob LS grep glob list list_directory search_file_content grep_search".split()
+    "Grep Glob LS grep glob rg list list_dir list_dir_v2 list_files list_directory find_path"
+    " search_files search_codebase search_file_content codebase_search grep_search file_search"
+    " glob_file_search ripgrep_raw_search semantic_search_full".split()
 )
 TASK_LISTS = frozenset(
     "TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet todowrite todoread update_plan"
-    " write_todos".split()
+    " write_todos todo_write update_todo_list report_intent".split()
 )
 """They repeat a whole list of things to do at each call, so nothing of them is kept."""
 DROPPED = TASK_LISTS | {"ToolSearch"}
 WITHOUT_RESULT = FILE_READS | SEARCHES
 """Tools whose result stands in files, which are indexed themselves."""
 
-FILE_INPUTS = ("file_path", "filePath", "notebook_path", "absolute_path")
+FILE_INPUTS = ("file_path", "filePath", "target_file", "notebook_path", "absolute_path")
 FOLDER_INPUTS = ("path", "dir_path")
 LABELS = (
     ("pattern", "Pattern"),
@@ -79,8 +86,11 @@ LABELS = (
 """Inputs with a label of their own in the text; they have their own name in the provenance."""
 PATH_WORDS = ("path", "file", "uri", "dir")
 """What the name of an input contains that holds a path."""
-NEW_TEXT = ("new_string", "newString", "content", "new_source")
-OLD_TEXT = ("old_string", "oldString")
+NEW_TEXT = (
+    *("new_string", "newString", "new_str", "new_text", "content", "contents", "new_source"),
+    *("file_text", "code_edit"),
+)
+OLD_TEXT = ("old_string", "oldString", "old_str", "old_text")
 PATCH_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
 WRAPPERS = ("tool_use_error", "untrusted_context", "persisted-output")
 """Tags that clients put around a result; what is inside stays."""

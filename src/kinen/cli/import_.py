@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Output:
     """Import a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
 
-    From a Goldfish folder, each checkpoint is imported once, as a file of .memories/. Without FILE,
-    or with `-`, a bundle is read from standard input.
+    From a Goldfish folder, each checkpoint is imported once, as a file of .memories/. Transcripts
+    of coding agents are recognised, too: see `kinen import transcripts`. Without FILE, or with `-`,
+    a bundle is read from standard input.
 
     \b
     Examples:
@@ -58,17 +59,20 @@ def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Outpu
 @dry_run_option
 @memory_command
 def transcripts(memory: Memory, path: str, dry_run: bool) -> Output:
-    """Import past sessions of Claude Code, Codex, Gemini CLI and OpenCode.
+    """Import past sessions of coding agents.
 
-    Without PATH, imports the sessions that ran in this space, from where each client stores them;
-    with PATH, all sessions in that file or folder. A session is imported once; if it continued
-    since, only the new part is. Sessions recorded by hooks are not changed.
+    Reads the stores of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, Qwen Code, Cursor,
+    Cline, Roo Code, Aider and Zed. Without PATH, imports the sessions that ran in this space, from
+    where each client stores them; with PATH, all sessions in that file or folder. A session is
+    imported once; if it continued since, only the new part is. Sessions recorded by hooks are not
+    changed.
 
     \b
     Examples:
       kinen import transcripts --dry-run
       kinen import transcripts
       kinen import transcripts ~/.claude/projects/-home-me-old-name
+      kinen import transcripts .aider.chat.history.md
     """
     with bar() as update:
         loaded = memory.transfer.import_transcripts(

@@ -121,8 +121,9 @@ class Transfer:
     ) -> Loaded:
         """Import a bundle of kinen or Kindling, a Kindling database, or Goldfish's checkpoints.
 
-        A bundle is stored as a whole or not at all. The next consolidation reads everything again,
-        because imported entries may be older than the last consolidation.
+        Past sessions of agents are recognised and imported by `import_transcripts`. A bundle is
+        stored as a whole or not at all. The next consolidation reads everything again, because
+        imported entries may be older than the last consolidation.
         """
         loaded = self._load(file, on_conflict, dry_run=dry_run, progress=progress)
         if not dry_run:
@@ -146,6 +147,10 @@ class Transfer:
         path = os.fspath(file)
         if goldfish.is_goldfish(path):
             return self._load_checkpoints(path, dry_run=dry_run)
+        from kinen.agents.transcripts.find import recognises
+
+        if recognises(path):
+            return self.import_transcripts(path, dry_run=dry_run, progress=progress)
         with store.translated():
             if kindling.is_kindling(path):
                 return kindling.load_database(store.db, path, conflict=on_conflict, dry_run=dry_run)
@@ -203,8 +208,9 @@ class Transfer:
         from kinen.agents.transcripts.find import Tally, places, sessions_in
 
         tally = Tally()
+        folders = {self._core.space.root, *self._core.space.roots}
         count = _Count(progress or (lambda _: None))
-        looked = [source] if source else places(os.environ)
+        looked = [source] if source else places(os.environ, folders)
         here = cache(self._is_here)
         for place in looked:
             for past in sessions_in(place, tally):
@@ -227,9 +233,7 @@ class Transfer:
             return True
         roots = {main_folder(root) for root in (self._core.space.root, *self._core.space.roots)}
         if not cwd:
-            from hashlib import sha256
-
-            return project in {sha256(root.encode()).hexdigest() for root in roots}
+            return bool(project) and project in chain.from_iterable(map(_project_names, roots))
         folder = next(filter(os.path.isdir, parents(os.path.realpath(cwd))), "")
         root = spaces.locate(folder, home=self._core.space.home) if folder else ""
         return bool(root) and main_folder(root) in roots
@@ -324,6 +328,15 @@ class Transfer:
         names = ("id", "type", "intent", "status", "openedAt", "closedAt", "reason")
         item = {**dict(zip(names, capsule, strict=False)), "scopeIds": _ids(capsule.scope)}
         count.take(past.path, db, "overwrite", capsules=[item], summaries=summaries)
+
+
+def _project_names(root: str) -> tuple[str, str]:
+    """How clients name a folder that do not store its path: by a digest, or without slashes."""
+    from hashlib import sha256
+
+    from kinen.agents.transcripts.cursor import project_name
+
+    return sha256(root.encode()).hexdigest(), project_name(root)
 
 
 class _Undone(Exception):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from kinen.errors import StoreError
 from kinen.storage.database import translated
+from kinen.storage.foreign import has_columns, read_only
 from kinen.transfer.intake import FIX, UNCHANGED, Conflict, Intake, Loaded
 
 _TABLES = {
@@ -23,8 +22,6 @@ _TABLES = {
 """The columns that are read; a bundle has them in camel case."""
 _ORDER = {"observations": "ts, id", "capsules": "opened_at, id"}
 _JSON = {"provenance", "scope_ids", "evidence_refs"}
-_SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-"""The errors of SQLite when it cannot create the side files of a database."""
 _CAPSULE_COLUMNS = "capsule_id observation_id seq"
 
 
@@ -33,7 +30,7 @@ def is_kindling(path: str) -> bool:
     if not os.path.isfile(path):
         return False  # looking into a pipe would consume what is in it
     try:
-        with _open(path) as db:
+        with read_only(path, UNCHANGED) as db:
             return _has_tables(db)
     except sqlite3.Error:
         return False
@@ -51,7 +48,7 @@ def load_database(
     if not os.path.isfile(path):
         raise StoreError(f"no file {path}", UNCHANGED)
     intake = Intake(db, path, conflict, progress)
-    with translated(path, UNCHANGED), _open(path) as kindling:
+    with translated(path, UNCHANGED), read_only(path, UNCHANGED) as kindling:
         if not _has_tables(kindling):
             raise StoreError(f"{path} is not a Kindling database", UNCHANGED)
         return intake.take(_members(kindling, path), dry_run=dry_run)
@@ -60,40 +57,7 @@ def load_database(
 def _has_tables(db: sqlite3.Connection) -> bool:
     """Whether all tables and columns exist that are read."""
     tables = {**_TABLES, "capsule_observations": _CAPSULE_COLUMNS}
-    return all(
-        set(names.split()) <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-        for table, names in tables.items()
-    )
-
-
-@contextlib.contextmanager
-def _open(path: str) -> Iterator[sqlite3.Connection]:
-    """A database in a read transaction.
-
-    Where the side files of a database in WAL mode cannot be created, it can only be read as
-    immutable, which ignores its log: refused if the log is not empty.
-    """
-    uri = Path(path).absolute().as_uri() + "?mode=ro"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None)
-    try:
-        try:
-            db.execute("SELECT 1 FROM sqlite_master")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _SIDE_FILES:
-                raise
-            log = f"{path}-wal"
-            if os.path.exists(log) and os.path.getsize(log):
-                raise StoreError(
-                    f"cannot read {log}",
-                    f"{UNCHANGED}; copy both files to a folder that you can write to",
-                ) from error
-            db.close()
-            db = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
-        db.text_factory = lambda data: data.decode(errors="replace")
-        db.execute("BEGIN")
-        yield db
-    finally:
-        db.close()
+    return all(has_columns(db, table, names) for table, names in tables.items())
 
 
 def _members(db: sqlite3.Connection, path: str) -> Iterator[tuple[str, Any]]:

@@ -54,6 +54,16 @@ def document(file: IO[bytes]) -> Members:
     return _document_members(_Window(file))
 
 
+def elements(file: IO[bytes], key: str) -> Iterator[Any]:
+    """The elements of one list: the document itself, or that under a key of it."""
+    window = _Window(file)
+    if window.peek() == "[":
+        window.at += 1
+        yield from _elements(window)
+        return
+    yield from (value for name, value in _document_members(window) if name == key)
+
+
 def lines(file: IO[bytes]) -> Members:
     """The members of every line: those of the header, then `("observation", {…})` and so on."""
     return _line_members(_Window(file))

@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
-from kinen.agents.transcripts import claude, codex, gemini, opencode
-from kinen.agents.transcripts.session import Past
+from kinen.agents.transcripts import (
+    aider,
+    claude,
+    cline,
+    codex,
+    copilot,
+    cursor,
+    gemini,
+    opencode,
+    qwen,
+    zed,
+)
+from kinen.agents.transcripts.session import LONGEST, Past, Unsupported
 from kinen.errors import StoreError, UnsafeFile
 from kinen.paths import user_folder
 from kinen.storage import regular
@@ -21,17 +34,26 @@ if TYPE_CHECKING:
 
     Line = dict[str, Any]
 
-LONGEST = 16 << 20
-"""Bytes of a line; a longer one is left out."""
 _HEAD = 20
 """Lines by which a client is known."""
 _SHOWN = 5
 HEAD_BYTES = 200
 """Bytes by which a single document is told from lines."""
+_DATABASES = (
+    (cursor.is_database, cursor.sessions),
+    (zed.is_threads, zed.sessions),
+)
+_LISTS = (
+    (cline.is_task, cline.task),
+    (cline.is_session, cline.session),
+)
 _READERS = (
     (opencode.is_export, opencode.exported),
     (codex.is_codex, codex.sessions),
     (gemini.is_gemini, gemini.sessions),
+    (copilot.is_copilot, copilot.sessions),
+    (qwen.is_qwen, qwen.sessions),
+    (cursor.is_cursor, cursor.transcript),
     (claude.is_claude, claude.sessions),
 )
 _APART = {"subagents", "tool-results"}
@@ -57,19 +79,51 @@ class Tally:
         return [*remarks[:_SHOWN], *([f"and {more:,} more such files"] if more > 0 else [])]
 
 
-def places(env: Mapping[str, str]) -> list[str]:
-    """The folders in which clients leave their sessions, those that are there."""
+def places(env: Mapping[str, str], roots: Iterable[str] = ()) -> list[str]:
+    """Where clients leave their sessions, as far as it exists; `roots` are those of a space."""
     home = user_folder(env)
     codex_home = env.get("CODEX_HOME") or os.path.join(home, ".codex")
     data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-    existing = (
+    cline_data = env.get("CLINE_DATA_DIR") or os.path.join(home, ".cline", "data")
+    zed_data = os.path.join(home, "Library", "Application Support", "Zed")
+    candidates = (
         os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "projects"),
         os.path.join(codex_home, "sessions"),
         os.path.join(codex_home, "archived_sessions"),
         os.path.join(home, ".gemini", "tmp"),
         os.path.join(data, "opencode", "storage", "session"),
+        os.path.join(env.get("COPILOT_HOME") or os.path.join(home, ".copilot"), "session-state"),
+        os.path.join(home, ".qwen", "projects"),
+        cursor.database(env),
+        os.path.join(home, ".cursor", "projects"),
+        os.path.join(cline_data, "tasks"),
+        os.path.join(cline_data, "sessions"),
+        *cline.extension_tasks(cursor.user_data(env)),
+        os.path.join(
+            zed_data if sys.platform == "darwin" else os.path.join(data, "zed"), "threads"
+        ),
+        *(os.path.join(root, aider.HISTORY) for root in roots),
     )
-    return [folder for folder in existing if os.path.isdir(folder)]
+    return [place for place in candidates if os.path.exists(place)]
+
+
+def recognises(path: str) -> bool:
+    """Whether a folder or file holds past sessions of a client that kinen reads."""
+    if os.path.isdir(path):
+        return any(True for _ in _files(path))
+    if not os.path.isfile(path):
+        return False  # looking into a pipe would consume what is in it
+    if _is_store(path):
+        return True
+    with _opened(path, explicit=False) as file:
+        head = list(islice(_lines(file, path, Tally()), _HEAD))
+    return any(knows(line) for line in head for knows, _ in _READERS)
+
+
+def _is_store(path: str) -> bool:
+    """Whether a file is recognised by its name."""
+    named = (*_DATABASES, *_LISTS, (aider.is_history, None), (opencode.is_session, None))
+    return any(knows(path) for knows, _ in named)
 
 
 def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
@@ -78,8 +132,10 @@ def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
     for file in _files(path):
         try:
             yield from _sessions(file, tally, explicit=file == path)
-        except UnsafeFile as error:
+        except (UnsafeFile, StoreError) as error:
             tally.strange[file] = error.message
+        except (Unsupported, sqlite3.Error) as error:
+            tally.strange[file] = str(error)
         except OSError as error:
             tally.strange[file] = error.strerror or str(error)
 
@@ -91,9 +147,14 @@ def _files(path: str) -> Iterator[str]:
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(set(folders) - _APART)
         for name in sorted(names):
-            explicit = name.startswith(("session-", "ses_")) and name.endswith(".json")
-            if (explicit or name.endswith(".jsonl")) and os.path.isfile(os.path.join(folder, name)):
+            if _is_transcript(name) and os.path.isfile(os.path.join(folder, name)):
                 yield os.path.join(folder, name)
+
+
+def _is_transcript(name: str) -> bool:
+    if name.endswith(".json"):
+        return name.startswith(("session-", "ses_")) or name.endswith((cline.PANEL, cline.MESSAGES))
+    return name.endswith(".jsonl") or name in (aider.HISTORY, cursor.DATABASE, zed.DATABASE)
 
 
 def _opened(path: str, *, explicit: bool) -> BufferedReader:
@@ -104,6 +165,19 @@ def _opened(path: str, *, explicit: bool) -> BufferedReader:
 def _sessions(path: str, tally: Tally, *, explicit: bool) -> Iterator[Past]:
     if opencode.is_session(path):
         yield from opencode.sessions(path, tally.unknown, tally.broken)
+        return
+    for is_store, stored in _DATABASES:
+        if is_store(path):
+            yield from stored(path, tally.strange, tally.broken)
+            return
+    for is_list, listed in _LISTS:
+        if is_list(path):
+            with _opened(path, explicit=explicit) as file:
+                yield from listed(path, _messages(file, path, tally))
+            return
+    if aider.is_history(path):
+        with _opened(path, explicit=explicit) as file:
+            yield from aider.sessions(path, _text_lines(file))
         return
     with _opened(path, explicit=explicit) as file:
         lines = (_document if _is_document(file, path) else _lines)(file, path, tally)
@@ -157,3 +231,17 @@ def _document(file: IO[bytes], path: str, tally: Tally) -> Iterator[Line]:
         tally.broken[path] = 1
     if about:
         yield about
+
+
+def _messages(file: IO[bytes], path: str, tally: Tally) -> Iterator[object]:
+    """The messages of a document: a list of them, or an object that has it."""
+    try:
+        yield from stream.elements(file, "messages")
+    except StoreError:
+        tally.broken[path] = tally.broken.get(path, 0) + 1
+
+
+def _text_lines(file: IO[bytes]) -> Iterator[str]:
+    """The lines of a text, each as far as it is looked at."""
+    while raw := file.readline(LONGEST):
+        yield raw.decode("utf-8", "replace")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -18,16 +17,14 @@ from kinen.agents.transcripts.session import (
     fields,
     joined,
     milliseconds,
+    read_json,
     text,
 )
-from kinen.errors import UnsafeFile
-from kinen.storage import regular
 
 Entry = dict[str, Any]
 Counts = dict[str, int]
 
 
-LONGEST = 16 << 20
 _KNOWN = frozenset(
     """text tool reasoning step-start step-finish snapshot patch file agent retry compaction
     subtask""".split()
@@ -139,13 +136,10 @@ def _names(folder: str) -> list[str]:
 
 
 def _read(path: str, broken: Counts) -> Entry:
-    try:
-        found = fields(json.loads(regular.read(path, LONGEST)))
-    except (OSError, ValueError, RecursionError, UnsafeFile):
-        found = {}
-    if not found:
+    entry = fields(read_json(path))
+    if not entry:
         broken[path] = 1
-    return found
+    return entry
 
 
 def _time(entry: Entry, name: str) -> object:

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from kinen.agents import tool_use as rules
 from kinen.agents.tool_use import Draft, Sieve, ToolUse
+from kinen.errors import UnsafeFile
 from kinen.ids import timed_id
 from kinen.journal.schema import LATEST
 from kinen.privacy.entrance import name, plain
 from kinen.privacy.masking import mask
+from kinen.storage import regular
 from kinen.text import excerpt
 
 INTENT = 120
 """Characters of what a session was for."""
 _TIME = 10
 """Characters of an id that tell its time."""
+
+
+LONGEST = 16 << 20
+"""Bytes of a line, a value or a small file; a longer one is left out."""
+
+
+class Unsupported(Exception):
+    """A store in a version that no reader knows."""
+
+    def __init__(self, client: str, version: object) -> None:
+        shown = text(str(version))[:40]
+        super().__init__(f"{client} wrote version {shown}, which this kinen cannot read: update it")
 
 
 class Event(NamedTuple):
@@ -192,3 +207,11 @@ def count(counts: dict[str, int], name: object) -> None:
     """One more of what has a name."""
     key = text(name)[:40] or "without a type"
     counts[key] = counts.get(key, 0) + 1
+
+
+def read_json(path: str) -> object:
+    """The content of a small file of JSON; None if there is none."""
+    try:
+        return json.loads(regular.read(path, LONGEST))
+    except (OSError, ValueError, RecursionError, UnsafeFile):
+        return None

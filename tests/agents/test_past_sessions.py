@@ -1,0 +1,385 @@
+"""Past sessions of Copilot CLI, Qwen Code, Cline, Roo Code, Aider, Zed and Cursor."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from typing import TYPE_CHECKING, Any
+
+import past_stores as stores
+import pytest
+
+from kinen import Memory
+from kinen.agents.transcripts import cursor
+from kinen.agents.transcripts.find import Tally, sessions_in
+from kinen.agents.transcripts.session import milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+
+
+@pytest.fixture
+def memory(space: Path) -> Iterator[Memory]:
+    with Memory.open(space) as opened:
+        yield opened
+
+
+def observations(memory: Memory, session: str = "") -> list[Any]:
+    capsules = memory.journal.entries("capsules", session=session)[0]
+    return memory.journal.capsule(capsules[0].id)[1]
+
+
+def contents(memory: Memory, session: str = "") -> list[tuple[str, str]]:
+    return [(entry.kind, entry.content) for entry in observations(memory, session)]
+
+
+def aider(folder: Path) -> Path:
+    path = folder / ".aider.chat.history.md"
+    path.write_text(stores.AIDER_HISTORY.partition("\n# aider chat started at 2026-03-02")[0])
+    return path
+
+
+STORES: dict[str, tuple[Callable[[Path], Path], list[tuple[str, str]]]] = {
+    "copilot": (stores.copilot, stores.COPILOT),
+    "qwen": (stores.qwen, stores.QWEN),
+    "cline": (stores.panel, stores.PANEL),
+    "cline-cli": (stores.cline_session, stores.CLINE_SESSION),
+    "aider": (aider, stores.AIDER),
+    "zed": (
+        lambda folder: stores.zed(folder / "threads.db", ("t-1", stores.zed_thread())),
+        stores.ZED,
+    ),
+    "cursor": (lambda folder: stores.cursor_database(folder / "state.vscdb"), stores.CURSOR),
+    "cursor-agent": (stores.cursor_transcript, stores.CURSOR_TRANSCRIPT),
+}
+
+
+@pytest.mark.parametrize("client", STORES)
+def test_a_session_becomes_a_capsule_and_is_imported_once(memory, tmp_path, client) -> None:
+    write, expected = STORES[client]
+    path = write(tmp_path / "there") if client != "aider" else write(tmp_path)
+    loaded = memory.transfer.import_transcripts(path)
+    assert contents(memory) == expected
+    assert not loaded.notes
+    capsule = memory.journal.entries("capsules")[0][0]
+    assert capsule.intent.startswith("the cart forgets its coupon")
+    assert capsule.scope.agent == client.partition("-")[0]
+    assert capsule.status == "closed"
+    again = memory.transfer.import_transcripts(path)
+    assert not any(again.added.values())
+    assert again.skipped["observations"] == len(expected)
+
+
+@pytest.mark.parametrize("client", STORES)
+def test_a_folder_is_searched_for_stores(memory, tmp_path, client) -> None:
+    write, expected = STORES[client]
+    folder = tmp_path / "there"
+    folder.mkdir()
+    write(folder)
+    memory.transfer.import_transcripts(folder)
+    assert contents(memory) == expected
+
+
+@pytest.mark.parametrize("client", STORES)
+def test_kinen_import_recognises_a_store(kinen, space, tmp_path, client) -> None:
+    write, expected = STORES[client]
+    folder = tmp_path / "there"
+    folder.mkdir()
+    done = kinen("import", str(write(folder)), cwd=space)
+    assert f"added {len(expected)} observations" in done.out
+    assert "skipped" in kinen("import", str(folder), cwd=space).out
+
+
+@pytest.mark.parametrize("client", STORES)
+def test_secrets_are_masked_before_they_reach_the_disk(memory, home, tmp_path, client) -> None:
+    write, _ = STORES[client]
+    folder = tmp_path / "there"
+    folder.mkdir()
+    path = write(folder)
+    if client == "zed":
+        thread = json.loads(json.dumps(stores.zed_thread()).replace("coupon", f"coupon {SECRET}"))
+        stores.zed(path, ("t-1", thread))
+    elif client == "cursor":
+        db = sqlite3.connect(path)
+        change = "UPDATE cursorDiskKV SET value = replace(value, 'coupon', ?)"
+        db.execute(change, (f"coupon {SECRET}",))
+        db.commit()
+        db.close()
+    else:
+        path.write_text(path.read_text().replace("coupon", f"coupon {SECRET}"))
+    memory.transfer.import_transcripts(path)
+    assert "coupon" in contents(memory)[0][1]
+    for file in home.rglob("*"):
+        assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
+
+
+def odd_variants(value: Any, odd: Any) -> Iterator[Any]:
+    """The value with each of its parts replaced in turn."""
+    yield odd
+    if isinstance(value, dict):
+        for key, part in value.items():
+            for variant in odd_variants(part, odd):
+                yield {**value, key: variant}
+    elif isinstance(value, list):
+        for place, part in enumerate(value[:4]):
+            for variant in odd_variants(part, odd):
+                yield [*value[:place], variant, *value[place + 1 :]]
+
+
+ODD = (None, 7, [], {}, "", [None], {"type": ["x"]}, "\ud800a\0b", 1e400, True)
+
+
+@pytest.mark.parametrize("client", ["copilot", "qwen", "cursor-agent"])
+def test_lines_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
+    path = STORES[client][0](tmp_path / "there")
+    first, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+    odd = [variant for value in ODD for line in lines for variant in odd_variants(line, value)]
+    stores.put(path, first, *odd)
+    memory.transfer.import_transcripts(path)
+    assert not memory.transfer.import_transcripts(path).added["observations"]
+
+
+@pytest.mark.parametrize("client", ["cline", "cline-cli"])
+def test_messages_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
+    path = STORES[client][0](tmp_path / "there")
+    document = json.loads(path.read_text())
+    messages = document["messages"] if isinstance(document, dict) else document
+    odd = [variant for value in ODD for entry in messages for variant in odd_variants(entry, value)]
+    path.write_text(json.dumps(odd))
+    memory.transfer.import_transcripts(path)
+    assert not memory.transfer.import_transcripts(path).added["observations"]
+
+
+def test_threads_of_any_shape_do_no_harm(memory, tmp_path) -> None:
+    thread = stores.zed_thread()
+    odd = [variant for value in ODD for variant in odd_variants(thread, value)][::5]
+    named = [(f"t-{number}", variant) for number, variant in enumerate(odd)]
+    path = stores.zed(tmp_path / "threads.db", *named, kind="json")
+    memory.transfer.import_transcripts(path)
+    assert not memory.transfer.import_transcripts(path).added["observations"]
+
+
+def test_conversations_of_any_shape_do_no_harm(memory, tmp_path) -> None:
+    path = stores.cursor_database(tmp_path / "state.vscdb")
+    db = sqlite3.connect(path)
+    rows = db.execute("SELECT key, value FROM cursorDiskKV").fetchall()
+    db.close()
+    variants = [
+        (key, variant)
+        for value in ODD
+        for key, text in rows
+        for variant in odd_variants(json.loads(text), value)
+    ]
+    copies = {}
+    for number, (key, variant) in enumerate(variants[::20]):
+        own = {old.replace("cu-1", f"x{number}"): json.loads(text) for old, text in rows}
+        copies |= {**own, key.replace("cu-1", f"x{number}"): variant}
+    stores.key_values(path, "cursorDiskKV", copies)
+    memory.transfer.import_transcripts(path)
+    assert not memory.transfer.import_transcripts(path).added["observations"]
+
+
+def test_without_a_path_the_sessions_of_this_space_come_from_every_client(
+    memory, space, home
+) -> None:
+    data = home / ".local" / "share"
+    config = home / ".config"
+    stores.copilot(home / ".copilot" / "session-state", cwd=str(space))
+    stores.copilot(home / ".copilot" / "session-state", cwd="/elsewhere", id_="co-2")
+    stores.qwen(home / ".qwen" / "projects" / "p", cwd=str(space))
+    stores.cline_session(home / ".cline" / "data" / "sessions", cwd=str(space))
+    extensions = config / "Code" / "User" / "globalStorage"
+    task = stores.panel(extensions / "rooveterinaryinc.roo-cline" / "tasks", "roo-1")
+    stores.put(task.with_name("history_item.json"), {"workspace": str(space)})
+    stores.panel(extensions / "saoudrizwan.claude-dev" / "tasks", "cl-1")
+    state = extensions / "saoudrizwan.claude-dev" / "state" / "taskHistory.json"
+    listed = {"id": "cl-1", "cwdOnTaskInitialization": str(space)}
+    state.parent.mkdir(parents=True)
+    state.write_text(json.dumps([listed]))
+    stores.zed(
+        data / "zed" / "threads" / "threads.db", ("t-1", stores.zed_thread()), cwd=str(space)
+    )
+    stores.cursor_database(config / "Cursor/User/globalStorage/state.vscdb", cwd=str(space))
+    slug = cursor.project_name(str(space))
+    stores.cursor_transcript(home / ".cursor" / "projects" / slug, "cu-1")
+    stores.cursor_transcript(home / ".cursor" / "projects" / slug, "cu-2")
+    stores.cursor_transcript(home / ".cursor" / "projects" / "elsewhere", "cu-3")
+    (space / ".aider.chat.history.md").write_text(stores.AIDER_HISTORY)
+    loaded = memory.transfer.import_transcripts()
+    sessions = {entry.scope.session for entry in memory.journal.entries("capsules")[0]}
+    assert sessions == {
+        *("co-1", "qw-1", "1772359200000_abcde", "roo-1", "cl-1", "t-1", "cu-1", "cu-2"),
+        *("aider-2026-03-01T10:00:00", "aider-2026-03-02T11:00:00"),
+    }
+    assert "sessions of other folders: 2" in loaded.notes
+    assert contents(memory, "cu-1") == stores.CURSOR  # not the transcript, which has no results
+    assert not memory.transfer.import_transcripts().added["observations"]
+
+
+def test_the_folder_of_a_task_is_also_found_in_its_conversation(tmp_path) -> None:
+    task = stores.panel(tmp_path)
+    words = "<environment_details>\n# Current Working Directory (/home/me/shop) Files\n"
+    conversation = [{"role": "user", "content": [{"type": "text", "text": words}]}]
+    task.with_name("api_conversation_history.json").write_text(json.dumps(conversation))
+    (past,) = sessions_in(str(task))
+    assert past.cwd == "/home/me/shop"
+
+
+def test_the_folder_of_a_conversation_is_also_found_in_the_workspaces(tmp_path) -> None:
+    user = tmp_path / "User"
+    path = stores.cursor_database(user / "globalStorage" / "state.vscdb", cwd="")
+    workspace = user / "workspaceStorage" / "0a"
+    stores.put(workspace / "workspace.json", {"folder": "file:///home/me/my%20shop"})
+    composers = {"composer.composerData": {"allComposers": [{"composerId": "cu-1"}]}}
+    stores.key_values(workspace / "state.vscdb", "ItemTable", composers)
+    (past,) = sessions_in(str(path))
+    assert past.cwd == "/home/me/my shop"
+
+
+def test_the_branch_is_taken_where_the_client_stores_it(memory, tmp_path) -> None:
+    for client in ("copilot", "qwen", "zed", "cursor"):
+        memory.transfer.import_transcripts(STORES[client][0](tmp_path / client))
+        assert observations(memory)[0].branch == "dev", client
+        memory.journal.forget(memory.journal.entries("capsules")[0][0].ref)
+
+
+def test_a_compaction_of_copilot_is_a_summary(memory, tmp_path) -> None:
+    memory.transfer.import_transcripts(stores.copilot(tmp_path))
+    summaries = [entry.content for entry in memory.journal.entries("summaries")[0]]
+    assert "The coupon is lost in merge()." in summaries
+
+
+def test_a_session_that_went_on_is_extended(memory, tmp_path) -> None:
+    path = stores.cursor_transcript(tmp_path)
+    memory.transfer.import_transcripts(path)
+    more = {"role": "user", "message": {"content": [{"type": "text", "text": "and the tests?"}]}}
+    with path.open("a") as file:
+        file.write(json.dumps(more) + "\n")
+    assert memory.transfer.import_transcripts(path).added["observations"] == 1
+    assert contents(memory)[-1] == ("message", "and the tests?")
+    thread = stores.zed_thread()
+    path = stores.zed(tmp_path / "threads.db", ("t-1", thread))
+    memory.transfer.import_transcripts(path)
+    thread["messages"].append({"User": {"id": "u2", "content": [{"Text": "and the docs?"}]}})
+    stores.zed(path, ("t-1", thread))
+    assert memory.transfer.import_transcripts(path).added["observations"] == 1
+    assert contents(memory, "t-1")[-1] == ("message", "and the docs?")
+
+
+def test_a_history_of_aider_has_a_session_for_each_start(memory, tmp_path) -> None:
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text(stores.AIDER_HISTORY)
+    memory.transfer.import_transcripts(path)
+    assert contents(memory, "aider-2026-03-01T10:00:00") == stores.AIDER
+    assert contents(memory, "aider-2026-03-02T11:00:00") == [
+        ("message", "/add new.py"),
+        ("message", "what is left?"),
+        ("message", "Nothing."),
+    ]
+
+
+def test_an_edit_that_aider_did_not_apply_stays_in_the_answer(memory, tmp_path) -> None:
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text(stores.AIDER_HISTORY.replace("> Applied edit to", "> Skipped"))
+    memory.transfer.import_transcripts(path)
+    answer = contents(memory, "aider-2026-03-01T10:00:00")[1][1]
+    assert "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE" in answer
+
+
+def test_an_older_thread_of_zed_is_read(memory, tmp_path) -> None:
+    messages = [
+        {"id": 0, "role": "user", "segments": [{"type": "text", "text": "fix it"}]},
+        {
+            "id": 1,
+            "role": "assistant",
+            "segments": [{"type": "text", "text": "Looking."}],
+            "tool_uses": [{"id": "t1", "name": "terminal", "input": {"command": "ls"}}],
+            "tool_results": [
+                {"tool_use_id": "t1", "is_error": False, "content": {"Text": "cart.py"}}
+            ],
+        },
+    ]
+    thread = {"version": "0.2.0", "messages": messages}
+    memory.transfer.import_transcripts(stores.zed(tmp_path / "threads.db", ("t-1", thread)))
+    assert contents(memory) == [
+        ("message", "fix it"),
+        ("message", "Looking."),
+        ("command", "$ ls\ncart.py"),
+    ]
+
+
+def test_threads_and_conversations_of_subagents_are_left_out(memory, tmp_path) -> None:
+    path = stores.zed(tmp_path / "threads.db", ("sub-1", stores.zed_thread()))
+    assert not memory.transfer.import_transcripts(path).added["capsules"]
+
+
+def test_versions_that_nobody_knows_are_refused_with_their_number(memory, tmp_path) -> None:
+    paths = [
+        stores.copilot(tmp_path / "copilot", version=2),
+        stores.zed(tmp_path / "zed" / "threads.db", ("t-1", stores.zed_thread(version="9.0"))),
+        stores.cursor_database(
+            tmp_path / "cursor" / "state.vscdb",
+            _v=99,
+            fullConversationHeadersOnly=[],
+            conversationState="~CgQABA",
+        ),
+    ]
+    for path, version in zip(paths, ("2", "9.0", "99"), strict=True):
+        loaded = memory.transfer.import_transcripts(path)
+        assert not any(loaded.added.values())
+        (note,) = loaded.notes
+        assert note.startswith(f"{path}: ")
+        assert f"version {version}, which this kinen cannot read" in note
+
+
+def test_compressed_threads_name_the_extra_that_reads_them(memory, tmp_path, monkeypatch) -> None:
+    path = stores.zed(tmp_path / "threads.db", ("t-1", stores.zed_thread()))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    (note,) = memory.transfer.import_transcripts(path).notes
+    assert "pip install 'kinen[zed]'" in note
+
+
+def test_what_is_damaged_is_named_and_the_rest_is_taken(memory, tmp_path) -> None:
+    lines = stores.copilot(tmp_path / "co").read_text().splitlines()
+    copilot = tmp_path / "co" / "co-1" / "events.jsonl"
+    copilot.write_text("\n".join([*lines[:6], "{not json", *lines[6:]]))
+    panel = stores.panel(tmp_path / "task")
+    panel.write_text(panel.read_text()[:-200])
+    threads = stores.zed(tmp_path / "zed" / "threads.db", ("t-1", {}), ("t-2", stores.zed_thread()))
+    other = tmp_path / "other" / "threads.db"
+    stores.key_values(other, "ItemTable", {})
+    broken = tmp_path / "broken" / "state.vscdb"
+    broken.parent.mkdir()
+    broken.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 20)
+    tally = Tally()
+    read = [past.agent for past in sessions_in(str(tmp_path), tally) for _ in past.events()]
+    assert {agent: read.count(agent) for agent in set(read)} == {
+        "copilot": len(stores.COPILOT),
+        "cline": len(stores.PANEL) - 2,
+        "zed": len(stores.ZED),
+    }
+    assert tally.broken == {str(copilot): 1, str(panel): 1, str(threads): 1}
+    assert set(tally.strange) == {str(other), str(broken)}
+
+
+def test_a_database_is_read_while_its_client_has_it_open(memory, tmp_path) -> None:
+    path = stores.cursor_database(tmp_path / "state.vscdb")
+    client = sqlite3.connect(path, isolation_level=None)
+    client.execute("PRAGMA journal_mode = WAL")
+    client.execute("BEGIN IMMEDIATE")
+    client.execute("DELETE FROM cursorDiskKV")
+    memory.transfer.import_transcripts(path)
+    client.execute("ROLLBACK")
+    client.close()
+    assert contents(memory) == stores.CURSOR
+
+
+def test_times_are_those_of_the_client(memory, tmp_path) -> None:
+    memory.transfer.import_transcripts(stores.panel(tmp_path))
+    capsule = memory.journal.entries("capsules")[0][0]
+    assert capsule.opened_at == stores.START + 1000 == milliseconds(stores.at(1))
