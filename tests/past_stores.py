@@ -181,9 +181,8 @@ def cline_session(folder: Path, *, cwd: str = CWD, id_: str = "1772359200000_abc
     def result(number: int, content: Any, **more: Any) -> dict[str, Any]:
         return {"type": "tool_result", "tool_use_id": f"t{number}", "content": content, **more}
 
-    prompt = "<user_input>ignored</user_input>"
-    contents = [
-        ("user", [{"type": "text", "text": "<task>the cart forgets its coupon</task>"}, prompt]),
+    contents: list[tuple[str, Any]] = [
+        ("user", [{"type": "text", "text": "<task>the cart forgets its coupon</task>"}]),
         (
             "assistant",
             [{"type": "text", "text": "Let me look."}, use(1, "bash", {"command": "ls"})],
@@ -197,7 +196,6 @@ def cline_session(folder: Path, *, cwd: str = CWD, id_: str = "1772359200000_abc
         {"id": f"m{number}", "role": role, "content": content, "ts": START + number * 1000}
         for number, (role, content) in enumerate(contents, 1)
     ]
-    messages[0]["content"].pop()
     path = folder / id_ / f"{id_}.messages.json"
     put(path.with_name(f"{id_}.json"), {"session_id": id_, "cwd": cwd})
     path.write_text(json.dumps({"version": 1, "messages": messages}))
