@@ -7,9 +7,9 @@ import sqlite3
 import sys
 from typing import TYPE_CHECKING, Any
 
-import past_stores as stores
 import pytest
 
+import past_stores as stores
 from kinen import Memory
 from kinen.agents.transcripts import cursor
 from kinen.agents.transcripts.find import Tally, sessions_in
