@@ -17,6 +17,7 @@ from kinen.cli.complete import FileName
 from kinen.cli.run import FOUND, NOTHING, note
 from kinen.errors import QueryError
 from kinen.memory import Memory
+from kinen.space.find import is_several
 from kinen.text import nearest, now, parse_time
 
 if TYPE_CHECKING:
@@ -203,8 +204,6 @@ def spaces_command(function: Callable[..., Output]) -> Callable[..., int]:
     @json_option
     @functools.wraps(function)
     def run(*args: Any, spaces: tuple[str, ...], as_json: bool, **options: Any) -> int:
-        from kinen.memory.federation import is_several
-
         def call(memory: Memory) -> Output:
             return function(memory, *args, **options)
 

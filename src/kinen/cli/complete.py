@@ -9,12 +9,13 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, MEMORY_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from click.shell_completion import CompletionItem
 
     from kinen.memory import Memory
 
@@ -34,6 +35,8 @@ class FileName(click.types.UnprocessedParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(incomplete, type="file")]
 
 
@@ -53,6 +56,8 @@ def completer(values: Callable[[click.Context], Pairs]) -> Complete:
     """A function for click that offers the values with the beginning that was typed."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         items: list[CompletionItem] = []
         with contextlib.suppress(Exception):
             for value, about in values(ctx):

@@ -22,9 +22,10 @@ from kinen.cli.options import since as since_option
 from kinen.cli.run import note
 from kinen.errors import QueryError
 from kinen.memory import Memory
-from kinen.memory.federation import ask_spaces, is_several
+from kinen.memory.federation import ask_spaces
 from kinen.memory.report import handoff_text, report_json, standup_text
 from kinen.render.journal import recall_json, recall_text
+from kinen.space.find import is_several
 from kinen.text import now, parse_time
 
 if TYPE_CHECKING:

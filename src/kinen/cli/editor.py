@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
-import shutil
-import subprocess
 import sys
-import tempfile
 
 from kinen.errors import KinenError
 
@@ -23,6 +19,9 @@ COMMENT = "#!"
 
 def command(environ: dict[str, str] | os._Environ[str]) -> list[str]:
     """The words of the editor's command: VISUAL, EDITOR, or one that is installed."""
+    import shlex
+    import shutil
+
     for name in ("VISUAL", "EDITOR"):
         with contextlib.suppress(ValueError):
             words = shlex.split(environ.get(name, ""))
@@ -46,6 +45,8 @@ def arguments(editor: str, path: str, line: int) -> list[str]:
 
 def edit(path: str, line: int = 0) -> None:
     """Open a file in the editor and wait until it is closed."""
+    import subprocess
+
     words = command(os.environ)
     sys.stdout.flush()
     try:
@@ -59,6 +60,8 @@ def edit(path: str, line: int = 0) -> None:
 
 def compose(remark: str, draft: str = "") -> str:
     """A text that the user writes in the editor, without the remark; empty to cancel."""
+    import tempfile
+
     descriptor, path = tempfile.mkstemp(suffix=".md", prefix="kinen-")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:

@@ -24,8 +24,7 @@ from kinen.cli.progress import bar
 from kinen.cli.run import ERROR, colours, fail, note
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
-from kinen.memory.federation import is_several
-from kinen.space.find import resolve_names
+from kinen.space.find import is_several, resolve_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

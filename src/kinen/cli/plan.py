@@ -23,7 +23,7 @@ from kinen.cli.editor import edit as open_editor
 from kinen.cli.editor import text_or_editor
 from kinen.cli.options import AS_OF, tags
 from kinen.cli.run import colours, piped
-from kinen.render.text import counted
+from kinen.render.journal import plan_json, progress_text
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -40,18 +40,7 @@ def plan() -> None:
 
 
 def _output(plan: Plan) -> Output:
-    from kinen.render.journal import plan_json
-
     return Output(plan_json(plan), f"{plan.ref}  {plan.status}")
-
-
-def progress_text(plan: Plan) -> str:
-    """How many steps of a plan are done, such as `, 2 of 5 steps done`; empty if it has none."""
-    from kinen.worklog.plans import steps
-
-    boxes = steps(plan.text)
-    done = sum(step.done for step in boxes)
-    return f", {done} of {counted(len(boxes), 'steps')} done" if boxes else ""
 
 
 @plan.command(cls=Texts)
@@ -88,8 +77,6 @@ def show(memory: Memory, id_: str, as_of: str) -> Output:
 
     With --as-of, the plan that was active then, as git has it.
     """
-    from kinen.render.journal import plan_json
-
     if as_of:
         return _past_output(memory, id_, as_of)
     plan = memory.worklog.plan(id_)
@@ -123,8 +110,6 @@ def _past_output(memory: Memory, id_: str, as_of: str) -> Output:
 @spaces_command
 def list_(memory: Memory) -> Output:
     """List all plans, the latest changed first; `*` marks the active one. Exit 1 if none."""
-    from kinen.render.journal import plan_json
-
     plans = memory.worklog.plans()
     style = colours()
     lines = [

@@ -7,13 +7,12 @@ import click
 from kinen import render
 from kinen.characters import visible_line
 from kinen.cli.command import Output, spaces_command
-from kinen.cli.plan import progress_text
 from kinen.cli.run import colours, screen
 from kinen.memory import Memory
 from kinen.render.activity import activity_json, activity_rows
 from kinen.render.daemon import daemon_text
 from kinen.render.issues import work_json, work_line
-from kinen.render.journal import plan_json
+from kinen.render.journal import plan_json, progress_text
 
 
 @click.command()

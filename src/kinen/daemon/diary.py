@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import time
 from collections.abc import Callable
@@ -20,7 +19,6 @@ INCIDENTS = 20
 """Incidents that the file holds."""
 CLOCK_JUMP = 5.0
 """Seconds by which the clock may be adjusted without an incident."""
-log = logging.getLogger("kinen.daemon")
 
 
 def read(home: str) -> dict[str, Any]:
@@ -47,6 +45,9 @@ class Diary:
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
+        import logging  # whoever only reads the record does not pay for it
+
+        self._log = logging.getLogger("kinen.daemon")
         self._home = home
         self._clock = clock
         self._steady = steady
@@ -71,13 +72,13 @@ class Diary:
     def note(self, what: str) -> None:
         """Add an incident that users should know of."""
         what = entrance.name(what)
-        log.warning(what)
+        self._log.warning(what)
         self.happened.append({"at": iso(self._clock()), "what": what})
         self.happened = self.happened[-INCIDENTS:]
         self._write()
 
     def end(self, reason: str) -> None:
-        log.info("stopped: %s", reason)
+        self._log.info("stopped: %s", reason)
         self.about.update(ended=iso(self._clock()), why=reason)
         self._write()
 

@@ -32,11 +32,6 @@ THREADS = 8
 """Spaces that are asked at the same time."""
 
 
-def is_several(names: Sequence[str]) -> bool:
-    """Whether names of spaces mean more than one."""
-    return len(names) > 1 or "all" in names
-
-
 def _chosen(names: Sequence[str]) -> Sequence[Space]:
     return spaces.resolve_names(paths.default_home(os.environ), names)
 

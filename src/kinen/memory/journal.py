@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
-from kinen.index.lock import sync_lock
 from kinen.journal import capsules, erase, queries
 from kinen.journal.activity import Activity, recent_activity
-from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
 from kinen.journal.memories import drawn_from_any
 from kinen.journal.schema import LATEST
 from kinen.journal.short import short_ids
@@ -250,6 +248,8 @@ class Journal:
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
+        from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
+
         at = _milliseconds()
         size = budget or self._core.config.hooks.budget
         plan = plan_of(self._core.space.root, at / 1000)
@@ -369,6 +369,8 @@ class Journal:
 
     def _erase_entry(self, target: str, *, forget: bool) -> Erased:
         """Take an entry out of the journal, the spool, the index and the caches."""
+        from kinen.index.lock import sync_lock
+
         store = self._core.store
         erased = erase.erase(store, target, forget=forget, now=_milliseconds())
         discard(store.spools, [ref.partition(":")[2] for ref in erased.refs])

@@ -198,6 +198,15 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     return {"ref": plan.ref, **_fields(plan)}
 
 
+def progress_text(plan: Plan) -> str:
+    """How many steps of a plan are done, such as `, 2 of 5 steps done`; empty if it has none."""
+    from kinen.worklog.plans import steps
+
+    boxes = steps(plan.text)
+    done = sum(step.done for step in boxes)
+    return f", {done} of {counted(len(boxes), 'steps')} done" if boxes else ""
+
+
 def digest_json(digest: Digest) -> dict[str, Any]:
     return _fields(digest)
 

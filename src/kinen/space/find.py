@@ -13,7 +13,7 @@ from kinen.space.registry import Identity, Space
 from kinen.space.repository import git_above, main_folder, parents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kinen.space.registry import Entry, Table
     from kinen.space.repository import Git
@@ -252,6 +252,11 @@ def register(space: Space, name: str | None = None) -> Space:
         return _space(identity, space.home, key, table)
 
     return registry.update(space.home, change)
+
+
+def is_several(names: Sequence[str]) -> bool:
+    """Whether names of spaces mean more than one."""
+    return len(names) > 1 or "all" in names
 
 
 def resolve_names(home: Path, names: Iterable[str], env: Env | None = None) -> tuple[Space, ...]:

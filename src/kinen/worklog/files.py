@@ -10,7 +10,6 @@ from typing import Any
 
 from kinen.errors import SpaceError, StoreError, Unreadable, UnsafeFile
 from kinen.paths import user_folder
-from kinen.privacy.masking import mask_values
 from kinen.storage import inside
 from kinen.text import spelled
 
@@ -18,8 +17,8 @@ LARGEST = 4 << 20
 """Bytes of a file that are read."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BREAKS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
-_UNREADABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that YAML forbids, or that make a file look binary."""
+_UNREADABLE = "[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""Characters that YAML forbids, or that make a file look binary; compiled when it is used."""
 
 
 class Folder:
@@ -82,6 +81,8 @@ class Folder:
 
 def clean_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Fields with secrets masked, and without characters that could not be read back."""
+    from kinen.privacy.masking import mask_values  # only what writes needs the patterns
+
     masked: Any = mask_values({key: _readable(value) for key, value in fields.items()})[0]
     clean: dict[str, Any] = {}
     for key, value in masked.items():
@@ -99,7 +100,7 @@ def _readable(value: Any) -> Any:
         return [_readable(item) for item in value]
     if not isinstance(value, str):
         return value
-    return _UNREADABLE.sub("", _BREAKS.sub("\n", _COLOURS.sub("", value)))
+    return re.sub(_UNREADABLE, "", _BREAKS.sub("\n", _COLOURS.sub("", value)))
 
 
 @contextlib.contextmanager

@@ -12,8 +12,6 @@ from typing import Any
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.kinds import CHECKPOINT_TYPES
-from kinen.sources.git.worktree import changed_files
-from kinen.space import gitcommand
 from kinen.space.head import read_head
 from kinen.space.repository import Git, git_above
 from kinen.text import iso, spelled
@@ -164,6 +162,8 @@ def _format(checkpoint: Checkpoint) -> str:
 
 def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
     """The branch, the short commit, and the changed and new files below a folder."""
+    from kinen.sources.git.worktree import changed_files
+
     root = os.path.realpath(root)
     git = git_above(root)
     if git is None:
@@ -187,4 +187,6 @@ def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
 
 def _git_line(git: Git, until: float, *words: str) -> str:
     """The line that a git command prints; empty if it fails or takes too long."""
+    from kinen.space import gitcommand
+
     return gitcommand.text(git, *words, timeout=max(0.1, until - time.monotonic())).strip()
