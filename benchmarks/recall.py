@@ -109,7 +109,7 @@ def _ways(
         memory.core.config = memory.config._replace(recall=recall)
     for text, gold in asked:
         for name, how in ways.items():
-            hits = memory.search(Query(text, limit=DEPTH, **how)).hits
+            hits = memory.search(Query(text, limit=DEPTH, **how))
             found[name]["recall@5"].append(share(hits, gold))
             if "recency" in how and "mode" not in how:
                 given = memory.recall(Query(text, limit=DEPTH))

@@ -160,7 +160,7 @@ class Asker:
             self._vectors[text] = self._memory.core.embedder.embed([text], query=True)[0]
         fuse.HALF_LIFE = vote.half_life
         query = Query(text, limit=limit, vector=self._vectors[text], recency=vote.weight)
-        return self._memory.search(query).hits
+        return self._memory.search(query)
 
     def unit(self, turn: str) -> str:
         """The first turn of the segment that a turn is found with."""
@@ -227,7 +227,7 @@ def compare(sessions: Sessions, files: Any, questions: list[Question], found: An
     pages, place, _ = files
     with indexed(pages) as memory:
         for one in questions:
-            hits = memory.search(Query(one.text, limit=DEPTH)).hits
+            hits = memory.search(Query(one.text, limit=DEPTH))
             shown = distinct([turn for hit in hits for turn in said_in(hit, place)])
             found["files, turns shown"].append((shown, one))
 

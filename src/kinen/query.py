@@ -213,8 +213,10 @@ def listed(names: Iterable[str]) -> list[str]:
 
 def kinds_of(types: Iterable[str]) -> tuple[str, ...]:
     """Kinds of records by their plurals or singulars; none for `all`."""
-    plurals = {plural(kind): kind for kind in KINDS}
     names = listed(types)
+    if not names:
+        return ()
+    plurals = {plural(kind): kind for kind in KINDS}
     for name in names:
         if name != "all" and plurals.get(name, name) not in KINDS:
             raise QueryError(f"no type {name!r}", choice_hint(name, [*plurals, "all"]))

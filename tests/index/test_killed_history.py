@@ -73,7 +73,7 @@ def test_a_killed_reading_is_taken_up_again(repository: Path, tmp_path: Path) ->
     with Memory.open(repository, home=home, settings=SETTINGS) as memory:
         memory.sync(embed=False)
         assert not memory.index.check()
-        assert len(memory.search("change number 77 why").hits) == 10
+        assert len(memory.search("change number 77 why")) == 10
         with closing(Writer(f"{memory.space.data}/index.db")) as writer:
             found = dump(writer.db)
     for part, rows in expected.items():

@@ -391,7 +391,7 @@ def test_while_another_process_reads_the_error_says_to_run_it_again(
         memory.search(WORD)
         before = memory.core.store
         memory.close()
-        memory.core._store = Journal(os.path.dirname(before.path), before.spools, patience_ms=50)
+        memory.core.store = Journal(os.path.dirname(before.path), before.spools, patience_ms=50)
         command = [sys.executable, "-c", READING, before.path]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         other = subprocess.Popen(command, **pipes)

@@ -210,7 +210,7 @@ def test_a_memory_with_a_locked_journal_answers_and_finds_it_later(space: Path) 
         memory.observe("The kettle is on.")
         journal = memory.core.store
         memory.close()
-        memory.core._store = Journal(os.path.dirname(journal.path), journal.spools, patience_ms=50)
+        memory.core.store = Journal(os.path.dirname(journal.path), journal.spools, patience_ms=50)
         with locked(Path(memory.space.data)):
             one = memory.observe("The kettle whistles.", files=["stove.md"])
             assert one.ref.startswith("observation:")

@@ -73,7 +73,7 @@ def demo(keep: bool) -> int:
 def _build(memory: Memory, style: Style) -> None:
     with bar() as update:
         report = memory.sync(progress=update)
-    counts = memory.index.status().counts
+    counts = memory.index.counts()
     print(style("bold", "A space with the notes, sessions and documents of a small team"))
     print(f"  {render.report_text(report)}")
     print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")

@@ -199,7 +199,7 @@ def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output
             wait=options.wait,
             on_wait=tell,
         )
-    counts = memory.index.status().counts
+    counts = memory.index.counts()
     notes = list(report.notes)
     if counts.skipped:
         notes.append(

@@ -189,7 +189,7 @@ def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]
     if options["as_json"]:
         from kinen.render.json import hits_json, to_json
 
-        return FOUND if hits.hits else NOTHING, to_json(hits_json(hits)), []
+        return FOUND if hits else NOTHING, to_json(hits_json(hits)), []
     from kinen.render.text import search_text
 
     output = search_text(

@@ -58,7 +58,7 @@ def list_(memory: Memory) -> Output:
 def restore(memory: Memory, name: str, no_embed: bool) -> Output:
     """Restore the index from a snapshot (default: the newest), then update it."""
     snapshot = memory.snapshots.restore(name, embed=not no_embed)
-    counts = memory.index.status().counts
+    counts = memory.index.counts()
     return Output(
         {**snapshot_json(snapshot), "counts": render.counts_json(counts)},
         f"restored {snapshot.name} and updated it: {counts.documents:,} documents",

@@ -154,8 +154,8 @@ def _dangerous(row: Row, raw: Raw) -> bool:
 
 
 def space_section(home: Path, root: Path, env: Mapping[str, str]) -> SpaceSection:
-    """The id and name that a folder has for itself, without the rest of the configuration."""
-    file = space_file(root)
+    """The id and name that a folder of a main working tree has for itself, and nothing else."""
+    file = os.path.join(root, ".kinen", "config.yml")
     own = settings(home, file)[0]
     values = {}
     for key in ("id", "name"):

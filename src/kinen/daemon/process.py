@@ -276,15 +276,18 @@ class Daemon:
 
     def open(self, folder: str) -> Memory:
         """The memory of the space around a folder, with the models that all of them share."""
-        space = spaces.find(folder, home=self.home, anyway=True)
+        return self._memory(spaces.find(folder, home=self.home, anyway=True))
+
+    def _memory(self, space: Space) -> Memory:
         settings = config.load(self.home, space.root)
         return Memory(space, settings, models=self._models, on_repair=self._diary.note)
 
     def _open_scheduled(self, folder: str) -> Memory:
         """The memory of a space that is synced from now on."""
-        if not folder or not spaces.locate(folder, home=self.home):
+        root = spaces.locate(folder, home=self.home) if folder else ""
+        if not root:
             raise SpaceError(f"{folder or 'nowhere'} is in no space", "run `kinen init` there")
-        memory = self.open(folder)
+        memory = self._memory(spaces.at(root, home=self.home))
         if memory.space.registered and os.path.exists(memory.core.index_file):
             self._scheduler.add(memory.space)
         return memory

@@ -325,7 +325,7 @@ class IndexRebuild(Tool):
     def answer(self, memory: Memory, progress: Progress | None = None) -> Answer:
         scope = self.parameters("embed", "session")
         report = memory.sync(rebuild=True, progress=progress, wait=BUSY_SECONDS, **scope)
-        counts = render.counts_json(memory.index.status().counts)
+        counts = render.counts_json(memory.index.counts())
         value = responses.IndexReport(**report._asdict(), counts=counts)
         return Answer(value, render.report_text(report))
 

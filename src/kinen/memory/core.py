@@ -36,6 +36,20 @@ FILES = {
 SHARED = ("journal.db", "ledger.db")
 """Files that all clones and worktrees of a repository share."""
 
+if TYPE_CHECKING:
+    from functools import cached_property as Opened  # noqa: N812
+else:
+
+    class Opened:
+        """functools.cached_property without its lock: before Python 3.12 all memories share it."""
+
+        def __init__(self, function):
+            self._function = function
+
+        def __get__(self, core, _):
+            value = core.__dict__[self._function.__name__] = self._function(core)
+            return value
+
 
 class Core:
     """The files of one space, each opened when it is first used."""
@@ -50,6 +64,8 @@ class Core:
         """Embedders in `models` are shared with other memories; `on_repair` hears of repairs."""
         self.space = space
         self.config = config
+        self.folder = space.index_folder(config.index.path)
+        """The folder of everything that is derived from this clone or worktree."""
         self.on_repair = on_repair
         self.frozen = False
         """Whether questions are answered from the index as it is: nothing is indexed for them."""
@@ -59,54 +75,46 @@ class Core:
         self.loaded_vectors: tuple[str, Scan | None] = ("", None)
         self._models = models
         self._model: Embedder | None = None
-        self._reader: Reader | None = None
         self._reader_identity = (0, 0)
-        self._cache: Cache | None = None
-        self._store: Store | None = None
         self._git_folders: tuple[str, str] | None = None
 
     def close(self) -> None:
         for close in self.closers:
             close()
-        for part in (self._reader, self._cache, self._store):
-            if part is not None:
-                part.close()
-        self._reader = None
-        self._cache = None
-        self._store = None
+        for name in ("reader", "cache", "store"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).close()
         self.loaded_vectors = ("", None)
 
     def is_replaced(self) -> bool:
         """Whether another index was put in place of the one that is open."""
-        if self._reader is None:
+        if "reader" not in self.__dict__:
             return False
         return private.identity(self.file("index.db")) != self._reader_identity
 
-    @property
+    @Opened
     def reader(self) -> Reader:
         """The index."""
-        if self._reader is None:
-            from kinen.index.reader import Reader
+        from kinen.index.reader import Reader
 
-            path = self.file("index.db")
-            self._reader = Reader(path)
-            self._reader_identity = private.identity(path)
-        return self._reader
+        path = self.file("index.db")
+        reader = Reader(path)
+        self._reader_identity = private.identity(path)
+        return reader
 
-    @property
+    @Opened
     def store(self) -> Store:
         """The journal."""
-        if self._store is None:
-            from kinen.journal.store import Journal
+        from kinen.journal.store import Journal
 
-            self.file("journal.db")
-            self._store = Journal(self.space.data, self.spools, on_write=self.register)
-        return self._store
+        self.file("journal.db")
+        return Journal(self.space.data, self.spools, on_write=self.register)
 
     def register(self) -> None:
         """Put the space into the registry, unless it is there; for what reads, it need not be."""
         if not self.space.registered:
             self.space = spaces.register(self.space)
+            self.folder = self.space.index_folder(self.config.index.path)
 
     def waiting(self) -> list[str]:
         """Files of observations that could not be written yet."""
@@ -141,19 +149,12 @@ class Core:
             return ""
         return here.top
 
-    @property
+    @Opened
     def cache(self) -> Cache:
         """Vectors, extracted text and digests by content."""
-        if self._cache is None:
-            from kinen.index.cache import Cache
+        from kinen.index.cache import Cache
 
-            self._cache = Cache(self.cache_file)
-        return self._cache
-
-    @property
-    def folder(self) -> str:
-        """The folder of everything that is derived from this clone or worktree."""
-        return self.space.index_folder(self.config.index.path)
+        return Cache(self.cache_file)
 
     @property
     def index_file(self) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
     from kinen.index.lock import Work
     from kinen.memory.core import Core
-    from kinen.model.documents import Report, Status
+    from kinen.model.documents import Counts, Report, Status
     from kinen.model.journal import Clock
     from kinen.ports import Past, Source
     from kinen.sources.files.watch import WatchList
@@ -108,7 +108,7 @@ class Index:
             self._note_root()
             about = self._core.file("meta.json")
             if any(report[:4]) or report.embedded or not os.path.exists(about):
-                write_about(about, self.status())
+                write_about(about, self._status())
             if report.added:
                 index = self._core.file("index.db")
                 folder = self._core.file("snapshots")
@@ -142,11 +142,12 @@ class Index:
         from kinen.sources.files import folders
         from kinen.sources.git.worktree import changed_paths
 
-        files = file_sources.files(self._core, session, self.suppressed())
+        suppressed = self.suppressed()
+        files = file_sources.files(self._core, session, suppressed)
         sources: list[Source] = [files]
         if not session:
-            sources.append(file_sources.symbols(self._core, files, self.suppressed()))
-            sources.append(file_sources.issues(self._core, self.suppressed()))
+            sources.append(file_sources.symbols(self._core, files, suppressed))
+            sources.append(file_sources.issues(self._core, suppressed))
         if self._core.store.exists:
             sources.append(self.journal_source)
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
@@ -391,24 +392,32 @@ class Index:
         """Counted now, from the databases themselves."""
         if self._core.reader.meta("synced"):
             self._follow()
+        return self._status()
+
+    def counts(self) -> Counts:
+        """How many documents, chunks, links and vectors the index has."""
+        core = self._core
+        vectors = 0
+        with contextlib.suppress(EmbedError):
+            if core.embedder is not None:
+                cached = core.cache.digests(core.embedder.fingerprint)
+                vectors = sum(digest in cached for digest in core.reader.digests())
+        return core.reader.counts(vectors)
+
+    def _status(self) -> Status:
         from kinen.index.metafile import size_of
+        from kinen.model.documents import Status
 
         core = self._core
         settings = core.config.index
-        vectors = 0
         dimensions = 0
         model = settings.embedding_model
         with contextlib.suppress(EmbedError):
-            embedder = core.embedder
-            if embedder is not None:
-                cached = core.cache.digests(embedder.fingerprint)
-                vectors = sum(digest in cached for digest in core.reader.digests())
-                dimensions = embedder.dimensions
-                model = embedder.name
-        counts = core.reader.counts(vectors)
+            if core.embedder is not None:
+                dimensions = core.embedder.dimensions
+                model = core.embedder.name
+        counts = self.counts()
         clock = self._clock()
-        from kinen.model.documents import Status
-
         return Status(
             name=core.space.name,
             root=core.space.root,
@@ -420,7 +429,7 @@ class Index:
             provider=settings.embedding_provider,
             model=model,
             dimensions=dimensions,
-            pending=counts.chunks - vectors if settings.embedding_provider != "none" else 0,
+            pending=counts.chunks - counts.vectors if settings.embedding_provider != "none" else 0,
             synced=core.reader.meta("synced"),
             untrusted=core.config.ignored,
             bytes=sum(map(size_of, {core.space.data, core.folder})),

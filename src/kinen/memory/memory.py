@@ -60,6 +60,7 @@ class Memory:
     ) -> None:
         """Embedders in `models` are shared with other memories; `on_repair` hears of repairs."""
         self.core = Core(space, config, models, on_repair)
+        self.config = config
 
     @classmethod
     def open(
@@ -82,10 +83,6 @@ class Memory:
     @property
     def space(self) -> Space:
         return self.core.space
-
-    @property
-    def config(self) -> Config:
-        return self.core.config
 
     def close(self) -> None:
         self.core.close()

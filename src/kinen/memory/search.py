@@ -175,7 +175,7 @@ class Searcher:
 
     def _meaning(self, query: Query) -> tuple[Meaning | None, str]:
         """The semantic half of a search, or why there is none."""
-        from kinen.memory import embedding
+        from kinen.memory.embedding import embed_few, embeddable
         from kinen.recall.search import Meaning
 
         try:
@@ -183,11 +183,11 @@ class Searcher:
             if embedder is None:
                 return None, "index.embedding_provider is none"
             if not self._index.vectors_off:
-                embedding.embed_few(self._core, embedder)
+                embed_few(self._core, embedder)
             scan = self._core.scan(embedder)
             if scan is None:
                 return None, "there are no vectors yet, run `kinen index`"
-            chunks = embedding.embeddable(self._core, embedder)
+            chunks = embeddable(self._core, embedder)
             vector = query.vector
             if vector is None:
                 vector = embedder.embed([query.text], query=True)[0]

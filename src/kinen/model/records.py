@@ -6,8 +6,8 @@ importing `dataclasses` and building these classes with it costs more than the s
 would compile each of them.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, overload
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
@@ -171,28 +171,18 @@ class Query(NamedTuple):
     """Whether to leave out hits that are not close to the question (`kinen.recall.floor`)."""
 
 
-class Hits:
+class Hits(tuple[Hit, ...]):
     """The answer to a query: hits in order, and notes about the search."""
 
-    __slots__ = ("hits", "mode", "notes", "query")
+    query: Query
+    mode: str
+    notes: tuple[str, ...]
 
-    def __init__(
-        self, hits: tuple[Hit, ...], query: Query, mode: str, notes: tuple[str, ...] = ()
-    ) -> None:
-        self.hits = hits
-        self.query = query
-        self.mode = mode
-        self.notes = notes
-
-    @overload
-    def __getitem__(self, at: int) -> Hit: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
-    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
-        return self.hits[at]
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
+    def __new__(
+        cls, hits: Iterable[Hit], query: Query, mode: str, notes: tuple[str, ...] = ()
+    ) -> Self:
+        answer = super().__new__(cls, hits)
+        answer.query = query
+        answer.mode = mode
+        answer.notes = notes
+        return answer

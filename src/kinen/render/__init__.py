@@ -64,6 +64,8 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     for module in ("text", "json", "graph"):
-        if name in __all__ and hasattr(import_module(f"kinen.render.{module}"), name):
-            return getattr(import_module(f"kinen.render.{module}"), name)
+        loaded = import_module(f"kinen.render.{module}")
+        if name in __all__ and hasattr(loaded, name):
+            globals()[name] = getattr(loaded, name)
+            return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable
@@ -14,7 +13,6 @@ from kinen.extract.suffixes import suffix_of
 from kinen.model.documents import Change, Delta, Document, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
-from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.walk import (
     NOT_UTF8,
     RULES,
@@ -29,6 +27,7 @@ from kinen.text import digest, spelled
 if TYPE_CHECKING:
     from kinen.extract.child import Reader
     from kinen.extract.code import Symbol
+    from kinen.sources.files.ignore import Ignore
     from kinen.sources.files.walk import Files
 
 READING = 1
@@ -68,7 +67,7 @@ class Symbols:
                 Change(path, states[path], removed=True) for path in [*gone, *_rules_in(states)]
             )
             return Delta(len(gone), removed)
-        ignore = Ignore(Path(self._files.root))
+        ignore = self._files.ignore
         rules = State(f"{READING}:{self._masked}:{' '.join(sorted(available()))}", ignore.digest)
         before = states.get(RULES, _NEVER)
         known: Mapping[str, State] = states if before == rules else {}

@@ -89,6 +89,8 @@ class Files:
     def delta(self, states: Mapping[str, State]) -> Delta:
         """Compare all files with their last state by size and time; read only what differs."""
         ignore = Ignore(Path(self.root))
+        self.ignore = ignore
+        """The ignore rules of the last walk."""
         stamps, self.attachments = walk(self.root, ignore, states, self.folders)
         stamps.pop(MANIFEST, None)
         self._odd = {
