@@ -14,6 +14,7 @@ from kinen import Memory, Query
 from kinen.errors import NotFound, QueryError
 from kinen.memory.federation import recall_spaces
 from kinen.memory.recall import compact, cut
+from kinen.memory.report import handoff_text
 from kinen.recall.tiers import shown
 from kinen.text import estimate, iso, now
 from sources.repositories import Repository
@@ -457,4 +458,4 @@ def test_the_work_at_hand_is_that_of_the_worktree(
         assert memory.space.root == str(tmp_path / "tree")
         assert memory.context.around().query == "feature"
         assert len(refs(memory.context.around(), "commits")) == 1
-        assert "on feature at" in memory.reports.handoff()
+        assert "on feature at" in handoff_text(memory.reports.handoff_report())

@@ -93,7 +93,7 @@ def test_an_open_memory_follows_and_leaves_no_process(
         for n in range(4):
             repository.commit(f"fix: {n}", {"a.txt": f"{n}\n", f"new-{n}.txt": "x"})
             memory.index.follow_history()
-        assert memory.index._steps is not None
+        assert memory.index.sources._steps is not None
         (pid,) = children() - before
         os.kill(int(pid), 9)  # it is started again where it ended
         repository.commit("fix: more", {"a.txt": "more\n"})

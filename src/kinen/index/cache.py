@@ -42,14 +42,6 @@ class Cache:
     def vectors(self, model: str) -> Iterator[tuple[str, bytes]]:
         yield from self._db.execute("SELECT digest, vector FROM vectors WHERE model = ?", (model,))
 
-    def vectors_of(self, model: str, digests: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        for digest in digests:
-            row = self._db.execute(
-                "SELECT vector FROM vectors WHERE model = ? AND digest = ?", (model, digest)
-            ).fetchone()
-            if row:
-                yield digest, row[0]
-
     def forget(self, digests: Iterable[str]) -> None:
         """Drop the vectors of contents for good, freed pages and log included."""
         with translated(self.path), writing(self._db):

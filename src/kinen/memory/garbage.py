@@ -99,7 +99,9 @@ def garbage(home: str) -> list[Garbage]:
         if entry is None:
             found += _derived(folder, "the space is not registered")
             continue
-        names = {registry.checkout_name(entry, root) for root in entry["roots"] if _is_there(root)}
+        names = {
+            registry.checkout_name(entry, root) for root in entry["roots"] if os.path.isdir(root)
+        }
         for checkout in subfolders(os.path.join(folder, "checkouts")):
             if os.path.basename(checkout) not in names:
                 found.append(_item(checkout, "the clone or worktree is gone"))
@@ -128,12 +130,8 @@ def _forget_roots(table: Table) -> None:
 
 def _gone(roots: list[str]) -> set[str]:
     """The roots that do not exist; none if no root does, as when a disk is not mounted."""
-    gone = {root for root in roots if not _is_there(root)}
+    gone = {root for root in roots if not os.path.isdir(root)}
     return gone if len(gone) < len(roots) else set()
-
-
-def _is_there(root: str) -> bool:
-    return os.path.isdir(root)
 
 
 def _derived(folder: str, reason: str) -> list[Garbage]:

@@ -45,7 +45,7 @@ class Git:
             self._contents = None
 
     def _log_and_settings(self) -> tuple[Log, Settings]:
-        past = self._index.repository_log()
+        past = self._index.sources.log()
         if past is None:
             raise GitError(
                 f"no git repository around {self._core.space.root}", "`git init` makes one"
@@ -157,7 +157,7 @@ class Git:
         """
         from kinen.sources.git.tagging import Tagger
 
-        own = Tagger(self._index.rules).component_tags(paths)
+        own = Tagger(self._index.sources.rules).component_tags(paths)
         tags = list(dict.fromkeys((*own, *further)))
         return f"tags: {', '.join(tags)}" if tags else ""
 
@@ -165,7 +165,7 @@ class Git:
         """Add a line of tags to the file of a commit message, if it has none."""
         from kinen.sources.git.messages import with_tags
 
-        past = self._index.repository_log()
+        past = self._index.sources.log()
         data = regular.read(os.fspath(message), MESSAGE)
         text = data.decode("utf-8", "surrogateescape")
         tagged = with_tags(text, line, past[0].comment_character() if past else "#")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES
+from kinen.memory.sources import Sources
 from kinen.storage import private
 from kinen.text import now, spelled
 
@@ -16,16 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from kinen.index.git.commits import Settings
     from kinen.index.lock import Work
     from kinen.memory.core import Core
     from kinen.model.documents import Counts, Report, Status
     from kinen.model.journal import Clock
-    from kinen.ports import Past, Source
+    from kinen.ports import Source
     from kinen.sources.files.watch import WatchList
-    from kinen.sources.git.log import Log
-    from kinen.sources.git.step import Steps
-    from kinen.sources.git.tagging import Rules
 
     Progress = Callable[[str, int, int], None]
     T = TypeVar("T")
@@ -53,14 +50,7 @@ class Index:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._steps: Steps | None = None
-        self._followed = False
-        core.closers.append(self.close)
-
-    def close(self) -> None:
-        if self._steps is not None:
-            self._steps.close()
-            self._steps = None
+        self.sources = Sources(core)
 
     def sync(
         self,
@@ -112,7 +102,7 @@ class Index:
             if report.added:
                 index = self._core.file("index.db")
                 folder = self._core.file("snapshots")
-                snapshots.create_if_due(index, folder, self.rules.snapshot_frequency, now())
+                snapshots.create_if_due(index, folder, self.sources.rules.snapshot_frequency, now())
         notes += report.notes
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
 
@@ -138,18 +128,17 @@ class Index:
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
         from kinen.markdown.links import Names
-        from kinen.memory import file_sources
         from kinen.sources.files import folders
         from kinen.sources.git.worktree import changed_paths
 
-        suppressed = self.suppressed()
-        files = file_sources.files(self._core, session, suppressed)
+        suppressed = self.sources.suppressed()
+        files = self.sources.files(session, suppressed)
         sources: list[Source] = [files]
         if not session:
-            sources.append(file_sources.symbols(self._core, files, suppressed))
-            sources.append(file_sources.issues(self._core, suppressed))
+            sources.append(self.sources.symbols(files, suppressed))
+            sources.append(self.sources.issues(suppressed))
         if self._core.store.exists:
-            sources.append(self.journal_source)
+            sources.append(self.sources.journal())
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
             if was_damaged(writer.db):
                 self._report_repair("index.db")
@@ -161,78 +150,12 @@ class Index:
                 self._core.embedder if embed else None,
                 lambda: files.attachments,
                 lambda names: Names(names, files.files).resolve,
-                self.history_source() if not session else None,
+                self.sources.history() if not session else None,
                 lambda: changed_paths(self._core.space.root),
             )
         if not session:
             folders.save(self._core.file("folders"), files.folders)
         return report
-
-    @property
-    def journal_source(self) -> Source:
-        from kinen.sources.journal.documents import Entries
-
-        settings = self._core.config.index
-        return Entries(
-            self._core.store.ready(), size=settings.chunk_size, overlap=settings.chunk_overlap
-        )
-
-    def history_source(self, indexed: str = "") -> tuple[Past, Settings] | None:
-        """The history to index, masked if the index is masked."""
-        history = self.repository_log(indexed)
-        if history is None or not self._core.config.privacy.mask_index:
-            return history
-        from kinen.sources.masked import MaskedPast
-
-        return MaskedPast(history[0]), history[1]
-
-    def repository_log(self, indexed: str = "") -> tuple[Log, Settings] | None:
-        """The history of the repository around the space, and the rules that tag its files.
-
-        With the last indexed commit, git starts at once to list the commits after it.
-        """
-        from kinen.index.git.commits import Hand, Settings
-        from kinen.sources.git.log import Log, find
-        from kinen.sources.git.tagging import Tagger
-
-        git = find(self._core.space.root)
-        if git is None:
-            return None
-        settings = self._core.config.index
-        log = Log(
-            git, self._core.space.root, size=settings.chunk_size, overlap=settings.chunk_overlap
-        )
-        if indexed:
-            # An open memory reuses its git process: the start takes the longest.
-            if self._steps is not None or self._followed:
-                self._steps = log.steps(self._steps)
-            self._followed = True
-            log.begin(indexed, self._steps)
-        hands: list[Hand] = []
-        if self._core.store.exists:
-            from kinen.journal.queries import tag_ops
-
-            hands = [Hand(*row) for row in tag_ops(self._core.store.db)]
-        rules = self.rules
-        tagger = Tagger(rules)
-        log.exclude(tagger.excluded, tagger.exclude_digest)
-        log.remarks += rules.notes
-        hidden = frozenset(self.suppressed())
-        return log, Settings(tagger.derived, tagger.digest, hands, hidden)
-
-    @property
-    def rules(self) -> Rules:
-        """The rules for the history, from the configuration and files of the repository."""
-        from kinen.sources.git.tagging import read_rules
-
-        return read_rules(self._core.space.root, self._core.config.git, self._core.config.sources)
-
-    def suppressed(self) -> set[str]:
-        if not self._core.store.exists:
-            return set()
-        from kinen.journal.queries import suppressed
-
-        return suppressed(self._core.store.db)
 
     def _follow(self) -> list[str]:
         """Index new commits and journal entries, so that they are searchable at once."""
@@ -254,7 +177,7 @@ class Index:
             if end[0] == indexed[0] and behind <= FOLLOWED:
                 writer.db.execute(f"PRAGMA busy_timeout={FOLLOW_MS}")
                 try:
-                    writer.follow(self.journal_source)
+                    writer.follow(self.sources.journal())
                 except Busy:
                     notes.append(LATER)
                 return notes
@@ -265,7 +188,7 @@ class Index:
 
             try:
                 with sync_lock(self._core.file("sync.lock"), 0.2):
-                    sync_text(Job(writer, self._core.cache, _silent), [self.journal_source])
+                    sync_text(Job(writer, self._core.cache, _silent), [self.sources.journal()])
                     writer.count_chunks()
             except Busy:
                 notes.append(LATER)
@@ -293,7 +216,7 @@ class Index:
         from kinen.index.writer import Writer
 
         indexed = self._core.reader.stamp("git", "")
-        past = self.history_source(indexed)
+        past = self.sources.history(indexed)
         if past is None:
             return []
         # A few commits are written by the connection that reads: it is open and prepared.

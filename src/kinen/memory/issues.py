@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.index import issues as stored
-from kinen.memory import file_sources
+from kinen.memory.sources import ISSUES
 from kinen.model.issues import Issue, ready, references, urgency
 from kinen.sources.issues import EXPORTED, FOLDER, NAMES
 from kinen.storage import private, regular
@@ -171,7 +171,7 @@ class Issues:
         return None
 
     def _store(self, name: str, rows: Sequence[str]) -> None:
-        folder = private.folder(os.path.join(self._core.space.data, file_sources.ISSUES))
+        folder = private.folder(os.path.join(self._core.space.data, ISSUES))
         private.write(os.path.join(folder, f"{name}.jsonl"), "".join(f"{row}\n" for row in rows))
 
     def _catch_up(self, wait: float = 0.2) -> None:
@@ -183,7 +183,7 @@ class Issues:
         self._index.prepare()
         if self._core.frozen:
             return
-        source = file_sources.issues(self._core, self._index.suppressed())
+        source = self._index.sources.issues(self._index.sources.suppressed())
         with (
             contextlib.suppress(Busy),
             sync_lock(self._core.file("sync.lock"), wait),

@@ -192,7 +192,7 @@ class Journal:
         entries, count = queries.entries(self._core.store.db, plural, entry_filter)
         if not hides:
             return entries, count
-        hidden = self._index.suppressed()
+        hidden = self._index.sources.suppressed()
         visible = [entry for entry in entries if entry.ref not in hidden]
         return visible[: limit or None], len(visible)
 
@@ -419,7 +419,7 @@ class Journal:
         if not os.path.exists(index):
             return set()
         with contextlib.closing(Writer(index)) as writer:
-            writer.follow(self._index.journal_source)
+            writer.follow(self._index.sources.journal())
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, "vectors.bin"))
             writer.scrub()

@@ -56,6 +56,8 @@ RESULTS = 3
 """Uses of tools that are shown with the message that announced them."""
 STALE = 7
 """Days without a checkpoint after which a plan is stale and only a note mentions it."""
+PINNED = 8
+"""Chunks of a pinned record that are looked at."""
 READS = 40
 """Minimum number of hits that a recall or a digest searches for."""
 MESSAGES = 30
@@ -333,7 +335,9 @@ class Recaller:
         pins = queries.pins_in(self._core.store.db, scope, at)
         if query.as_of:
             pins = [pin for pin in pins if pin.created_at <= at]
-        texts = {pin.target: (pin.note, self._pinned(pin.target)) for pin in pins}
+        texts = {
+            pin.target: (pin.note, self._records.whole_text(pin.target, PINNED)) for pin in pins
+        }
         bodies = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
         each = max(LEAST // 2, tokens // max(1, len(bodies)))
         return [item("pins", ref, cut(text, each)) for ref, text in bodies.items()]
@@ -354,9 +358,6 @@ class Recaller:
         others = tuple(entry for entry in rest.items if entry.ref != summary.ref)
         tokens = rest.tokens + summary.tokens
         return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
-
-    def _pinned(self, ref: str) -> str:
-        return self._records.whole_text(ref, 8)
 
     def _passages(self, hits: Hits) -> list[Passage]:
         """The input of a digest: each hit with its context, each chunk once."""

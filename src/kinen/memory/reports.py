@@ -15,10 +15,8 @@ from kinen.memory.report import (
     Point,
     Report,
     SessionReport,
-    handoff_text,
     items,
     one_line,
-    standup_text,
 )
 from kinen.memory.sessions import title_of
 from kinen.model.journal import Capsule, Checkpoint
@@ -67,14 +65,6 @@ class Reports:
         self._worklog = worklog
         self._consolidation = consolidation
         self._sessions = sessions
-
-    def standup(self, since: str) -> str:
-        """What was done since then, what comes next and what is open, as markdown."""
-        return standup_text(self.standup_report(since))
-
-    def handoff(self) -> str:
-        """What the next agent or person to work here has to know, as markdown."""
-        return handoff_text(self.handoff_report())
 
     def standup_report(self, since: str) -> Report:
         """What was done since then: sessions, checkpoints, commits, decisions, open points."""

@@ -13,10 +13,6 @@ FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
 GIT_KINDS = ("file", "commit")
 KINDS = (*FILE_KINDS, "symbol", "issue", *GIT_KINDS, *JOURNAL_KINDS)
-EDGE_TYPES = tuple(
-    "links touches renames part_of summarizes pins derived_from reverts fixes refs mentions closes"
-    " blocks".split()
-)
 
 
 class Record(NamedTuple):
