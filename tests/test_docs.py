@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from types import ModuleType
+from tools.tool import load
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -23,7 +20,7 @@ PAGES = sorted(
 
 
 def test_the_reference_is_what_the_code_says() -> None:
-    for name, text in tool("build_docs").pages().items():
+    for name, text in load("build_docs").pages().items():
         written = (ROOT / "docs" / "reference" / name).read_text()
         assert written == text, f"{name} is stale: run `make docs`"
 
@@ -82,18 +79,8 @@ def assert_shown(shown: list[str], real: list[str]) -> None:
         assert any(re.fullmatch(pattern, found) for found in rest), f"{line!r} not in {real}"
 
 
-def tool(name: str) -> ModuleType:
-    """A module of tools/."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_picture_of_the_terminal_is_what_the_commands_print() -> None:
-    drawer = tool("terminal_picture")
+    drawer = load("terminal_picture")
     drawn = drawer.picture(drawer.session())
     # Scores differ in the last digit between processors, and with them the width of a text.
     assert without_numbers(drawn) == without_numbers(drawer.PICTURE.read_text()), "run `make docs`"

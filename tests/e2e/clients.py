@@ -10,7 +10,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-PINNED = {"@anthropic-ai/claude-code": "2.1.325", "@google/gemini-cli": "0.61.0"}
+PINNED = {
+    "@anthropic-ai/claude-code": "2.1.325",
+    "@google/gemini-cli": "0.61.0",
+    "@openai/codex": "0.166.0",
+}
 NODE = 20
 """The oldest that they run on; where there is only an older one, npm brings a newer."""
 NEWER = "22"

@@ -1,4 +1,7 @@
-"""The real clients of others against a model on loopback: only where KINEN_E2E=1 asks for it."""
+"""The real clients of others against a model on loopback: only where KINEN_E2E=1 asks for it.
+
+Whoever asks wants to know whether they work: a client that cannot be installed is a failure.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def clients() -> str:
     try:
         return path()
     except Missing as why:
-        pytest.skip(str(why))
+        pytest.fail(f"a client cannot be installed: {why}", pytrace=False)
 
 
 @pytest.fixture

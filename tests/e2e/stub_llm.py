@@ -1,7 +1,7 @@
-"""A model on loopback that speaks to Claude Code and Gemini CLI, and says what it is told to.
+"""A model on loopback for Claude Code, Codex and Gemini CLI that says what it is told to.
 
-What Claude Code is to do stands in the prompt itself, `@@[{"tool": "Bash", "input": {…}},
-{"text": "done"}]@@`: each answer is the next step, counted by the answers since that prompt.
+What Claude Code and Codex are to do stands in the prompt itself, `@@[{"tool": "Bash", "input":
+{…}}, {"text": "done"}]@@`: each answer is the next step, counted by the answers since that prompt.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def next_step(messages: list[dict[str, Any]]) -> dict[str, Any]:
 def said(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(one.get("text", "") for one in content if one["type"] == "text")
+    kinds = ("text", "input_text", "output_text")
+    return "\n".join(one.get("text", "") for one in content if one["type"] in kinds)
 
 
 class Stub:
@@ -84,7 +85,12 @@ class Stub:
         if self.silent:
             self.released.wait(60)
             return
-        spoken = self.anthropic(body) if "/messages" in handler.path else self.gemini()
+        if "/messages" in handler.path:
+            spoken = self.anthropic(body)
+        elif "/responses" in handler.path:
+            spoken = self.responses(body)
+        else:
+            spoken = self.gemini()
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
@@ -112,6 +118,36 @@ class Stub:
             {"type": "content_block_stop", "index": 0},
             {"type": "message_delta", "delta": stop, "usage": usage},
             {"type": "message_stop"},
+        ]
+
+    def responses(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """Events of OpenAI's Responses API; each call of a tool is a turn of the assistant."""
+        turns = [
+            {"role": "assistant" if item.get("type") == "function_call" else item["role"]}
+            | {"content": item.get("content", "")}
+            for item in body["input"]
+            if item.get("type", "message") in ("message", "function_call")
+        ]
+        step = next_step(turns)
+        number = uuid.uuid4().hex[:12]
+        text = {"type": "output_text", "text": step.get("text", self.text), "annotations": []}
+        item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [text]}
+        if "tool" in step:
+            item = {"type": "function_call", "call_id": f"call_{number}", "name": step["tool"]}
+            item |= {"arguments": json.dumps(step["input"]), "namespace": step["namespace"]}
+        item |= {"id": f"item_{number}", "status": "completed"}
+        usage = {"input_tokens": 120, "output_tokens": 11, "total_tokens": 131}
+        usage |= {"input_tokens_details": {"cached_tokens": 0}}
+        usage |= {"output_tokens_details": {"reasoning_tokens": 0}}
+        response = {"id": f"resp_{number}", "object": "response", "model": "stub", "output": []}
+        return [
+            {"type": "response.created", "response": response},
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {
+                "type": "response.completed",
+                "response": {**response, "output": [item], "usage": usage},
+            },
         ]
 
     def gemini(self) -> list[dict[str, Any]]:
