@@ -6,28 +6,22 @@ A past session is imported once; a later import adds only its new entries.
 from __future__ import annotations
 
 import contextlib
-import gzip
-import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeGuard
 
 from kinen import paths
 from kinen.errors import NotFound
 from kinen.ids import timed_id
 from kinen.journal import queries
-from kinen.journal.scopes import require
+from kinen.memory.bundles import Bundles
 from kinen.model.journal import Capsule, Scope
-from kinen.privacy import entrance
 from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, main_folder, parents
-from kinen.storage import atomic, inside, private
-from kinen.text import now
-from kinen.transfer import bundle, goldfish, kindling
-from kinen.transfer.bundle import Filter, export
+from kinen.transfer import goldfish
 from kinen.transfer.intake import Intake, Loaded
 
 if TYPE_CHECKING:
@@ -61,7 +55,7 @@ class Transfer:
     ) -> None:
         self._core = core
         self._journal = journal
-        self._worklog = worklog
+        self._bundles = Bundles(core, worklog)
         self._consolidation = consolidation
 
     def export(
@@ -85,31 +79,9 @@ class Transfer:
         if nothing has that name.
         """
         scope = {"session": session, "repo": repo, "agent": agent, "user": user}
-        require(self._core.store.db if self._core.store.exists else None, **scope)
-        names = {column: entrance.name(value) for column, value in scope.items()}
-        only = Filter(after=after, before=before, **names)
-        moment = os.environ.get("SOURCE_DATE_EPOCH", "")
-        at = int(moment) * 1000 if moment.isdecimal() else round(now() * 1000)
-
-        def write(target: IO[str]) -> dict[str, int]:
-            db = self._core.store.db
-            return export(db, target.write, only=only, form=form, exported_at=at)
-
-        if not isinstance(out, (str, os.PathLike)):
-            return write(out)
-        path = os.fspath(out)
-        is_device = os.path.exists(path) and not os.path.isfile(path)  # nothing to replace
-        with open(path, "wb") if is_device else atomic.Draft(path, private.FILE_MODE) as file:
-            packed = compress or path.endswith(".gz")
-            # No name and no time in the header: the same journal gives the same bytes.
-            stream = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
-            out_bytes = cast("IO[bytes]", stream)
-            text = io.TextIOWrapper(out_bytes, "utf-8", "surrogatepass", newline="\n")
-            counts = write(text)
-            text.detach()  # flushes, and leaves the file open
-            if packed:
-                stream.close()
-        return counts
+        return self._bundles.write(
+            out, scope, after=after, before=before, form=form, compress=compress
+        )
 
     def load(
         self,
@@ -125,70 +97,13 @@ class Transfer:
         stored as a whole or not at all. The next consolidation reads everything again, because
         imported entries may be older than the last consolidation.
         """
-        loaded = self._load(file, on_conflict, dry_run=dry_run, progress=progress)
+        if _holds_sessions(file):
+            loaded = self.import_transcripts(file, dry_run=dry_run, progress=progress)
+        else:
+            loaded = self._bundles.load(file, on_conflict, dry_run=dry_run, progress=progress)
         if not dry_run:
             self._consolidation.start_over()
         return loaded
-
-    def _load(
-        self,
-        file: Path | IO[bytes],
-        on_conflict: Conflict,
-        *,
-        dry_run: bool,
-        progress: Callable[[int], None] | None,
-    ) -> Loaded:
-        store = self._core.store
-        if not isinstance(file, (str, os.PathLike)):
-            with store.translated():
-                return bundle.load(
-                    store.db, file, conflict=on_conflict, dry_run=dry_run, progress=progress
-                )
-        path = os.fspath(file)
-        if goldfish.is_goldfish(path):
-            return self._load_checkpoints(path, dry_run=dry_run)
-        from kinen.agents.transcripts.find import recognises
-
-        if recognises(path):
-            return self.import_transcripts(path, dry_run=dry_run, progress=progress)
-        with store.translated():
-            if kindling.is_kindling(path):
-                return kindling.load_database(store.db, path, conflict=on_conflict, dry_run=dry_run)
-            with open(path, "rb") as opened:
-                packed = opened.peek(2)[:2] == b"\x1f\x8b"
-                data = cast("IO[bytes]", gzip.GzipFile(fileobj=opened)) if packed else opened
-                return bundle.load(
-                    store.db, data, conflict=on_conflict, dry_run=dry_run, progress=progress
-                )
-
-    def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
-        """Write each checkpoint that is missing to its own file."""
-        memories = self._worklog.folder
-        new = {"checkpoints": 0}
-        present = {"checkpoints": 0}
-        warnings: list[str] = []
-        ids = {checkpoint.id for checkpoint in memories.checkpoints()}
-        for place in goldfish.workspaces(path):
-            for checkpoint in goldfish.older(place, warnings):
-                there = checkpoint.id in ids or (not dry_run and memories.add(checkpoint) is None)
-                present["checkpoints"] += there
-                new["checkpoints"] += not there
-                ids.add(checkpoint.id)
-            for name, data in goldfish.plans(place):
-                added = self._add_plan(f".memories/{name}", data, dry_run=dry_run)
-                tally = new if added else present
-                tally["plans"] = tally.get("plans", 0) + 1
-            warnings += goldfish.left_out(place)
-        if any(new.values()) and not dry_run:
-            self._worklog.refresh()
-        return Loaded(new, present, {}, 0, 0, {}, tuple(warnings))
-
-    def _add_plan(self, path: str, data: bytes, *, dry_run: bool) -> bool:
-        """Whether the file of a plan is new; it is written as it is, with its status and dates."""
-        root = self._core.space.root
-        if dry_run:
-            return not inside.is_file(root, path)
-        return inside.create(root, path, data)
 
     def import_transcripts(
         self,
@@ -328,6 +243,16 @@ class Transfer:
         names = ("id", "type", "intent", "status", "openedAt", "closedAt", "reason")
         item = {**dict(zip(names, capsule, strict=False)), "scopeIds": _ids(capsule.scope)}
         count.take(past.path, db, "overwrite", capsules=[item], summaries=summaries)
+
+
+def _holds_sessions(file: Path | IO[bytes]) -> TypeGuard[Path]:
+    """Whether a path leads to past sessions of an agent."""
+    from kinen.agents.transcripts.find import recognises
+
+    if not isinstance(file, (str, os.PathLike)):
+        return False
+    path = os.fspath(file)
+    return not goldfish.is_goldfish(path) and recognises(path)
 
 
 def _project_names(root: str) -> tuple[str, str]:

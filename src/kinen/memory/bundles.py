@@ -1,0 +1,128 @@
+"""Files that the journal is exported to and imported from."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from typing import IO, TYPE_CHECKING, Literal, cast
+
+from kinen.journal.scopes import require
+from kinen.privacy import entrance
+from kinen.storage import atomic, inside, private
+from kinen.text import now
+from kinen.transfer import bundle, goldfish, kindling
+from kinen.transfer.bundle import Filter, export
+from kinen.transfer.intake import Loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kinen.memory.core import Core
+    from kinen.memory.worklog import Worklog
+    from kinen.transfer.intake import Conflict
+
+    Path = str | os.PathLike[str]
+
+
+class Bundles:
+    """Writes and reads the files of a space's journal."""
+
+    def __init__(self, core: Core, worklog: Worklog) -> None:
+        self._core = core
+        self._worklog = worklog
+
+    def write(
+        self,
+        out: Path | IO[str],
+        scope: Mapping[str, str],
+        *,
+        after: int,
+        before: int,
+        form: Literal["json", "jsonl"],
+        compress: bool,
+    ) -> dict[str, int]:
+        """Write a bundle; see `Transfer.export`."""
+        store = self._core.store
+        require(store.db if store.exists else None, **scope)
+        names = {column: entrance.name(value) for column, value in scope.items()}
+        only = Filter(after=after, before=before, **names)
+        moment = os.environ.get("SOURCE_DATE_EPOCH", "")
+        at = int(moment) * 1000 if moment.isdecimal() else round(now() * 1000)
+
+        def write_text(target: IO[str]) -> dict[str, int]:
+            return export(store.db, target.write, only=only, form=form, exported_at=at)
+
+        if not isinstance(out, (str, os.PathLike)):
+            return write_text(out)
+        path = os.fspath(out)
+        is_device = os.path.exists(path) and not os.path.isfile(path)  # nothing to replace
+        with open(path, "wb") if is_device else atomic.Draft(path, private.FILE_MODE) as file:
+            packed = compress or path.endswith(".gz")
+            # No name and no time in the header: the same journal gives the same bytes.
+            stream = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
+            out_bytes = cast("IO[bytes]", stream)
+            text = io.TextIOWrapper(out_bytes, "utf-8", "surrogatepass", newline="\n")
+            counts = write_text(text)
+            text.detach()  # flushes, and leaves the file open
+            if packed:
+                stream.close()
+        return counts
+
+    def load(
+        self,
+        file: Path | IO[bytes],
+        on_conflict: Conflict,
+        *,
+        dry_run: bool,
+        progress: Callable[[int], None] | None,
+    ) -> Loaded:
+        """Import a file of any kind that `Transfer.load` takes."""
+        store = self._core.store
+        if not isinstance(file, (str, os.PathLike)):
+            with store.translated():
+                return bundle.load(
+                    store.db, file, conflict=on_conflict, dry_run=dry_run, progress=progress
+                )
+        path = os.fspath(file)
+        if goldfish.is_goldfish(path):
+            return self._load_checkpoints(path, dry_run=dry_run)
+        with store.translated():
+            if kindling.is_kindling(path):
+                return kindling.load_database(store.db, path, conflict=on_conflict, dry_run=dry_run)
+            with open(path, "rb") as opened:
+                packed = opened.peek(2)[:2] == b"\x1f\x8b"
+                data = cast("IO[bytes]", gzip.GzipFile(fileobj=opened)) if packed else opened
+                return bundle.load(
+                    store.db, data, conflict=on_conflict, dry_run=dry_run, progress=progress
+                )
+
+    def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
+        """Write each checkpoint that is missing to its own file."""
+        memories = self._worklog.folder
+        root = self._core.space.root
+        new = {"checkpoints": 0}
+        present = {"checkpoints": 0}
+        warnings: list[str] = []
+        ids = {checkpoint.id for checkpoint in memories.checkpoints()}
+        for place in goldfish.workspaces(path):
+            for checkpoint in goldfish.older(place, warnings):
+                there = checkpoint.id in ids or (not dry_run and memories.add(checkpoint) is None)
+                present["checkpoints"] += there
+                new["checkpoints"] += not there
+                ids.add(checkpoint.id)
+            for name, data in goldfish.plans(place):
+                added = _add_plan(root, f".memories/{name}", data, dry_run=dry_run)
+                tally = new if added else present
+                tally["plans"] = tally.get("plans", 0) + 1
+            warnings += goldfish.left_out(place)
+        if any(new.values()) and not dry_run:
+            self._worklog.refresh()
+        return Loaded(new, present, {}, 0, 0, {}, tuple(warnings))
+
+
+def _add_plan(root: str, path: str, data: bytes, *, dry_run: bool) -> bool:
+    """Whether the file of a plan is new; it is written as it is, with its status and dates."""
+    if dry_run:
+        return not inside.is_file(root, path)
+    return inside.create(root, path, data)
