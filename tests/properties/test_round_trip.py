@@ -21,6 +21,8 @@ from kinen.privacy.masking import mask
 from kinen.storage.database import statements
 from kinen.transfer import stream
 from kinen.transfer.bundle import Filter, export, load
+from kinen.transfer.page import PageWriter
+from kinen.transfer.unpack import bundle_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,6 +218,43 @@ def test_a_part_comes_back_as_that_part(
     data = exported(db, only=only)
     load(other, io.BytesIO(data))
     assert exported(other, only=only) == data
+
+
+def page(db: sqlite3.Connection, only: Filter) -> bytes:
+    parts: list[str] = []
+    writer = PageWriter(parts.append)
+    export(db, writer.write, only=only, form="jsonl", exported_at=1)
+    writer.close()
+    return "".join(parts).encode()
+
+
+@unhurried
+@given(ROWS, FEW, st.integers(0, 4), st.integers(0, 5))
+def test_a_page_comes_back_as_it_was(rows: Any, session: str, after: int, before: int) -> None:
+    only = Filter(session, after=after, before=before, shared=True)
+    db, other = filled(rows), journal()
+    data = page(db, only)
+    with bundle_in(io.BytesIO(data)) as lines:
+        assert lines.read() == exported(db, only=only, form="jsonl")
+        lines.seek(0)
+        result = load(other, lines)
+    assert page(other, only) == data
+    assert (result.masked, result.ignored, result.forgotten) == (0, {}, 0)
+
+
+@unhurried
+@given(ROWS)
+def test_a_page_has_every_entry_that_was_not_erased(rows: Any) -> None:
+    db = filled(rows)
+    whole = json.loads(exported(db))
+    shared = json.loads(exported(db, only=Filter(shared=True)))
+    for table in ("observations", "memories"):
+        live = [item["id"] for item in whole[table] if not item.get("redacted")]
+        assert [item["id"] for item in shared[table]] == live
+    erased = {row["id"] for row in rows["observations"] if row["redacted"] or row["forgotten_at"]}
+    for capsule in shared["capsules"]:
+        assert not erased & set(capsule["observationIds"])
+    assert shared["suppressed"] == []
 
 
 @unhurried

@@ -339,7 +339,7 @@ class Embed(Request):
 
 
 class Export(Request):
-    form: Literal["json", "jsonl"] = "json"
+    form: Literal["json", "jsonl", "html"] = "json"
     session: Name = ""
     repo: Name = ""
     since: Since = ""

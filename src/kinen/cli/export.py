@@ -22,11 +22,12 @@ from kinen.times import milliseconds
 @options(*SCOPE, *PERIOD)
 @choice_option(
     "--format",
-    ["json", "jsonl"],
-    "one JSON document, or one JSON object per line",
+    ["json", "jsonl", "html"],
+    "one JSON document, one JSON object per line, or a page",
     default="json",
     key="form",
 )
+@click.option("--html", is_flag=True, help="write a page that opens in a browser, without a server")
 @click.option("--gzip", "compress", is_flag=True, help="compress FILE (also by a name in .gz)")
 @space_option
 def export(
@@ -34,11 +35,17 @@ def export(
     since: str,
     until: str,
     form: Any,
+    html: bool,
     compress: bool,
     space: str | None,
     **scope: str,
 ) -> int:
     """Write the journal as a bundle to FILE, or to standard output.
+
+    With --html, FILE is one page with everything in it: sessions, observations, memories, pins,
+    checkpoints and plans, with search, filters and a timeline. It needs no network, and `kinen
+    import` reads it. Redacted and forgotten entries are not in it; checkpoints and plans are left
+    out where only a session, repository, agent or user is exported.
 
     The same journal gives the same bytes. SOURCE_DATE_EPOCH fixes the time of the export.
 
@@ -46,10 +53,14 @@ def export(
     Examples:
       kinen export backup.json
       kinen export backup.json.gz
+      kinen export --html memory.html --since 30d
       kinen export --session s1 --format jsonl | gzip > s1.jsonl.gz
     """
     if compress and file == "-":
         raise click.UsageError("--gzip needs a FILE · or pipe the output through gzip")
+    form = "html" if html else form
+    if form == "html" and file == "-" and sys.stdout.isatty():
+        raise click.UsageError("a page needs a FILE · kinen export --html memory.html")
     with Memory.open(space=space) as memory:
         counts = memory.transfer.export(
             _standard_output() if file == "-" else file,

@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Output:
     """Import a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
 
-    From a Goldfish folder, each checkpoint is imported once, as a file of .memories/. Transcripts
-    of coding agents are recognised, too: see `kinen import transcripts`. Without FILE, or with `-`,
-    a bundle is read from standard input.
+    A bundle may be compressed, or in a page of `kinen export --html`; its checkpoints and plans
+    become files of .memories/, where those that exist stay as they are. From a Goldfish folder,
+    each checkpoint is imported once, as a file of .memories/. Transcripts of coding agents are
+    recognised, too: see `kinen import transcripts`. Without FILE, or with `-`, a bundle is read
+    from standard input.
 
     \b
     Examples:
       kinen import backup.json --dry-run
+      kinen import memory.html
       kinen import ~/.goldfish/my-project
       kinen import ~/.kindling/kindling.db
       kinen import < backup.json

@@ -27,7 +27,7 @@ Id = Annotated[requests.Id, Path(description="an id, or the beginning of one")]
 BLOCK_BYTES = 1 << 18
 SPOOL_BYTES = 8 << 20
 """Bytes of a bundle that are held in memory; the rest is in a temporary file."""
-FORMS = {"json": "application/json", "jsonl": "application/x-ndjson"}
+FORMS = {"json": "application/json", "jsonl": "application/x-ndjson", "html": "text/html"}
 BUNDLE = {
     "schema": {"type": "object"},
     "example": {"version": "1.0", "exported_at": 1767225600000, "observations": []},
@@ -184,7 +184,7 @@ def _page(
 async def export(
     request: Annotated[requests.Export, Query()], space: CurrentSpace
 ) -> StreamingResponse:
-    """The journal, or a part of it, as one bundle; the same journal gives the same entries."""
+    """The journal, or a part of it, as one bundle or page; the same journal, the same entries."""
 
     def write(memory: Memory) -> Spool:
         with contextlib.ExitStack() as stack:
@@ -209,7 +209,9 @@ async def export(
                 yield block
 
     file = await space.call(write, apart=True)
-    return StreamingResponse(blocks(file), media_type=FORMS[request.form])
+    # A page has scripts of its own: it is saved, and not shown in the place of this server.
+    headers = {"Content-Disposition": "attachment"} if request.form == "html" else None
+    return StreamingResponse(blocks(file), media_type=FORMS[request.form], headers=headers)
 
 
 @router.post(
@@ -223,7 +225,7 @@ async def import_(
     on_conflict: Literal["skip", "overwrite", "error"] = "skip",
     dry_run: bool = False,
 ) -> Response:
-    """Import a bundle of kinen or Kindling, JSON or JSONL: all of it or nothing."""
+    """Import a bundle of kinen or Kindling, JSON, JSONL or a page: all of it or nothing."""
     with Spool(SPOOL_BYTES) as file:
         async for block in request.stream():
             await space.backend.pool.thread(file.write, block)

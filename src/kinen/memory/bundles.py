@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
 from typing import IO, TYPE_CHECKING, Literal, cast
 
+from kinen.errors import KinenError
 from kinen.journal.scopes import require
 from kinen.privacy import entrance
 from kinen.storage import atomic, inside, private
-from kinen.text import now
+from kinen.text import iso, now
 from kinen.transfer import bundle, goldfish, kindling
 from kinen.transfer.bundle import Filter, export
+from kinen.transfer.documents import DocumentIntake, documents
+from kinen.transfer.fields import encode
 from kinen.transfer.intake import Loaded
+from kinen.transfer.page import PageWriter
+from kinen.transfer.shared import HIDDEN
+from kinen.transfer.stream import file_name
+from kinen.transfer.unpack import bundle_in
+from kinen.worklog.folder import FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kinen.memory.core import Core
+    from kinen.memory.records import Records
     from kinen.memory.worklog import Worklog
+    from kinen.model.records import Edge
     from kinen.transfer.intake import Conflict
 
+    Form = Literal["json", "jsonl", "html"]
     Path = str | os.PathLike[str]
+    Progress = Callable[[int], None]
 
 
 class Bundles:
     """Writes and reads the files of a space's journal."""
 
-    def __init__(self, core: Core, worklog: Worklog) -> None:
+    def __init__(self, core: Core, records: Records, worklog: Worklog) -> None:
         self._core = core
+        self._records = records
         self._worklog = worklog
 
     def write(
@@ -39,18 +53,20 @@ class Bundles:
         *,
         after: int,
         before: int,
-        form: Literal["json", "jsonl"],
+        form: Form,
         compress: bool,
     ) -> dict[str, int]:
         """Write a bundle; see `Transfer.export`."""
         store = self._core.store
         require(store.db if store.exists else None, **scope)
         names = {column: entrance.name(value) for column, value in scope.items()}
-        only = Filter(after=after, before=before, **names)
+        only = Filter(after=after, before=before, shared=form == "html", **names)
         moment = os.environ.get("SOURCE_DATE_EPOCH", "")
         at = int(moment) * 1000 if moment.isdecimal() else round(now() * 1000)
 
         def write_text(target: IO[str]) -> dict[str, int]:
+            if form == "html":
+                return self._write_page(target, only, at)
             return export(store.db, target.write, only=only, form=form, exported_at=at)
 
         if not isinstance(out, (str, os.PathLike)):
@@ -69,21 +85,58 @@ class Bundles:
                 stream.close()
         return counts
 
+    def _write_page(self, target: IO[str], only: Filter, at: int) -> dict[str, int]:
+        """Write a page with lines of a bundle in it, and with checkpoints, plans and links."""
+        edges: list[Edge] = []
+        if inside.is_folder(self._core.space.root, FOLDER):
+            with contextlib.suppress(KinenError):  # without its index, a space has no links
+                edges = self._records.graph()  # may write, so before the journal is read
+        page = PageWriter(target.write)
+        counts = export(
+            self._core.store.db,
+            page.write,
+            only=only,
+            form="jsonl",
+            exported_at=at,
+            space=self._core.space.name,
+            documents=self._documents(only, edges),
+        )
+        page.close()
+        return counts
+
+    def _documents(self, only: Filter, edges: list[Edge]) -> Iterator[tuple[str, str]]:
+        """Checkpoints, plans and the links of these as members of a bundle.
+
+        Nothing says which session or agent they are of, so a part of the journal has none of them,
+        unless it is that of a time.
+        """
+        if any((only.session, only.repo, only.agent, only.user)):
+            return
+        hidden = {path for (path,) in self._core.store.db.execute(HIDDEN)}
+        since = iso(only.after / 1000) if only.after else ""
+        until = iso(only.before / 1000) if only.before else ""
+        refs = set()
+        for noun, ref, document in documents(self._worklog.folder, since, until, hidden):
+            refs.add(ref)
+            yield noun, document
+        for edge in edges:
+            if edge.source in refs or edge.target in refs:
+                text = entrance.name(edge.text)
+                yield "link", encode({"from": edge.source, "to": edge.target, "text": text})
+
     def load(
         self,
         file: Path | IO[bytes],
         on_conflict: Conflict,
         *,
         dry_run: bool,
-        progress: Callable[[int], None] | None,
+        progress: Progress | None,
     ) -> Loaded:
         """Import a file of any kind that `Transfer.load` takes."""
         store = self._core.store
         if not isinstance(file, (str, os.PathLike)):
             with store.translated():
-                return bundle.load(
-                    store.db, file, conflict=on_conflict, dry_run=dry_run, progress=progress
-                )
+                return self._load_bundle(file, on_conflict, dry_run=dry_run, progress=progress)
         path = os.fspath(file)
         if goldfish.is_goldfish(path):
             return self._load_checkpoints(path, dry_run=dry_run)
@@ -91,11 +144,33 @@ class Bundles:
             if kindling.is_kindling(path):
                 return kindling.load_database(store.db, path, conflict=on_conflict, dry_run=dry_run)
             with open(path, "rb") as opened:
-                packed = opened.peek(2)[:2] == b"\x1f\x8b"
-                data = cast("IO[bytes]", gzip.GzipFile(fileobj=opened)) if packed else opened
-                return bundle.load(
-                    store.db, data, conflict=on_conflict, dry_run=dry_run, progress=progress
-                )
+                return self._load_bundle(opened, on_conflict, dry_run=dry_run, progress=progress)
+
+    def _load_bundle(
+        self,
+        file: IO[bytes],
+        on_conflict: Conflict,
+        *,
+        dry_run: bool,
+        progress: Progress | None,
+    ) -> Loaded:
+        """Import the bundle in a file; of its documents, each that is missing becomes a file."""
+        refuse = on_conflict == "error"
+        intake = DocumentIntake(self._worklog.folder, file_name(file), refuse=refuse)
+        with bundle_in(file) as data:
+            loaded = bundle.load(
+                self._core.store.db,
+                data,
+                conflict=on_conflict,
+                dry_run=dry_run,
+                progress=progress,
+                documents=intake.takers(),
+            )
+        if not dry_run and intake.store():
+            self._worklog.refresh()
+        return loaded._replace(
+            added={**loaded.added, **intake.added}, skipped={**loaded.skipped, **intake.skipped}
+        )
 
     def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
         """Write each checkpoint that is missing to its own file."""

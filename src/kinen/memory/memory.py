@@ -298,9 +298,11 @@ class Memory:
     @cached_property
     def transfer(self) -> Transfer:
         """Export, and import of bundles, transcripts and older formats."""
+        from kinen.memory.bundles import Bundles
         from kinen.memory.transfer import Transfer
 
-        return Transfer(self.core, self.journal, self.worklog, self.consolidation)
+        bundles = Bundles(self.core, self.records, self.worklog)
+        return Transfer(self.core, self.journal, bundles, self.consolidation)
 
     @cached_property
     def past(self) -> Past:

@@ -16,7 +16,6 @@ from kinen import paths
 from kinen.errors import NotFound
 from kinen.ids import timed_id
 from kinen.journal import queries
-from kinen.memory.bundles import Bundles
 from kinen.model.journal import Capsule, Scope
 from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     import sqlite3
 
     from kinen.agents.transcripts.session import Event, Past
+    from kinen.memory.bundles import Bundles
     from kinen.memory.consolidation import Consolidation
     from kinen.memory.core import Core
     from kinen.memory.journal import Journal
-    from kinen.memory.worklog import Worklog
     from kinen.transfer.intake import Conflict
 
     Item = dict[str, Any]
@@ -51,11 +50,11 @@ class Transfer:
     """Export and import."""
 
     def __init__(
-        self, core: Core, journal: Journal, worklog: Worklog, consolidation: Consolidation
+        self, core: Core, journal: Journal, bundles: Bundles, consolidation: Consolidation
     ) -> None:
         self._core = core
         self._journal = journal
-        self._bundles = Bundles(core, worklog)
+        self._bundles = bundles
         self._consolidation = consolidation
 
     def export(
@@ -68,12 +67,14 @@ class Transfer:
         user: str = "",
         after: int = 0,
         before: int = 0,
-        form: Literal["json", "jsonl"] = "json",
+        form: Literal["json", "jsonl", "html"] = "json",
         compress: bool = False,
     ) -> dict[str, int]:
         """Write the journal, or a part of it, as one bundle; a file is replaced as a whole.
 
-        With `compress`, or if its name ends in `.gz`, the file is compressed.
+        With `compress`, or if its name ends in `.gz`, the file is compressed. `html` is a page that
+        shows everything in a browser, without a server: the bundle is in it, with checkpoints and
+        plans, and without entries that were redacted.
 
         A session, repository, agent or user is named by the beginning of its name. Raises NotFound
         if nothing has that name.
@@ -91,7 +92,7 @@ class Transfer:
         dry_run: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Loaded:
-        """Import a bundle of kinen or Kindling, a Kindling database, or Goldfish's checkpoints.
+        """Import a bundle or page of kinen or Kindling, its database, or Goldfish's checkpoints.
 
         Past sessions of agents are recognised and imported by `import_transcripts`. A bundle is
         stored as a whole or not at all. The next consolidation reads everything again, because

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinen.errors import StoreError
 from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage.database import translated
 from kinen.storage.scopes import begins
-from kinen.transfer import stream
+from kinen.text import plural
+from kinen.transfer import shared, stream
 from kinen.transfer.fields import SCOPE, encode
 from kinen.transfer.intake import TARGETS, Intake, Loaded, journal_path
 from kinen.transfer.sections import SECTIONS, Section
@@ -43,11 +44,22 @@ class Filter(NamedTuple):
     """Epoch milliseconds, exclusive."""
     agent: str = ""
     user: str = ""
+    shared: bool = False
+    """Whether entries that were redacted, and names of what was forgotten, are left out."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether it selects a part of the journal."""
+        return any(self._replace(shared=False))
 
     def header(self) -> dict[str, str | int]:
         """The filter as the header of a bundle has it."""
         names = {column: key for key, column in SCOPE.items()}
-        return {names.get(name, name): value for name, value in self._asdict().items() if value}
+        return {
+            names.get(name, name): value
+            for name, value in self._asdict().items()
+            if value and name != "shared"
+        }
 
 
 def export(
@@ -57,9 +69,12 @@ def export(
     only: Filter = Filter(),  # noqa: B008
     form: Literal["json", "jsonl"] = "json",
     exported_at: int,
+    space: str = "",
+    documents: Iterable[tuple[str, str]] = (),
 ) -> dict[str, int]:
     """Write every entry that is not forgotten on a line of its own, in an order that never varies.
 
+    Lines of JSON may also have the name of the space, and documents: a noun and JSON each.
     Returns the number of entries by table. The last line is a seal: a bundle that was not changed
     since need not be masked again on import.
     """
@@ -68,6 +83,7 @@ def export(
         "exported_at": exported_at,
         "scope_filter": only.header(),
         "masked": MASKING,
+        **({"space": space} if space else {}),
     }
     seal = hashlib.sha256()
 
@@ -76,8 +92,13 @@ def export(
         out(text)
 
     with translated(journal_path(db), "run `kinen doctor`"), _snapshot(db):
+        if only.shared:
+            shared.prepare(db)
         if form == "jsonl":
             counts = _write_lines(db, header, only, write)
+            for noun, document in documents:
+                write(f'{{"{noun}": {document}}}\n')
+                counts[plural(noun)] = counts.get(plural(noun), 0) + 1
             out(f'{{"digest": "{seal.hexdigest()}"}}\n')
         else:
             counts = _write_document(db, header, only, write)
@@ -130,8 +151,9 @@ def _entries(db: sqlite3.Connection, section: Section, only: Filter) -> Iterator
         (f'"{field.name}": ', field.form.show, len(field.columns), field.omitted)
         for field in section.fields
     ]
+    columns = map(shared.column, section.columns) if only.shared else section.columns
     sql = (
-        f"SELECT {', '.join(section.columns)} FROM {section.table}"
+        f"SELECT {', '.join(columns)} FROM {section.table}"
         f" WHERE {_where(section.table, only)} ORDER BY {section.order}"
     )
     for row in db.execute(sql, only._asdict()):
@@ -159,8 +181,9 @@ def _capsule_contents(db: sqlite3.Connection, capsule: str, only: Filter) -> Ite
         values,
     )
     yield f'"observationIds": {encode([id_ for (id_,) in ids])}'
+    live = "NOT redacted AND" if only.shared else ""
     summary = db.execute(
-        "SELECT id FROM summaries WHERE capsule = :capsule AND forgotten_at = 0"
+        f"SELECT id FROM summaries WHERE {live} capsule = :capsule AND forgotten_at = 0"
         " ORDER BY created_at DESC, id DESC LIMIT 1",
         values,
     ).fetchone()
@@ -170,17 +193,25 @@ def _capsule_contents(db: sqlite3.Connection, capsule: str, only: Filter) -> Ite
 
 def _where(table: str, only: Filter) -> str:
     """The SQL condition that an entry of a table is exported."""
-    live = next(section.live for section in SECTIONS if section.table == table)
+    section = next(section for section in SECTIONS if section.table == table)
+    live = section.live
+    if only.shared:
+        observations = _where("observations", only) if table == "capsules" else ""
+        condition = shared.CONDITIONS[table]
+        condition = condition.format(erased=section.erased, observations=observations)
+        live = f"{live} AND {condition}"
     if table in ("suppressed", "tag_ops"):
-        return "0" if any(only) else live
+        return "0" if only.partial else live
     if table == "pins":
-        return _where_pins(only)
+        return f"{live} AND ({_where_pins(only)})"
     if table == "summaries":
         if not any(only):
             return live
         capsules = _where("capsules", only)
-        part = f"EXISTS (SELECT 1 FROM capsules WHERE id = summaries.capsule AND {capsules})"
-        return f"{live} AND {part}"
+        capsule = "EXISTS (SELECT 1 FROM capsules WHERE id = summaries.capsule AND"
+        if only.partial:
+            return f"{live} AND {capsule} {capsules})"
+        return f"{live} AND NOT {capsule} NOT ({capsules}))"
     names = ("session", "repo", "agent", "user")
     scope = [begins(name, f":{name}") for name in names if getattr(only, name)]
     return " AND ".join([live, *scope, *_where_time(table, only)])
@@ -193,7 +224,7 @@ def _where_pins(only: Filter) -> str:
         f" WHERE id = pins.target_id AND {_where(section.table, only)})"
         for noun, section in TARGETS.items()
     ]
-    if not any(only):
+    if not only.partial:
         nouns = ", ".join(f"'{noun}'" for noun in TARGETS)
         kinds.append(f"target_type NOT IN ({nouns})")
     return " OR ".join(kinds)
@@ -222,11 +253,28 @@ def load(
     conflict: Conflict = "skip",
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
+    documents: Mapping[str, Callable[[Any], object]] | None = None,
 ) -> Loaded:
-    """Import a bundle of kinen or Kindling, all of it or nothing."""
+    """Import a bundle of kinen or Kindling, all of it or nothing.
+
+    `documents` takes the members that belong into files and not into the journal, by their noun.
+    """
     name = stream.file_name(file)
     intake = Intake(db, name, conflict, progress, sealed=_is_sealed(file))
-    return intake.take(stream.members(file), dry_run=dry_run)
+    members = stream.members(file)
+    if documents:
+        members = _apart(members, documents)
+    return intake.take(members, dry_run=dry_run)
+
+
+def _apart(
+    members: stream.Members, documents: Mapping[str, Callable[[Any], object]]
+) -> stream.Members:
+    for key, value in members:
+        if key in documents:
+            documents[key](value)
+        else:
+            yield key, value
 
 
 def _is_sealed(file: IO[bytes]) -> bool:

@@ -32,6 +32,7 @@ _VERSIONS = {"version", "bundleVersion", "dataset.version"}
 _TIMES = {"exported_at", "exportedAt", "dataset.exportedAt"}
 _FILTERS = {"scope_filter", "dataset.scope"}
 _SEALS = {"masked", "digest"}
+_ORIGINS = {"space"}
 _LIVE, _ERASED, _FORGOTTEN = range(3)
 _MOST_IGNORED = 50
 """Unknown fields that are counted by name."""
@@ -178,7 +179,7 @@ class Intake:
             self._check_version(value)
         if key in _VERSIONS | _TIMES | _SEALS:
             self._header.add(key)
-        elif key not in _FILTERS:
+        elif key not in _FILTERS | _ORIGINS:
             self._ignore(key)
 
     def _check_version(self, version: object) -> None:

@@ -1,0 +1,192 @@
+// Elements, made from values. Text never becomes markup: nothing here parses HTML.
+const SAFE_LINK = /^(?:https?:\/\/|mailto:)[^\s\0-\x1f]+$/i;
+
+function h(name, attributes, ...children) {
+  const element = document.createElement(name);
+  setAttributes(element, attributes);
+  append(element, children);
+  return element;
+}
+
+function svg(name, attributes, ...children) {
+  const element = document.createElementNS(document.getElementById("picture").namespaceURI, name);
+  setAttributes(element, attributes);
+  append(element, children);
+  return element;
+}
+
+function setAttributes(element, attributes) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on") || name === "style" || name === "src") throw new Error(`no attribute ${name}`);
+    if (name === "href" && !value.startsWith("#") && !SAFE_LINK.test(value)) continue;
+    element.setAttribute(name, value === true ? "" : visible(String(value)));
+  }
+}
+
+function append(element, children) {
+  for (const child of children.flat(5)) {
+    if (child === null || child === undefined || child === false || child === "") continue;
+    element.append(child instanceof Node ? child : visible(String(child)));
+  }
+}
+
+const address = (page, parameters = {}) => {
+  const pairs = Object.entries(parameters).filter(([, value]) => value !== "" && value !== undefined);
+  return pairs.length ? `#${page}?${new URLSearchParams(pairs)}` : `#${page}`;
+};
+const chip = (text, kind = "") => text && h("span", { class: `chip ${kind}`.trim() }, text);
+const spaced = (children) => children.filter(Boolean).flatMap((child) => [child, " "]);
+const moment = (at) => at > 0 && h("time", { datetime: new Date(at).toISOString() }, minuteOf(at).replace(" 00:00", ""));
+const empty = (text) => h("p", { class: "empty" }, text);
+
+/** The title of a record on one line. */
+function titleOf(record) {
+  if (record.title) return excerpt(plainLine(record.title), 160);
+  if (record.type === "observation") return excerpt(stepOf(record).text || record.text, 160) || record.kind;
+  if (record.type === "session") return sessionTitle(bundle.sessionOf(record)) || "(no prompt)";
+  if (record.type === "pin") return `${excerpt(record.text, 120) || "pinned"} → ${record.target}`;
+  return excerpt(plainLine(record.text), 160) || record.ref;
+}
+
+/** The text of a record behind its title, which mostly is the first line. */
+function restOf(record) {
+  const text = plainLine(record.text);
+  const title = titleOf(record).replace(/…$/, "");
+  const line = text.split("\n", 1)[0];
+  return excerpt(line, 160).startsWith(title) && line.length <= 160 ? text.slice(line.length).trim() : text;
+}
+
+const plainLine = (text) => text.replace(/^[#>*\s-]+/, "").replace(/\*\*|`/g, "");
+
+/** The address of a record, also of one that is not in this page. */
+function refAddress(ref) {
+  const record = bundle.byRef.get(ref);
+  if (!record) return undefined;
+  return record.type === "session" ? address("session", { id: record.id }) : address("record", { ref });
+}
+
+function refLink(ref, title = "") {
+  const record = bundle.byRef.get(ref);
+  if (!record) return h("code", {}, ref);
+  return h("a", { href: refAddress(ref) }, title || titleOf(record));
+}
+
+/** Text with the terms of a query marked. */
+function marked(text, terms) {
+  const parts = [];
+  let end = 0;
+  for (const match of terms.size ? text.matchAll(WORD) : []) {
+    const found = termsOf(match[0]).some((term) => terms.has(term)) || [...terms].some((term) => match[0].toLowerCase().startsWith(term));
+    if (!found) continue;
+    parts.push(text.slice(end, match.index), h("mark", {}, match[0]));
+    end = match.index + match[0].length;
+  }
+  return [...parts, text.slice(end)];
+}
+
+/** The part of a text around the first places that match a query. */
+function passage(text, terms) {
+  if (text.length <= 320) return text;
+  let at = -1;
+  for (const match of text.slice(0, 200000).matchAll(WORD)) {
+    if (termsOf(match[0]).some((term) => terms.has(term))) { at = match.index; break; }
+  }
+  const from = Math.max(0, at - 100);
+  const start = from ? text.indexOf(" ", from) + 1 || from : 0;
+  const cut = text.slice(start, start + 320);
+  return `${start ? "… " : ""}${cut}${start + 320 < text.length ? " …" : ""}`;
+}
+
+function codeBlock(text, isDiff = false) {
+  const lines = isDiff ? text.split("\n").flatMap((line, number) => [number ? "\n" : "", diffLine(line)]) : [text];
+  return h("pre", { class: "code", tabindex: "0" }, h("code", {}, lines));
+}
+
+function diffLine(line) {
+  if (/^\+(?!\+\+)/.test(line)) return h("span", { class: "added" }, line);
+  return /^-(?!--)/.test(line) ? h("span", { class: "removed" }, line) : line;
+}
+
+const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\[\[([^[\]\n|]{1,300})(?:\|([^[\]\n]{1,300}))?\]\]|\[([^\]\n]{1,300})\]\(([^)\s]{1,500})\)|(https?:\/\/[^\s<>()"'`]+)/g;
+
+/** Emphasis, code and links of a line. Only links to the web and to mail can be followed. */
+function inline(text) {
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(INLINE)) {
+    parts.push(text.slice(end, match.index));
+    const [whole, code, strong, wiki, alias, label, url, bare] = match;
+    if (code) parts.push(h("code", {}, code));
+    else if (strong) parts.push(h("strong", {}, strong));
+    else if (wiki) parts.push(h("em", {}, alias || wiki));
+    else parts.push(outside(bare || url, bare || label, whole));
+    end = match.index + whole.length;
+  }
+  return [...parts, text.slice(end)];
+}
+
+function outside(url, label, whole) {
+  if (!SAFE_LINK.test(url)) return whole.startsWith("http") ? whole : `${label} (${url})`;
+  return h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, label);
+}
+
+/** Markdown as elements: headings, lists, tables as they stand, quotes, code, paragraphs. */
+function markdown(text) {
+  const block = h("div", { class: "prose" });
+  const lines = text.slice(0, 400000).split("\n");
+  for (let at = 0; at < lines.length;) at = markdownBlock(block, lines, at);
+  return block;
+}
+
+function markdownBlock(block, lines, at) {
+  const line = lines[at];
+  const until = (matches) => {
+    let end = at;
+    while (end < lines.length && matches(lines[end])) end += 1;
+    return end;
+  };
+  if (!line.trim()) return at + 1;
+  const fence = /^\s*(`{3,}|~{3,})(.*)$/.exec(line);
+  if (fence) {
+    let end = at + 1;
+    while (end < lines.length && !lines[end].trim().startsWith(fence[1])) end += 1;
+    block.append(codeBlock(lines.slice(at + 1, end).join("\n"), fence[2].trim() === "diff"));
+    return end + 1;
+  }
+  const heading = /^(#{1,6})\s+(.+?)\s*#*$/.exec(line);
+  if (heading) {
+    block.append(h(`h${Math.min(6, heading[1].length + 1)}`, {}, inline(heading[2])));
+    return at + 1;
+  }
+  if (/^\s*\|/.test(line)) {
+    const end = until((other) => /^\s*\|/.test(other));
+    block.append(codeBlock(lines.slice(at, end).join("\n")));
+    return end;
+  }
+  if (/^>/.test(line)) {
+    const end = until((other) => /^>/.test(other));
+    block.append(h("blockquote", {}, lines.slice(at, end).map((other) => h("p", {}, inline(other.replace(/^>+\s?/, ""))))));
+    return end;
+  }
+  const item = /^\s*(?:[-*+]|\d{1,9}[.)])\s+/;
+  if (item.test(line)) {
+    const end = until((other) => item.test(other) || /^\s{2,}\S/.test(other));
+    block.append(list(lines.slice(at, end), item));
+    return end;
+  }
+  const end = until((other) => other.trim() && !/^(?:#{1,6}\s|>|\s*[`~]{3}|\s*\|)/.test(other) && !item.test(other));
+  block.append(h("p", {}, inline(lines.slice(at, Math.max(end, at + 1)).join("\n"))));
+  return Math.max(end, at + 1);
+}
+
+/** A flat list; the lines of an item stay together. */
+function list(lines, item) {
+  const items = [];
+  for (const line of lines) {
+    if (item.test(line)) items.push(line.replace(item, ""));
+    else items[items.length - 1] += `\n${line.trim()}`;
+  }
+  const boxes = items.map((text) => text.replace(/^\[ \]/, "☐").replace(/^\[[xX]\]/, "☑"));
+  return h(/^\s*\d/.test(lines[0]) ? "ol" : "ul", {}, boxes.map((text) => h("li", {}, inline(text))));
+}
