@@ -43,7 +43,12 @@ SLOW = (
     *("mcp/test_stdio.py", "properties/", "test_budgets.py", "test_clock.py", "test_crash.py"),
     *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
     *("test_linear_time.py", "test_many_spaces.py", "test_nothing_lost.py", "test_scale.py"),
-    *("test_two_versions.py", "test_writers.py", "web/test_browser.py"),
+    *(
+        "test_two_versions.py",
+        "test_writers.py",
+        "web/test_browser.py",
+        "web/test_page_in_browser.py",
+    ),
 )
 """Files and folders whose tests are marked `slow`: they take ten seconds and more on one core."""
 

@@ -21,6 +21,7 @@ function show() {
   const { title, body } = make(parameters);
   const isFirst = shown === null;
   shown = location.hash;
+  state.view = shown;
   heading.textContent = visible(title);
   document.title = visible(`${title} · ${string(bundle.header.space) || "export"} · kinen`);
   view.replaceChildren();
@@ -36,6 +37,7 @@ function show() {
 /** Change the address without showing its view anew. */
 function moveTo(hash) {
   shown = hash;
+  state.view = hash;
   history.replaceState(null, "", hash);
 }
 
@@ -76,7 +78,7 @@ async function buildIndex() {
   index.finish();
   status.textContent = "";
   state.state = "ready";
-  document.getElementById("search")?.dispatchEvent(new Event("kinen:ready"));
+  document.getElementById("query")?.dispatchEvent(new Event("kinen:ready"));
 }
 
 function fail(error) {

@@ -132,7 +132,7 @@ function searchForm(parameters) {
   const sessions = [...bundle.sessions.values()].slice(-200).reverse();
   const filters = ["type", "agent", "session", "since", "until", "tag", "file"];
   const get = (name) => parameters[name] ?? "";
-  return h("form", { role: "search", id: "search" },
+  return h("form", { role: "search", id: "query" },
     h("div", { class: "ask" },
       h("label", {}, h("span", { class: "hidden" }, "Search for"),
         h("input", { type: "search", name: "q", value: get("q"), placeholder: "why did we …", autocomplete: "off", spellcheck: "false", "aria-keyshortcuts": "/" })),
