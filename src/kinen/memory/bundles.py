@@ -64,13 +64,13 @@ class Bundles:
         moment = os.environ.get("SOURCE_DATE_EPOCH", "")
         at = int(moment) * 1000 if moment.isdecimal() else round(now() * 1000)
 
-        def write_text(target: IO[str]) -> dict[str, int]:
+        def write_to(target: IO[str]) -> dict[str, int]:
             if form == "html":
                 return self._write_page(target, only, at)
             return export(store.db, target.write, only=only, form=form, exported_at=at)
 
         if not isinstance(out, (str, os.PathLike)):
-            return write_text(out)
+            return write_to(out)
         path = os.fspath(out)
         is_device = os.path.exists(path) and not os.path.isfile(path)  # nothing to replace
         with open(path, "wb") if is_device else atomic.Draft(path, private.FILE_MODE) as file:
@@ -79,7 +79,7 @@ class Bundles:
             stream = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
             out_bytes = cast("IO[bytes]", stream)
             text = io.TextIOWrapper(out_bytes, "utf-8", "surrogatepass", newline="\n")
-            counts = write_text(text)
+            counts = write_to(text)
             text.detach()  # flushes, and leaves the file open
             if packed:
                 stream.close()
