@@ -10,6 +10,10 @@ import time
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 26
+ZEROS = 10
+"""Zeros at the beginning of an id that has no time."""
+HASH = 8
+"""Characters of a hash that tell it apart."""
 _last = [0, 0]
 """The millisecond and the random part of the newest ULID."""
 
@@ -49,6 +53,22 @@ def timed_id(ms: int, order: int, *key: str) -> str:
 def is_ulid(text: str) -> bool:
     """Whether a text has the form of an id made here."""
     return len(text) == _LENGTH and text.isascii() and text.isalnum() and text == text.upper()
+
+
+def short_ref(ref: str) -> str:
+    """A ref with as much of its id as tells it apart; `kinen show` accepts it.
+
+    An id without a time, as imported summaries have, begins with zeros: those are left out.
+    """
+    kind, colon, id_ = ref.partition(":")
+    if id_[:ZEROS] == "0" * ZEROS:
+        return f"{kind}{colon}{id_.lstrip('0')}"
+    return f"{kind}{colon}{id_[:HASH]}" if kind == "memory" else ref
+
+
+def padded(id_: str) -> str:
+    """An id with the zeros that `short_ref` left out."""
+    return id_.rjust(_LENGTH, "0")
 
 
 def _encode(number: int) -> str:

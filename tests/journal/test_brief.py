@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kinen.journal.brief import for_the_next, last_session, trimmed
+from kinen.journal.brief import last_session
+from kinen.journal.shorten import for_the_next, trimmed
 from kinen.text import estimate
 
 SUMMARY = "\n\n".join(
@@ -57,3 +58,34 @@ def test_of_each_list_the_first_items_stay() -> None:
     assert "- change 8 of the server in a few words" not in short
     assert short[-1] == "29 tests pass"
     assert sum(map(estimate, short)) <= 80
+
+
+def test_results_stay_when_points_before_them_go() -> None:
+    lines = [
+        "All tasks complete.",
+        *(f"{n}. **file_{n}.py**: added a helper that does one thing well" for n in range(1, 9)),
+        "- `cargo check`: compiles",
+        "- `cargo test`: 129 tests pass",
+    ]
+    short = trimmed(lines, 60)
+    assert short[-1] == "- `cargo test`: 129 tests pass"
+    assert short[1] == lines[1]
+    assert sum(map(estimate, short)) <= 60
+
+
+def test_counts_of_what_is_not_shown_are_not_shown_either() -> None:
+    summary = (
+        "**Intent**: harden it\n112 observations, 2026-03-16T00:20Z to 2026-03-16T01:05Z\n\n"
+        "**Outcome**: it is hardened\n\n**Decided**\n- skip the cap\n- and 4 more"
+    )
+    assert for_the_next(summary, 200) == (
+        "**Outcome**: it is hardened\n**Decided**\n- skip the cap\n**Intent**: harden it"
+    )
+
+
+def test_a_part_that_does_not_fit_leaves_no_heading() -> None:
+    outcome = "**Outcome**: " + "the cap holds " * 20
+    summary = f"{outcome}\n**Decided**\n- {'a long decision ' * 30}\n**Files**: `a.py`"
+    text = for_the_next(summary, 100)
+    assert "**Decided**" not in text
+    assert "**Files**: `a.py`" in text

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kinen.journal.closing import (
     condensed,
     ends_in_step,
+    left_points,
     listed_points,
     next_points,
     results_first,
@@ -108,3 +109,22 @@ def test_a_colon_at_the_end_announces_something_in_any_language() -> None:
 def test_no_line_is_lost_where_results_come_first(text: str) -> None:
     shown = results_first(text).splitlines()
     assert sorted(filter(None, shown)) == sorted(filter(None, text.splitlines()))
+
+
+def test_what_stands_below_a_verification_is_a_result() -> None:
+    details = "\n".join(f"- Updated the module number {n} in a few words" for n in range(30))
+    checks = "Verification passed:\n- service: `typecheck`, `lint`\n- action: `bundle`"
+    text = condensed(f"Implemented it.\n{details}\n\n{checks}", 60)
+    assert "`typecheck`" in text
+    assert "`bundle`" in text
+
+
+def test_a_tag_around_a_message_is_no_line_of_it() -> None:
+    assert (
+        condensed("<proposed_plan>\nReplace the cap.\n</proposed_plan>", 60) == "Replace the cap."
+    )
+
+
+def test_an_offer_that_was_not_taken_up_is_not_left_to_do() -> None:
+    text = "Remaining rollout work is to deploy the service. If you want, I can draft the notes."
+    assert left_points(text) == ["Remaining rollout work is to deploy the service."]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kinen import Memory, ids
 from kinen.errors import NotFound, QueryError
+from kinen.ids import short_ref
 from kinen.journal import queries, write
 from kinen.journal.capsules import STALE_MS
 from kinen.journal.queries import EntryFilter
@@ -470,6 +471,13 @@ def test_a_name_that_fits_none_or_several_is_a_clear_error(
     say(journal, "b", id=B)
     with pytest.raises(NotFound, match=error):
         queries.resolve(journal.db, name, kinds)
+
+
+def test_an_id_without_a_time_is_known_without_its_zeros(journal: Journal) -> None:
+    say(journal, "a", id="00000000000004HAQP1WYE9SE6")
+    assert short_ref("observation:00000000000004HAQP1WYE9SE6") == "observation:4HAQP1WYE9SE6"
+    for name in ("4HAQP1WYE9SE6", "observation:4haqp1wye9se6"):
+        assert queries.resolve(journal.db, name)[1] == "00000000000004HAQP1WYE9SE6"
 
 
 def test_a_whole_id_wins_over_longer_ones_that_begin_with_it(journal: Journal) -> None:

@@ -385,3 +385,39 @@ def test_a_tool_that_refused_its_input_is_no_open_error() -> None:
     )
     text = summary(refused, seen("message", "All of it is simpler now.", role="assistant"))
     assert "Unresolved" not in text
+
+
+def test_what_an_earlier_request_left_to_do_is_next_until_it_comes_up_again() -> None:
+    first = [
+        said("user", "replace the audience"),
+        edited("src/token.py"),
+        said("assistant", "Replaced it. Remaining work is to deploy the service and release it."),
+        said("user", "open a pull request"),
+        said("assistant", "The pull request 60 is open on both repositories now."),
+    ]
+    assert "Remaining work is to deploy the service" in summary(*first).partition("**Next**")[2]
+    deployed = [
+        said("user", "deploy the service and release it"),
+        said("assistant", "The service is deployed, and the release is out for everybody."),
+    ]
+    assert "**Next**" not in summary(*first, *deployed)
+
+
+def test_what_was_not_committed_then_is_not_next_after_a_commit() -> None:
+    text = summary(
+        said("user", "fix the cap"),
+        edited("src/cap.py"),
+        said("assistant", "Fixed the cap. The three changed files are not committed yet."),
+        said("user", "go ahead"),
+        ran("git commit -m 'fix: cap'", 0, "[main 78c9b48] fix: cap"),
+        said("assistant", "All of it is in now, and nothing else was touched."),
+    )
+    assert "not committed yet" not in text.partition("**Next**")[2]
+
+
+def test_several_test_programs_of_one_run_are_summed() -> None:
+    output = (
+        "running 115 tests\ntest result: ok. 115 passed; 0 failed; 0 ignored\n"
+        "running 35 tests\ntest result: ok. 35 passed; 0 failed; 0 ignored"
+    )
+    assert "tests ✓ `cargo test`: 150 passed, 0 failed" in summary(ran("cargo test", 0, output))

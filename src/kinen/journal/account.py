@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kinen.journal import events
-from kinen.journal.closing import listed_points, next_points
+from kinen.journal.closing import is_uncommitted, left_points, next_points
 from kinen.journal.statements import Role, Statement, has_substance, statements
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt, terms
@@ -25,7 +25,7 @@ TROUBLES = 50
 """The latest failures that are remembered."""
 LONGEST = 300
 """Characters of a command or an error."""
-LOOKED_BACK = 4
+LOOKED_BACK = 6
 """Requests in whose answers a list of what is left to do is looked for."""
 STATEMENTS = 200
 """The latest statements that are remembered."""
@@ -134,30 +134,37 @@ class Account:
 
     @property
     def next(self) -> list[Quote]:
-        """What the end of the session leaves to do."""
+        """What the end of the session leaves to do, then what requests before the last left."""
         if self.unanswered:
             return [self.unanswered]
+        points: list[Quote] = []
         for quote in self.turns[-1].closings[:2] if self.turns else ():
             points = [Quote(text, quote.source) for text in next_points(quote.text)]
             if points:
-                return points
-        return self._listed_before()
+                break
+        return [*points, *self._left_before()]
 
-    def _listed_before(self) -> list[Quote]:
-        """What a request shortly before the last listed as left to do, unless it came up again."""
-        later: set[str] = set()
+    def _left_before(self) -> list[Quote]:
+        """What a request shortly before the last left to do, unless it came up again."""
+        later = {word for commit in self.commits for word in terms(commit.text)}
         for turn in self.answered[:LOOKED_BACK]:
             quote = turn.closings[0]
             points = [
                 Quote(point, quote.source)
-                for point in listed_points(quote.text)
+                for point in left_points(quote.text)
                 if 2 * len(later.intersection(terms(point))) < len(set(terms(point)))
+                and not (is_uncommitted(point) and self._committed_after(quote.source))
             ]
-            if points:
+            if points and turn is not self.turns[-1]:
                 return points
             later.update(terms(quote.text))
             later.update(terms(turn.prompt.text if turn.prompt else ""))
         return []
+
+    def _committed_after(self, source: Source) -> bool:
+        """Was something committed or pushed after an observation?"""
+        sources = [*(commit.source for commit in self.commits[-1:]), self.pushed]
+        return any(later and later.number > source.number for later in sources)
 
     def stated(self, *kinds: str) -> list[Claim]:
         """Statements of some kinds, the latest first, each once."""

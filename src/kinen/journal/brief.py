@@ -5,11 +5,13 @@ Marked as data, so that nobody takes it for an order, and that it is never kept 
 
 from __future__ import annotations
 
+from kinen import ids
 from kinen.characters import visible, visible_line
+from kinen.journal.shorten import LEAST, cut, for_the_next, section
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy import injected
 from kinen.storage import inside
-from kinen.text import estimate, excerpt, iso
+from kinen.text import estimate, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,18 +31,6 @@ PINS = 0.35
 SUMMARY = 0.85
 MEMORY = 60
 """Shares of the budget that the plan, all pins and the summary may take; tokens of a memory."""
-LABELS = (
-    *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
-)
-"""Parts of a summary, the most needed first; commands are left out."""
-SHARES = {"Next": 0.25, "Earlier": 0.45, "Outcome": 0.3, "State": 0.1, "Unresolved": 0.05}
-"""What these parts may take of a summary; what is left then goes to them in this order."""
-WIDTHS = (400, 240, 180, 140)
-"""Characters to which the lines of a part are cut, until it fits."""
-LEAST = 12
-"""Tokens below which nothing more is looked for that would fit."""
-SHORT = len("memory:") + 8
-"""As much of a memory's ref as tells it apart."""
 HALF_LIFE = 90 * 86_400_000
 """Milliseconds in which a memory counts half as much."""
 LONGEST = 200_000
@@ -87,14 +77,10 @@ def brief(
     last = last_session(shown, min(room, budget * SUMMARY))
     said = " ".join(last.split())
     texts = {text: ref for ref, text, *_ in memories if ref not in pinned and text not in said}
-    learned = (item(_short(ref), text, MEMORY) for text, ref in texts.items())
+    learned = (item(ids.short_ref(ref), text, MEMORY) for text, ref in texts.items())
     decided = section("## Decided and learned", learned, room - estimate(last))
     last = last_session(shown, room - estimate(decided))
     return marked([part for part in (begun, last, decided, kept_plan, kept_pins) if part], ask)
-
-
-def _short(ref: str) -> str:
-    return ref[:SHORT] if ref.startswith("memory:") else ref
 
 
 def last_session(summary: Entry | None, room: float) -> str:
@@ -102,30 +88,17 @@ def last_session(summary: Entry | None, room: float) -> str:
     if summary is None:
         return ""
     ref, text, at = summary
+    name = ids.short_ref(ref)
     title = "## Last session"
     size = room - estimate(title)
     while size >= LEAST:
-        shown = for_the_next(text, size - estimate(ref) - LEAST)
-        line = item(ref, shown, size, f" {iso(at / 1000)[:16]}Z")
+        shown = for_the_next(text, size - estimate(name) - LEAST)
+        line = item(name, shown, size, f" {iso(at / 1000)[:10]}")
         over = estimate(f"{title}\n{line}") - room
         if over <= 0:
             return f"{title}\n{line}"
         size -= max(LEAST / 2, over)
     return ""
-
-
-def section(title: str, lines: Iterable[str], room: float) -> str:
-    """A heading and the lines below it that fit into so many tokens; nothing if none does."""
-    kept = [title]
-    left = room - estimate(title)
-    for line in lines:
-        if left < LEAST:
-            break
-        cost = estimate(line)
-        if cost <= left:
-            kept.append(line)
-            left -= cost
-    return "\n".join(kept) if len(kept) > 1 else ""
 
 
 def known_line(sessions: int, memories: int, checkpoints: int, notes: int) -> str:
@@ -144,102 +117,6 @@ def _plural(noun: str, count: int) -> str:
     if count == 1:
         return noun
     return "memories" if noun == "memory" else f"{noun}s"
-
-
-def for_the_next(summary: str, tokens: float = 0) -> str:
-    """A summary in the order in which the next session needs it; others stay as they are.
-
-    With `tokens`, the parts that are needed most share them: each is cut to its share before
-    another is left out.
-    """
-    parts: dict[str, list[str]] = {}
-    label = ""
-    for line in summary.splitlines():
-        if line.startswith("**") and line[2:].partition("**")[0] in (*LABELS, "Commands"):
-            label = line[2:].partition("**")[0]
-        if line.strip():
-            parts.setdefault(label, []).append(line)
-    if "Outcome" not in parts:
-        return summary
-    if tokens:
-        parts.update(_shared(parts, tokens))
-    return "\n".join("\n".join(parts[name]) for name in LABELS if name in parts)
-
-
-def _shared(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
-    """The parts that have a share of the tokens, cut to it; what one does not need goes on."""
-    needs = {name: sum(map(estimate, parts[name])) for name in SHARES if name in parts}
-    sizes = {name: min(need, SHARES[name] * tokens) for name, need in needs.items()}
-    left = tokens - sum(sizes.values())
-    for name, need in needs.items():
-        more = max(0, min(left, need - sizes[name]))
-        sizes[name] += more
-        left -= more
-    return {name: trimmed(parts[name], size) for name, size in sizes.items()}
-
-
-def trimmed(lines: list[str], tokens: float) -> list[str]:
-    """Lines that fit into so many tokens: all cut to one length, details left out first.
-
-    Where that is not enough, the first items of each list.
-    """
-    points = _points(lines)
-    stages = [(lines, WIDTHS[0]), (lines, WIDTHS[1]), *((points, width) for width in WIDTHS)]
-    short = lines
-    for some, width in stages:
-        short = [_at_most(line, width) for line in some]
-        if sum(map(estimate, short)) <= tokens:
-            return short
-    short = _thinned(short, tokens)
-    *first, last = short
-    left = tokens - estimate(last)  # results of tests stand at the end of a report
-    if left < tokens / 2:
-        return cut("\n".join(short), tokens).splitlines()
-    return [*cut("\n".join(first), left).splitlines(), last]
-
-
-def _points(lines: list[str]) -> list[str]:
-    """The lines without details, and without what only leads in to these."""
-    points = []
-    for n, line in enumerate(lines):
-        detailed = n + 1 < len(lines) and lines[n + 1].startswith("  ")
-        if not (line.startswith("  ") or (detailed and line.rstrip("* ").endswith(":"))):
-            points.append(line)
-    return points
-
-
-def _thinned(lines: list[str], tokens: float) -> list[str]:
-    """The lines without the last items of the longest lists, until they fit."""
-    places: list[int] = []
-    for line in lines:
-        is_item = line.lstrip().startswith(("- ", "* "))
-        places.append(places[-1] + 1 if is_item and places else 0)
-    for most in range(max(places, default=0), 0, -1):
-        chosen = [line for line, place in zip(lines, places, strict=True) if place <= most]
-        if sum(map(estimate, chosen)) <= tokens:
-            return chosen
-    return lines
-
-
-def _at_most(line: str, width: int) -> str:
-    if len(line) <= width:
-        return line
-    indent = line[: len(line) - len(line.lstrip())]
-    return indent + excerpt(line, width)
-
-
-def outcome_only(summary: str) -> str:
-    """A summary without what it was made of."""
-    return for_the_next(summary).partition("\n**Intent**")[0].partition("\n**Files**")[0]
-
-
-def without_earlier(summary: str) -> tuple[str, str]:
-    """A summary without what came of the requests before the last; and that by itself."""
-    head, _, rest = summary.partition("\n**Earlier**")
-    end = rest.find("\n**")
-    if end < 0:
-        return head, rest.strip()
-    return head + rest[end:], rest[:end].strip()
 
 
 def related(hits: Iterable[tuple[str, str]], budget: int) -> str:
@@ -269,20 +146,6 @@ def item(ref: str, text: str, tokens: float, more: str = "") -> str:
     if len(lines) == 1:
         return f"- {lines[0].strip()} [{ref}]{more}"
     return "\n".join([f"- [{ref}]{more}", *(f"  {line}".rstrip() for line in lines)])
-
-
-def cut(text: str, tokens: float) -> str:
-    """A text of about so many tokens: whole lines, and the beginning of the next."""
-    kept: list[str] = []
-    for line in filter(str.strip, text.strip().splitlines()):
-        cost = estimate(line)
-        if cost > tokens:
-            indent = line[: len(line) - len(line.lstrip())]
-            kept.append(indent + excerpt(line, max(1, round(tokens * len(line) / cost * 0.8))))
-            break
-        tokens -= cost
-        kept.append(line.rstrip())
-    return "\n".join(kept)
 
 
 def ranked(memories: Iterable[Learned], touched: str) -> list[Learned]:

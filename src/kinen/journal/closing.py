@@ -28,16 +28,23 @@ _FENCE = ("```", "~~~")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)")
 _RESULT = re.compile(
     r"(?i)\b\d[\d,]*(?:/\d+)? (?:\w+ )?(?:tests?|passed|passing|checks|failures)\b"
+    r"|[✅✓✔☑]|\(\d+/\d+\)"
     r"|\b(?:tests?|checks|suite|build|lint|types?|typecheck)\b.{0,40}\b(?:pass\w*|green|clean)\b"
     r"|\b(?:pushed|committed|merged|deployed|released|published|closed|deleted|reverted)\b"
     r"|\b(?:pull request|PR|commit)\b|/pull/\d|\b\d{1,3} ?%|\bcoverage\b"
     r"|\b(?:not|un)[ -]?(?:committed|pushed|tested|verified)\b|\bpending\b"
 )
+_CHECKED = re.compile(r"(?i)\b(?:verif\w+|validat\w+|tests?|tested|checks?|results?)\b(?! plan)")
+"""Leads in to what was checked: everything below it is a result."""
+_TAG = re.compile(r"</?[A-Za-z][\w-]*>")
+"""A line that only opens or closes a part of a message."""
 _LEAD_IN = re.compile(r"[*_`]*[^.!?]{0,120}:[*_` ]*")
 _OFFER = r"\bif you(?:'d)? (?:want|like|prefer)\b|\bwant me to\b|\bshould i\b|\bshall i\b"
 _OPEN = re.compile(
     r"(?i)\b(?:next (?:steps?|task|up|session|time)"
-    r"|remain(?:s|ing)? (?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)"
+    r"|remain(?:s|ing)? (?:\w+ ){0,2}?"
+    r"(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)\b"
+    r"|total (?:missing|remaining|open|left)\b"
     r"|what remains|still (?:need|to do|open|missing|pending|has to|have to|to be)"
     r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
     r"|left to do|to-?do\b|follow[- ]?ups?|pending|outstanding|deferred|out of scope"
@@ -45,6 +52,8 @@ _OPEN = re.compile(
     r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b)"
     rf"|{_OFFER}"
 )
+_UNCOMMITTED = re.compile(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|push)(?:ted|ed)?\b")
+_OFFERED = re.compile(rf"(?i){_OFFER}|\bwould you like\b|\bonce you\b|\byou (?:can|may|might)\b")
 _OPEN_HEAD = re.compile(
     r"(?i)(?:(?:recommended |suggested )?next(?: steps?| up)?|remaining(?: work| tasks?| items?)?"
     r"|to-?do|follow[- ]?ups?|pending(?: tasks?| changes?)?|open (?:points?|questions?|items?)"
@@ -111,6 +120,11 @@ def count_results(text: str) -> int:
     return sum(bool(_RESULT.search(line.text)) for line in _ranked(text))
 
 
+def by_sentence(text: str) -> str:
+    """A message with each sentence on a line of its own."""
+    return "\n".join(part for line in text.splitlines() for part in sentences(line))
+
+
 def results_first(text: str) -> str:
     """The lines of a message, those that tell a result in figures or a link before the others."""
     return "\n".join(sorted(text.splitlines(), key=_is_no_figure))
@@ -136,6 +150,18 @@ def next_points(text: str) -> list[str]:
         if is_open and not repeated and not sentence.endswith(":"):
             points.append(sentence)
     return _told_once(points)
+
+
+def is_uncommitted(point: str) -> bool:
+    """Does a point say that something is to be committed or pushed?"""
+    return bool(_UNCOMMITTED.search(point))
+
+
+def left_points(text: str) -> list[str]:
+    """What a message says is still to do, without what it only offers."""
+    listed = listed_points(text)
+    spoken_points = [point for point in next_points(text) if point not in listed]
+    return [*listed, *(point for point in spoken_points if not _OFFERED.search(point))]
 
 
 def listed_points(text: str) -> list[str]:
@@ -186,20 +212,24 @@ def _ranked(text: str) -> Iterator[Line]:
     fenced = False
     first = True
     below = 0
+    checked = False
     for line in text.splitlines():
         bare = line.strip()
         if bare.startswith(_FENCE):
             fenced = not fenced
         if bare.startswith("#"):
             below = 0
+            checked = bool(_CHECKED.search(bare))
         if fenced or bare.startswith((*_FENCE, "#", "|")) or not bare.strip("-=* "):
             continue
         selected = _without_steps(line)
-        if not selected.strip():
+        if not selected.strip() or _TAG.fullmatch(bare):
             continue
         is_item = bool(_ITEM.match(bare)) and not line[:2].isspace()
         below = below + 1 if is_item else 0
-        yield Line(selected, 0 if first else _rank(selected, below))
+        if not _ITEM.match(bare):
+            checked = bool(_LEAD_IN.fullmatch(bare) and _CHECKED.search(bare))
+        yield Line(selected, 0 if first or checked else _rank(selected, below))
         first = False
 
 

@@ -40,6 +40,9 @@ _TESTS = re.compile(
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _COUNT = r"(?<![\d.])\d[\d,]{0,12}\s+(?:tests?|passed|passing|pass|examples|assertions|specs|ok)\b"
 _TEST_COUNT = re.compile(_COUNT.replace(r"\d[\d,]{0,12}", r"(\d[\d,]{0,12})"), re.IGNORECASE)
+_OF_MANY = re.compile(r"test result: ")
+"""Begins the result of each of the test programs that `cargo test` runs."""
+_PASSED_OR_FAILED = re.compile(r"(\d{1,7}) (passed|failed)")
 _ENDED = re.compile(r"(?i)\bpass|\bfail|\bok\b")
 _COUNTED = re.compile(rf"(?im)^[^\n]{{0,200}}?{_COUNT}[^\n]*")
 
@@ -138,9 +141,21 @@ def error_line(event: Observation) -> str:
 def test_result(event: Observation) -> str:
     """The line of a test run that counts its tests: failed ones, else the most, else the last."""
     lines = [match[0].strip("= ") for match in _COUNTED.finditer(body(event)[-LOOKED_AT:])]
+    programs_run = [line for line in lines if _OF_MANY.match(line)]
+    if len(programs_run) > 1:
+        return _sum_of(programs_run)
     failed_lines = [line for line in lines if _FAILED_COUNT.search(line)]
     chosen = max(reversed(failed_lines or lines), key=_most_tests, default="")
     return excerpt(chosen, 120)
+
+
+def _sum_of(lines: list[str]) -> str:
+    """The results of several test programs of one run as one."""
+    counts: dict[str, int] = {}
+    for line in lines:
+        for count, word in _PASSED_OR_FAILED.findall(line):
+            counts[word] = counts.get(word, 0) + int(count)
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
 def _most_tests(line: str) -> tuple[bool, int]:

@@ -79,7 +79,8 @@ class Injection:
 def cites(text: str, ref: str) -> bool:
     """Does a text name a ref in brackets, whole or in one of the short forms of an id?"""
     kind, _, id_ = ref.partition(":")
-    short = (f"[{kind}:{id_[:length]}]" for length in SHORT_IDS)
+    short = [f"[{kind}:{id_[:length]}]" for length in SHORT_IDS]
+    short.append(f"[{ids.short_ref(ref)}]")
     return f"[{ref}" in text or any(form in text for form in short)
 
 

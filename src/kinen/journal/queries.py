@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.characters import storable
 from kinen.errors import NotFound, QueryError
+from kinen.ids import padded
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.privacy.entrance import name
 from kinen.storage.scopes import begins
@@ -230,11 +231,16 @@ def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tup
         candidates = [*KINDS]
         id_ = name
     candidates = [kind for kind in candidates if not kinds or kind in kinds]
-    for test in ("id = :id", "substr(id, 1, length(:id)) IN (:id, upper(:id))"):
+    for test in (
+        "id = :id",
+        "substr(id, 1, length(:id)) IN (:id, upper(:id))",
+        "id = upper(:padded)",
+    ):
         matches = []
         for kind in candidates:
             query = f"SELECT id FROM {KINDS[kind].table} WHERE {test} LIMIT 2"
-            matches += [(kind, row[0]) for row in db.execute(query, {"id": id_})]
+            values = {"id": id_, "padded": padded(id_)}
+            matches += [(kind, row[0]) for row in db.execute(query, values)]
         if len(matches) == 1:
             return matches[0]
         if matches:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from kinen.errors import QueryError
 from kinen.journal.account import TRACKED, Account, Claim, Quote, Run, Source, Trouble, read_account
 from kinen.journal.closing import (
+    by_sentence,
     condensed,
     count_results,
     ends_in_step,
@@ -32,6 +33,12 @@ EARLIER = 7
 """Results before the last that are told."""
 RESULTS = 480
 """Tokens of these results together."""
+MAIN = 4
+"""The weight of the result of the request with the most changes, beside 1 without changes."""
+CHANGED = 2
+"""The weight of the result of any other request with changes."""
+WORDS = 8
+"""Words of a message below which it tells nothing, if nothing was changed for its request."""
 SEVERAL = 2
 """Lines with results by which a message within a request tells more than its last one."""
 KNOWN = 0.6
@@ -157,30 +164,47 @@ def _results(account: Account) -> Section:
     """What came of the requests before the last, as far as it is new; those with changes first."""
     mentioned = {word for turn in account.answered[:1] for word in terms(turn.closings[0].text)}
     lines: list[Line] = []
-    quotes = _reports(account)
-    each = RESULTS // max(1, min(len(quotes), EARLIER))
-    for quote in quotes:
-        result = _on_one_line(results_first(condensed(without_open(quote.text), each)))
+    reports = _reports(account)
+    weights = [_weight(report, reports) for report in reports]
+    for report, weight in zip(reports, weights, strict=True):
+        share = RESULTS * weight // sum(weights[:EARLIER])
+        report_text = condensed(without_open(report.quote.text), share)
+        result = _on_one_line(results_first(by_sentence(report_text)))
         if _is_new(result, mentioned):
-            lines.append(Line(result, (quote.source,)))
+            lines.append(Line(result, (report.quote.source,)))
             mentioned |= set(terms(result))
     return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
 
 
-def _reports(account: Account) -> list[Quote]:
+class Report(NamedTuple):
+    """The message that tells what came of a request, and how much was changed for it."""
+
+    quote: Quote
+    changes: int
+
+
+def _weight(report: Report, reports: Sequence[Report]) -> int:
+    """The share of a report beside others: most for the request with the most changes."""
+    if report is reports[0] and report.changes:
+        return MAIN
+    return CHANGED if report.changes else 1
+
+
+def _reports(account: Account) -> list[Report]:
     """One message for each request that tells what came of it; those with most changes first.
 
     A long request is reported on several times: the message with the most results counts. The
     last message of all is told already, and one that ends in an announcement was interrupted.
     """
     last = account.answered[0].closings[0] if account.answered else None
-    reports: list[Quote] = []
+    reports: list[Report] = []
     for turn in sorted(account.answered, key=lambda turn: -turn.changes):
         best = max(turn.closings, key=lambda quote: count_results(quote.text))
         least = count_results(turn.closings[0].text) + SEVERAL
         quote = best if count_results(best.text) >= least else turn.closings[0]
-        if quote is not last and not ends_in_step(quote.text):
-            reports.append(quote)
+        worth = turn.changes or len(quote.text.split()) >= WORDS
+        if quote is not last and worth and not ends_in_step(quote.text):
+            reports.append(Report(quote, turn.changes))
     return reports
 
 

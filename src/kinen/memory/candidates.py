@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kinen.distill.blocks import unwrapped
-from kinen.journal.brief import without_earlier
+from kinen.journal.shorten import without_earlier
 from kinen.model.records import Hit, Hits, Query
 from kinen.recall import candidates
 from kinen.recall.states import Source, States

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy
 from kinen.journal import queries
-from kinen.journal.brief import for_the_next, outcome_only
+from kinen.journal.shorten import for_the_next, outcome_only
 from kinen.memory.candidates import candidates_of
 from kinen.model.journal import Digest, Item, Passage, Recall, Scope
 from kinen.model.kinds import DISTILLERS

@@ -15,7 +15,9 @@ from kinen.text import excerpt
 LINE = 300
 """Characters of a line."""
 EARLIER = 450
-"""Characters of what came of an earlier request."""
+"""Characters of what came of an earlier request, if there are many of them."""
+EARLIER_ROOM = 2_400
+"""Characters that these have together at least."""
 INTENT = 160
 """Characters of an intent."""
 OUTCOME = 600
@@ -202,7 +204,8 @@ def _block(report: SessionReport, tokens: int) -> str:
     lines.append(f"- Outcome: {outcome.strip()}".replace("\n", "\n  "))
     if report.state:
         lines.append(f"- State: {excerpt(report.state, LINE)}")
-    lines += [f"- Before that: {excerpt(line, EARLIER)}" for line in report.earlier]
+    each = max(EARLIER, EARLIER_ROOM // max(1, len(report.earlier)))
+    lines += [f"- Before that: {excerpt(line, each)}" for line in report.earlier]
     return "\n".join(lines)
 
 

@@ -11,7 +11,10 @@ from kinen.characters import spliced
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 
 MEMORY = "kinen-memory"
-REMINDERS = ("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook")
+REMINDERS = (
+    *("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook"),
+    "oai-mem-citation",
+)
 """Blocks that clients add to any text."""
 MACHINE = (
     "command-message",

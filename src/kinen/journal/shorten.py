@@ -1,0 +1,202 @@
+"""A summary in the order in which the next session needs it, shortened to a number of tokens.
+
+Hooks import this module: no regular expressions.
+"""
+
+from __future__ import annotations
+
+from kinen.text import estimate, excerpt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LABELS = (
+    *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
+)
+"""Parts of a summary, the most needed first; commands are left out."""
+SHARES = {"State": 0.15, "Next": 0.2, "Earlier": 0.4, "Outcome": 0.25, "Unresolved": 0.05}
+"""What these parts may take of a summary; what is left then goes to them in this order."""
+DETAIL = 8
+"""The rank of an indented line."""
+STAGES = ((8, 2000), (8, 400), (8, 240), (7, 400), (7, 240))
+"""How a part is shortened until it fits: the last rank that stays, and characters of a line."""
+NARROW = 160
+WIDE = 360
+"""Characters of a line, and of the first in a list, where lines are left out."""
+BULLETS = ("- ", "* ", "• ", *(f"{n}. " for n in range(1, 20)))
+RESULTS = (
+    *("test", "pass", "commit", "push", "merged", "pull", "coverage", "deployed", "released"),
+    *("✓", "✅"),
+)
+"""Words of a line that tells a result."""
+COUNT_WORDS = 4
+"""Words of `- and 3 more`."""
+LEAST = 12
+"""Tokens below which nothing more is looked for that would fit."""
+
+
+def for_the_next(summary: str, tokens: float = 0) -> str:
+    """A summary in the order in which the next session needs it; others stay as they are.
+
+    With `tokens`, the parts that are needed most share them: each is cut to its share before
+    another is left out.
+    """
+    parts: dict[str, list[str]] = {}
+    label = ""
+    for line in summary.splitlines():
+        if line.startswith("**") and line[2:].partition("**")[0] in (*LABELS, "Commands"):
+            label = line[2:].partition("**")[0]
+        if line.strip() and not _is_count(line):
+            parts.setdefault(label, []).append(line)
+    if "Outcome" not in parts:
+        return summary
+    if tokens:
+        parts = _fitted(parts, tokens)
+    return "\n".join("\n".join(parts[name]) for name in LABELS if name in parts)
+
+
+def _fitted(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
+    """The parts that are needed most, each cut to its share; of the others what fits then."""
+    chosen = _shared(parts, tokens)
+    left = tokens - sum(estimate(line) for lines in chosen.values() for line in lines)
+    for name in LABELS:
+        if name in parts and name not in chosen:
+            head, *points = parts[name]
+            fitting = section(head, points, left).splitlines()
+            if not points and estimate(head) <= left:
+                fitting = [head]
+            if fitting:
+                chosen[name] = fitting
+                left -= sum(map(estimate, fitting))
+    return chosen
+
+
+def _is_count(line: str) -> bool:
+    """Does a line only say how many observations or points there are?"""
+    words = line.split()
+    if line.startswith("- and "):
+        return len(words) == COUNT_WORDS and words[2].replace(",", "").isdigit()
+    return len(words) > 1 and words[0].replace(",", "").isdigit() and words[1][:11] == "observation"
+
+
+def _shared(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
+    """The parts that have a share of the tokens, cut to it; what one does not need goes on."""
+    needs = {name: sum(map(estimate, parts[name])) for name in SHARES if name in parts}
+    sizes = {name: min(need, SHARES[name] * tokens) for name, need in needs.items()}
+    left = tokens - sum(sizes.values())
+    for name, need in needs.items():
+        more = max(0, min(left, need - sizes[name]))
+        sizes[name] += more
+        left -= more
+    short = {name: trimmed(parts[name], size) for name, size in sizes.items()}
+    return {name: lines for name, lines in short.items() if lines != [f"**{name}**"]}
+
+
+def trimmed(lines: list[str], tokens: float) -> list[str]:
+    """Lines that fit into so many tokens: cut to one length, and what matters least left out."""
+    ranks = _ranks(lines)
+    for deepest, width in STAGES:
+        chosen = [n for n, rank in enumerate(ranks) if rank <= deepest]
+        short = _without_lead_ins([_at_most(lines[n], width) for n in chosen])
+        if sum(map(estimate, short)) <= tokens:
+            return short
+    narrow = [_at_most(line, NARROW if n != 1 else WIDE) for n, line in enumerate(lines)]
+    return _chosen(narrow, ranks, tokens)
+
+
+def _ranks(lines: list[str]) -> list[int]:
+    """How much each line matters: 0 the first and results; then points, by their place in a list.
+
+    Indented details matter least.
+    """
+    ranks: list[int] = []
+    place = 0
+    for line in lines:
+        place = place + 1 if line.startswith(BULLETS) else 0
+        if not ranks or _is_result(line):
+            ranks.append(0)
+        else:
+            ranks.append(DETAIL if line.startswith("  ") else min(max(1, place), DETAIL - 1))
+    return ranks
+
+
+def _is_result(line: str) -> bool:
+    """Does a line tell a result in figures: of tests, commits, a pull request?"""
+    words = line.lower()
+    return any(map(str.isdigit, words)) and any(word in words for word in RESULTS)
+
+
+def _chosen(lines: list[str], ranks: list[int], tokens: float) -> list[str]:
+    """The lines that fit, those that matter most first, in their order."""
+    selected: dict[int, str] = {}
+    order = sorted(range(len(lines)), key=lambda n: ranks[n])
+    for n in (n for n in order if ranks[n] < DETAIL):
+        line = lines[n] if estimate(lines[n]) <= tokens else cut(lines[n], tokens)
+        if estimate(line) > tokens or (line != lines[n] and tokens < 2 * LEAST):
+            break
+        selected[n] = line
+        tokens -= estimate(line)
+    return _without_lead_ins([selected[n] for n in sorted(selected)])
+
+
+def _without_lead_ins(lines: list[str]) -> list[str]:
+    """The lines without those that announce what is not there any more."""
+    chosen: list[str] = []
+    for line in reversed(lines):
+        below = chosen[-1] if chosen else ""
+        indent = len(line) - len(line.lstrip())
+        deeper = len(below) - len(below.lstrip()) > indent
+        listed = below.startswith(BULLETS) and not line.startswith(BULLETS)
+        if deeper or listed or not line.rstrip("* ").endswith(":"):
+            chosen.append(line)
+    return chosen[::-1]
+
+
+def _at_most(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + excerpt(line, width)
+
+
+def outcome_only(summary: str) -> str:
+    """A summary without what it was made of."""
+    return for_the_next(summary).partition("\n**Intent**")[0].partition("\n**Files**")[0]
+
+
+def without_earlier(summary: str) -> tuple[str, str]:
+    """A summary without what came of the requests before the last; and that by itself."""
+    head, _, rest = summary.partition("\n**Earlier**")
+    end = rest.find("\n**")
+    if end < 0:
+        return head, rest.strip()
+    return head + rest[end:], rest[:end].strip()
+
+
+def section(title: str, lines: Iterable[str], room: float) -> str:
+    """A heading and the lines below it that fit into so many tokens; nothing if none does."""
+    kept = [title]
+    left = room - estimate(title)
+    for line in lines:
+        if left < LEAST:
+            break
+        cost = estimate(line)
+        if cost <= left:
+            kept.append(line)
+            left -= cost
+    return "\n".join(kept) if len(kept) > 1 else ""
+
+
+def cut(text: str, tokens: float) -> str:
+    """A text of about so many tokens: whole lines, and the beginning of the next."""
+    kept: list[str] = []
+    for line in filter(str.strip, text.strip().splitlines()):
+        cost = estimate(line)
+        if cost > tokens:
+            indent = line[: len(line) - len(line.lstrip())]
+            kept.append(indent + excerpt(line, max(1, round(tokens * len(line) / cost * 0.8))))
+            break
+        tokens -= cost
+        kept.append(line.rstrip())
+    return "\n".join(kept)
