@@ -97,6 +97,7 @@ def test_how_lists_the_invocations_that_worked(worked: Path, kinen: Kinen) -> No
     assert "pytest --nope" in kinen("how", "--failed", "pytest").out
     assert "Edit setup.cfg" in kinen("how", "Edit").out
     assert "git commit -m" in kinen("how", "git commit").out
+    assert "git commit -m" in kinen("how", "/usr/bin/git commit").out
     assert "git commit -m" in kinen("how", "git", "commit", "--limit", "1").out
 
 

@@ -157,6 +157,7 @@ class Experience:
         words = storable(name).split()
         if not words:
             raise QueryError("no command is named", "name one, such as pytest or docker compose")
+        words[0] = words[0].rsplit("/", 1)[-1] or words[0]  # ./deploy is known as deploy
         if not self._core.store.exists:
             return []
         self._index.prepare()
