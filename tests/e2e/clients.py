@@ -1,4 +1,7 @@
-"""The real clients, installed once into a folder that later runs use again."""
+"""The real clients, installed once into a folder that later runs use again.
+
+`python tests/e2e/clients.py` says in some seconds whether npm has them all, and why not.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 PINNED = {
@@ -15,6 +19,13 @@ PINNED = {
     "@google/gemini-cli": "0.61.0",
     "@openai/codex": "0.166.0",
 }
+MCP = {
+    "@modelcontextprotocol/inspector": "2.12.0",
+    "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
+}
+"""Clients of `kinen mcp`, which need a newer node."""
+PROBE = 15
+"""Seconds that npm may take to know a package."""
 NODE = 20
 """The oldest that they run on; where there is only an older one, npm brings a newer."""
 NEWER = "22"
@@ -56,6 +67,23 @@ def install(folder: Path) -> None:
         run("npm", "install", "--prefix", str(folder), *quickly, *wanted)
 
 
+def probe() -> str:
+    """Why a client cannot be had from npm; empty if all can."""
+    if not shutil.which("npm"):
+        return "npm is not installed"
+    for name, version in {**PINNED, **MCP}.items():
+        command = ["npm", "view", "--fetch-retries=0", f"{name}@{version}", "version"]
+        try:
+            ran = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=PROBE
+            )
+        except subprocess.TimeoutExpired:
+            return f"npm does not answer within {PROBE} s"
+        if version not in ran.stdout:
+            return f"npm has no {name} {version}"
+    return ""
+
+
 def at(folder: Path, name: str) -> str:
     """The version of a package that is there, or nothing."""
     about = folder / "node_modules" / name / "package.json"
@@ -84,3 +112,7 @@ def run(*command: str) -> None:
     if ran.returncode:
         said = (ran.stderr or ran.stdout).strip().splitlines()
         raise Missing(f"{' '.join(command[:2])} ended with {ran.returncode}: {said[-1:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(probe() or 0)

@@ -15,15 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from e2e.clients import Missing, at, own_node, run, system
+from e2e.clients import MCP, Missing, at, own_node, run, system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PINNED = {
-    "@modelcontextprotocol/inspector": "2.12.0",
-    "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
-}
 NODE = "22.23.3"
 COMMAND = [sys.executable, "-m", "kinen", "mcp"]
 BASELINE = Path(__file__).with_name("conformance.yml")
@@ -37,7 +33,7 @@ def tools() -> dict[str, str]:
     )
     folder /= "mcp"
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {**PINNED, f"node-{system()}": NODE}
+    wanted = {**MCP, f"node-{system()}": NODE}
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         missing = [f"{name}@{one}" for name, one in wanted.items() if at(folder, name) != one]

@@ -1,4 +1,4 @@
-"""`make e2e` fails where a client cannot be installed; it does not skip."""
+"""`make e2e` fails where a client cannot be installed; what decides to run it says why not."""
 
 from __future__ import annotations
 
@@ -28,3 +28,19 @@ def test_a_client_that_cannot_be_installed_is_a_failure(test: str, tmp_path: Pat
     assert run.returncode == 1, run.stdout + run.stderr
     assert "a client cannot be installed" in run.stdout
     assert "skipped" not in run.stdout
+
+
+def test_the_probe_says_why_a_client_cannot_be_had(tmp_path: Path) -> None:
+    probe = [sys.executable, str(E2E / "clients.py")]
+    without = subprocess.run(probe, env={"PATH": "/nowhere"}, capture_output=True, text=True)
+    assert (without.returncode, without.stderr) == (1, "npm is not installed\n")
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\necho 'npm error 404' >&2\nexit 1\n")
+    npm.chmod(0o755)
+    other = subprocess.run(
+        probe, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert other.returncode == 1
+    assert other.stderr.startswith("npm has no @anthropic-ai/claude-code ")
+    npm.write_text('#!/bin/sh\necho "$3" | sed "s/.*@//"\n')
+    assert subprocess.run(probe, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).returncode == 0
