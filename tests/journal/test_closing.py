@@ -128,3 +128,11 @@ def test_a_tag_around_a_message_is_no_line_of_it() -> None:
 def test_an_offer_that_was_not_taken_up_is_not_left_to_do() -> None:
     text = "Remaining rollout work is to deploy the service. If you want, I can draft the notes."
     assert left_points(text) == ["Remaining rollout work is to deploy the service."]
+
+
+def test_a_word_of_the_domain_or_of_a_commit_is_nothing_to_do() -> None:
+    assert (
+        next_points("Other status: leave the credentials pending, since they are ambiguous.") == []
+    )
+    assert next_points("- `ee31c74` Fix follow-up tag sync after branch bootstrap") == []
+    assert next_points("The review of the second part is still pending.") != []

@@ -75,3 +75,12 @@ def test_any_message_gives_bounded_statements(role: str, text: str) -> None:
     for item in statements(role, text):  # type: ignore[arg-type]
         assert 0 < len(item.text) <= LENGTH
         assert 0 < item.confidence <= 1
+
+
+def test_an_intention_or_a_sentence_that_points_back_is_no_lesson() -> None:
+    intended = "If it fails locally because of the proxy, I’ll fix it in the client path."
+    pointing = "That prompt was caused by a host-key mismatch in the test server."
+    plain = "The prompt was caused by a host-key mismatch in the test server."
+    assert list(statements("assistant", intended)) == []
+    assert list(statements("assistant", pointing)) == []
+    assert [claim.kind for claim in statements("assistant", plain)] == ["lesson"]

@@ -47,12 +47,21 @@ _OPEN = re.compile(
     r"|total (?:missing|remaining|open|left)\b"
     r"|what remains|still (?:need|to do|open|missing|pending|has to|have to|to be)"
     r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
-    r"|left to do|to-?do\b|follow[- ]?ups?|pending|outstanding|deferred|out of scope"
+    r"|left to do|to-?do\b|follow[- ]?ups?|outstanding|deferred|out of scope"
+    r"|(?:is|are|still|remains?) pending|pending (?:\w+ )?(?:changes?|tasks?|work|items?|review)"
     r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you|waiting (?:for|on)"
     r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b)"
     rf"|{_OFFER}"
 )
 _UNCOMMITTED = re.compile(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|push)(?:ted|ed)?\b")
+_LEFT = re.compile(
+    r"(?i)\b(?:next (?:steps?|task|session)|(?:total|still|what) (?:missing|remains?|remaining)"
+    r"|remain(?:s|ing)? (?:\w+ ){0,2}?(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?)"
+    r"|not (?:yet )?(?:done|implemented|started)|left to do|to-?do)\b"
+)
+"""Says for sure that work is left, also when read without what was said around it."""
+_SHA = re.compile(r"\W{0,2}[0-9a-f]{7,40}\b")
+"""Begins an item that names a commit."""
 _OFFERED = re.compile(rf"(?i){_OFFER}|\bwould you like\b|\bonce you\b|\byou (?:can|may|might)\b")
 _OPEN_HEAD = re.compile(
     r"(?i)(?:(?:recommended |suggested )?next(?: steps?| up)?|remaining(?: work| tasks?| items?)?"
@@ -145,7 +154,9 @@ def next_points(text: str) -> list[str]:
     """What a closing message says is still to do, or asks to be told."""
     points = listed_points(text)
     for sentence in spoken(text):
-        is_open = _OPEN.search(sentence) and not _COMPLETE.search(sentence)
+        is_open = _OPEN.search(sentence) and not (
+            _COMPLETE.search(sentence) or _SHA.match(sentence)
+        )
         repeated = any(sentence in point for point in points)
         if is_open and not repeated and not sentence.endswith(":"):
             points.append(sentence)
@@ -161,7 +172,8 @@ def left_points(text: str) -> list[str]:
     """What a message says is still to do, without what it only offers."""
     listed = listed_points(text)
     spoken_points = [point for point in next_points(text) if point not in listed]
-    return [*listed, *(point for point in spoken_points if not _OFFERED.search(point))]
+    sure = (point for point in spoken_points if _LEFT.search(point))
+    return [*listed, *(point for point in sure if not _OFFERED.search(point))]
 
 
 def listed_points(text: str) -> list[str]:

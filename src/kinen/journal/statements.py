@@ -89,6 +89,12 @@ _LESSON = (
     r"|\b(?:has|have|needs?|must|requires?)\b.{0,80}\b(?:otherwise|or else|before it|first)\b"
     r"|^(?:note|important|warning|nb)\b ?(?:that|:)"
 )
+_INTENDED = re.compile(r"(?i)\b(?:i'll|i will|i'm (?:now )?\w+ing|we'll (?:know|see))\b")
+"""Says what its author is about to do: no decision that lasts, and no lesson."""
+_POINTS_BACK = re.compile(
+    r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
+)
+"""Begins a sentence that speaks of what stands before it."""
 _RULES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     "user": [
         ("pattern", 0.85, re.compile(_ALWAYS, re.IGNORECASE)),
@@ -114,7 +120,7 @@ class Statement(NamedTuple):
 
 def is_step(sentence: str) -> bool:
     """Does a sentence only announce what is done next, or that something was done?"""
-    rest = _FILLER.sub("", sentence.replace("’", "'"), count=1)
+    rest = _FILLER.sub("", _plain(sentence), count=1)
     return bool(_STEP.match(rest)) or bool(_EMPTY.fullmatch(rest)) or not rest
 
 
@@ -138,11 +144,17 @@ def statements(role: Role, text: str) -> Iterator[Statement]:
         words = len(claim.split())
         if claim[:1] in "+-|=" or words not in WORDS or is_step(claim) or not _is_stated(claim):
             continue
+        if role == "assistant" and (_INTENDED.search(_plain(claim)) or _POINTS_BACK.match(claim)):
+            continue
         for kind, confidence, rule in _RULES[role]:
             match = rule.search(claim)
             if match and stands_alone(_without_cue(claim, match[0])):
                 yield Statement(kind, excerpt(claim, LENGTH), confidence)
                 break
+
+
+def _plain(claim: str) -> str:
+    return claim.replace("’", "'")
 
 
 def _without_cue(claim: str, cue: str) -> str:

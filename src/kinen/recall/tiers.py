@@ -12,6 +12,7 @@ from typing import Any
 
 from kinen.characters import visible, visible_line
 from kinen.errors import QueryError
+from kinen.ids import short_ref
 from kinen.model.journal import Digest, Dropped, Item, Recall
 from kinen.model.records import Hit
 from kinen.text import estimate
@@ -38,7 +39,7 @@ SHOWN = "shown already"
 SHORTENED = ("observation", "summary", "memory", "capsule")
 """Kinds whose ids are long and cited by a prefix."""
 SHORT_SHA = 10
-SHORT_ID = 16
+SHORT_ID = 14
 """Characters that distinguish ids, even of events in one millisecond."""
 _STEP = 500
 """A proposed budget is a multiple of this."""
@@ -74,14 +75,14 @@ def in_space(entry: Item, space: str) -> Item:
 def short_id(ref: str) -> str:
     """The short form of a ref: commits and journal entries are cited by a prefix of their id.
 
-    `kinen show` accepts it. Ids without a time, as of imported summaries, stay whole.
+    `kinen show` accepts it.
     """
     kind, _, id_ = ref.partition(":")
     if kind == "commit":
         return f"commit:{id_[:SHORT_SHA]}"
     if kind not in SHORTENED:
         return ref
-    return id_ if id_.startswith("0" * 10) else id_[:SHORT_ID]
+    return short_ref(ref).partition(":")[2][:SHORT_ID]
 
 
 def cited(ref: str, at: str, space: str = "") -> str:
