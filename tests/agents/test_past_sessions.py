@@ -13,7 +13,7 @@ import past_stores as stores
 from kinen import Memory
 from kinen.agents.transcripts import cursor
 from kinen.agents.transcripts.find import Tally, sessions_in
-from kinen.agents.transcripts.session import milliseconds
+from kinen.agents.transcripts.values import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ import pytest
 
 from kinen import Memory
 from kinen.agents.transcripts.find import Tally, sessions_in
-from kinen.agents.transcripts.session import milliseconds
+from kinen.agents.transcripts.values import milliseconds
 from kinen.ids import timed_id
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from functools import partial
 
 from kinen.agents.tool_use import WINDOW, ToolUse
-from kinen.agents.transcripts.session import Event, Past, milliseconds
+from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.values import milliseconds
 
 HISTORY = ".aider.chat.history.md"
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")

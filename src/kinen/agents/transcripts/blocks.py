@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past, elements, fields, joined, text
+from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.values import elements, fields, joined, text
 from kinen.privacy.injected import without_blocks
 
 WAITING = 100

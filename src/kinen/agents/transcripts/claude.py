@@ -9,17 +9,8 @@ from typing import Any
 
 from kinen.agents import claude_code
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    Ready,
-    count,
-    elements,
-    fields,
-    joined,
-    milliseconds,
-    text,
-)
+from kinen.agents.transcripts.session import Event, Past, Ready
+from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
 from kinen.privacy.injected import own_words
 
 Line = dict[str, Any]

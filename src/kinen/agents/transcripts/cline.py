@@ -14,16 +14,8 @@ from typing import Any
 
 from kinen.agents.tool_use import LONGEST_PATH, ToolUse
 from kinen.agents.transcripts.blocks import Conversation
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    elements,
-    fields,
-    joined,
-    milliseconds,
-    read_json,
-    text,
-)
+from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.values import elements, fields, joined, milliseconds, read_json, text
 from kinen.storage import regular
 
 Entry = dict[str, Any]

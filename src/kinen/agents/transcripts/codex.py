@@ -10,17 +10,8 @@ from itertools import chain, islice
 from typing import Any
 
 from kinen.agents.tool_use import EDITS, SHELLS, ToolUse
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    Ready,
-    count,
-    elements,
-    fields,
-    joined,
-    milliseconds,
-    text,
-)
+from kinen.agents.transcripts.session import Event, Past, Ready
+from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
 from kinen.space.repository import normalise_origin
 from kinen.text import digest
 

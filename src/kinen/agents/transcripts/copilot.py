@@ -8,17 +8,8 @@ from functools import partial
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    Ready,
-    Unsupported,
-    count,
-    fields,
-    joined,
-    milliseconds,
-    text,
-)
+from kinen.agents.transcripts.session import Event, Past, Ready, Unsupported
+from kinen.agents.transcripts.values import count, fields, joined, milliseconds, text
 from kinen.space.repository import normalise_origin
 
 Line = dict[str, Any]

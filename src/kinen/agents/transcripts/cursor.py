@@ -20,10 +20,9 @@ from urllib.parse import unquote, urlsplit
 
 from kinen.agents.tool_use import ToolUse
 from kinen.agents.transcripts.blocks import Conversation, typed
-from kinen.agents.transcripts.session import (
+from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.values import (
     LONGEST,
-    Event,
-    Past,
     elements,
     fields,
     joined,

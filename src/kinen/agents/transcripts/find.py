@@ -23,7 +23,8 @@ from kinen.agents.transcripts import (
     qwen,
     zed,
 )
-from kinen.agents.transcripts.session import LONGEST, Past, Unsupported
+from kinen.agents.transcripts.session import Past, Unsupported
+from kinen.agents.transcripts.values import LONGEST
 from kinen.errors import StoreError, UnsafeFile
 from kinen.paths import user_folder
 from kinen.storage import regular

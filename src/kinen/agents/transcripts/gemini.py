@@ -9,16 +9,8 @@ from functools import partial
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    count,
-    elements,
-    fields,
-    joined,
-    milliseconds,
-    text,
-)
+from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
 from kinen.storage import regular
 
 Line = dict[str, Any]

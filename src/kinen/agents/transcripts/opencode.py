@@ -8,10 +8,8 @@ from functools import partial
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    Ready,
+from kinen.agents.transcripts.session import Event, Past, Ready
+from kinen.agents.transcripts.values import (
     count,
     elements,
     fields,

@@ -8,16 +8,8 @@ from itertools import chain
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    count,
-    elements,
-    fields,
-    joined,
-    milliseconds,
-    text,
-)
+from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
 
 Line = dict[str, Any]
 

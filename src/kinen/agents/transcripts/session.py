@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from kinen.agents import tool_use as rules
 from kinen.agents.tool_use import Draft, Sieve, ToolUse
-from kinen.errors import UnsafeFile
+from kinen.agents.transcripts.values import text
 from kinen.ids import timed_id
-from kinen.journal.schema import LATEST
-from kinen.privacy.entrance import name, plain
+from kinen.privacy.entrance import name
 from kinen.privacy.masking import mask
-from kinen.storage import regular
 from kinen.text import excerpt
 
 INTENT = 120
 """Characters of what a session was for."""
 _TIME = 10
 """Characters of an id that tell its time."""
-
-
-LONGEST = 16 << 20
-"""Bytes of a line, a value or a small file; a longer one is left out."""
 
 
 class Unsupported(Exception):
@@ -161,57 +153,3 @@ def event(draft: Draft | None, sieve: Sieve) -> Event | None:
         masked=sieve.masked,
         mentions=tuple(draft.mentions),
     )
-
-
-def milliseconds(at: object) -> int:
-    """Epoch milliseconds of an ISO time or a number of them; 0 for what is no time."""
-    if isinstance(at, str):
-        try:
-            moment = datetime.fromisoformat(at)
-            at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
-        except (ValueError, OverflowError):
-            return 0
-    if isinstance(at, bool) or not isinstance(at, (int, float)) or not 0 < at < LATEST:
-        return 0
-    return round(at)
-
-
-# What a transcript holds may be anything
-
-
-def text(value: object) -> str:
-    """A text that can be stored and be a path; nothing for what is none."""
-    if not isinstance(value, str):
-        return ""
-    return plain(value)
-
-
-def fields(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def elements(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def joined(content: object) -> str:
-    """The text of a content: itself, or that of its blocks."""
-    blocks = elements(content)
-    if not blocks:
-        return text(content)
-    texts = (text(one if isinstance(one, str) else fields(one).get("text")) for one in blocks)
-    return "\n".join(filter(None, texts))
-
-
-def count(counts: dict[str, int], name: object) -> None:
-    """One more of what has a name."""
-    key = text(name)[:40] or "without a type"
-    counts[key] = counts.get(key, 0) + 1
-
-
-def read_json(path: str) -> object:
-    """The content of a small file of JSON; None if there is none."""
-    try:
-        return json.loads(regular.read(path, LONGEST))
-    except (OSError, ValueError, RecursionError, UnsafeFile):
-        return None

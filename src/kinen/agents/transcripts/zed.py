@@ -14,15 +14,8 @@ from functools import partial
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import (
-    Event,
-    Past,
-    elements,
-    fields,
-    joined,
-    milliseconds,
-    text,
-)
+from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.values import elements, fields, joined, milliseconds, text
 from kinen.space.repository import normalise_origin
 from kinen.storage.foreign import has_columns, read_only
 
