@@ -6,7 +6,6 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kinen.errors import Unreadable
 from kinen.extract.decode import decode
 from kinen.extract.languages import LARGEST, available, is_code
 from kinen.extract.suffixes import suffix_of
@@ -16,13 +15,12 @@ from kinen.privacy import entrance
 from kinen.sources.files.walk import (
     NOT_UTF8,
     RULES,
-    SUPPRESSED,
     differs,
-    read_steadily,
+    read_change,
     stamp_of,
     time_of,
 )
-from kinen.text import digest, spelled
+from kinen.text import spelled
 
 if TYPE_CHECKING:
     from kinen.extract.child import Reader
@@ -118,30 +116,17 @@ class Symbols:
             yield Change(RULES, rules)
 
     def _read(self, path: str, before: State) -> Change:
-        stamp = content = ""
-        full = os.path.join(self._files.root, path)
         if path in self._odd:
             return Change(path, State(self._odd[path], "", NOT_UTF8))
-        try:
-            stamp, data = read_steadily(self._files.root, path, LARGEST)
-            content = digest(data)
-            if self._hidden(path):
-                return Change(path, State(stamp, content, SUPPRESSED))
-            if content == before.digest and not before.reason:
-                return Change(path, State(stamp, content), at=time_of(stamp))
-            documents = self._documents(path, data, time_of(stamp))
-        except FileNotFoundError:
-            return Change(path, before, removed=True)
-        except Unreadable as error:
-            return Change(path, State(stamp or stamp_of(full), content, error.message))
-        except OSError as error:
-            return Change(
-                path, State(stamp or stamp_of(full), content, error.strerror or str(error))
-            )
-        state = State(stamp, content)
-        if not documents:
-            return Change(path, state, empty=True)
-        return Change(path, state, documents[0], others=tuple(documents[1:]))
+
+        def index(data: bytes, state: State) -> Change:
+            documents = self._documents(path, data, time_of(state.stamp))
+            if not documents:
+                return Change(path, state, empty=True)
+            return Change(path, state, documents[0], others=tuple(documents[1:]))
+
+        hidden = self._hidden(path)
+        return read_change(self._files.root, path, before, index, limit=LARGEST, hidden=hidden)
 
     def _documents(self, path: str, data: bytes, at: str) -> list[Document]:
         lines = decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Container, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -150,27 +150,15 @@ class Files:
             yield Change(RULES, rules)
 
     def _read(self, path: str, before: State) -> Change:
-        full = os.path.join(self.root, path)
-        stamp = content = ""
         if path in self._odd:
             return Change(path, State(self._odd[path], "", NOT_UTF8))
-        try:
-            stamp, data = read_steadily(self.root, path, self._max)
-            content = digest(data)
-            if self._hidden(path):
-                return Change(path, State(stamp, content, SUPPRESSED))
-            if content == before.digest and not before.reason and not is_data(path):
-                return Change(path, State(stamp, content), at=time_of(stamp))
-            document = self.document(path, data, content, stamp)
-            return Change(path, State(stamp, content, document.cut), document)
-        except FileNotFoundError:
-            return Change(path, before, removed=True)
-        except Unreadable as error:
-            return Change(path, State(stamp or stamp_of(full), content, error.message))
-        except OSError as error:
-            return Change(
-                path, State(stamp or stamp_of(full), content, error.strerror or str(error))
-            )
+
+        def index(data: bytes, state: State) -> Change:
+            document = self.document(path, data, state.digest, state.stamp)
+            return Change(path, state._replace(reason=document.cut), document)
+
+        hidden = self._hidden(path)
+        return read_change(self.root, path, before, index, limit=self._max, hidden=hidden)
 
     def document(self, path: str, data: bytes, content: str, stamp: str) -> Document:
         """A file as a document; raises Unreadable if it has no text."""
@@ -354,6 +342,34 @@ def walk(
                 stat = entry.stat(follow_symlinks=False)
                 stamps[path] = f"{stat.st_mtime_ns}:{stat.st_size}"
     return stamps, others
+
+
+def read_change(
+    root: str,
+    path: str,
+    before: State,
+    index: Callable[[bytes, State], Change],
+    *,
+    limit: int,
+    hidden: bool,
+) -> Change:
+    """What has become of a file since a state; `index` is called if its content is another."""
+    stamp = content = ""
+    try:
+        stamp, data = read_steadily(root, path, limit)
+        content = digest(data)
+        state = State(stamp, content)
+        if hidden:
+            return Change(path, state._replace(reason=SUPPRESSED))
+        if content == before.digest and not before.reason and not is_data(path):
+            return Change(path, state, at=time_of(stamp))
+        return index(data, state)
+    except FileNotFoundError:
+        return Change(path, before, removed=True)
+    except (Unreadable, OSError) as error:
+        reason = error.message if isinstance(error, Unreadable) else error.strerror or str(error)
+        stamp = stamp or stamp_of(os.path.join(root, path))
+        return Change(path, State(stamp, content, reason))
 
 
 def read_steadily(root: str, path: str, limit: int) -> tuple[str, bytes]:
