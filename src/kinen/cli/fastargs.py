@@ -45,14 +45,11 @@ class Option:
         self.metavar = metavar
         self.help = f"{help}; repeatable" if many else help
         self.type = type
+        self.is_flag = type is bool
         self.default = default
         self.many = many
         self.choices = choices
         self.path = path
-
-    @property
-    def is_flag(self) -> bool:
-        return self.type is bool
 
 
 def read(argv: list[str], rows: tuple[Option, ...]) -> tuple[list[str], dict[str, Any]] | None:

@@ -118,8 +118,7 @@ def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
     results = []
     left = budget - least * len(hits)
     for hit in hits:
-        fitted, more = fit(hit, hits.query.text, left + least, least)
-        tokens = cost(fitted)
+        fitted, tokens, more = fit(hit, hits.query.text, left + least, least)
         left += least - tokens
         result = {**render.hit_json(fitted), "tokens": tokens, "more": more}
         if not explain:
@@ -134,15 +133,18 @@ def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
     return Answer(value, "\n".join([text, *(f"({note})" for note in hits.notes)]))
 
 
-def fit(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int]:
-    """A hit with its neighbours, alone or shortened, and the number of tokens left out."""
-    alone = hit._replace(before=(), after=())
-    short = hit.display._replace(text=compact(hit.display.text, question, least))
-    fitted = alone._replace(passage=short)
-    for candidate in (alone, hit):
-        if cost(candidate) <= room:
-            fitted = candidate
-    return fitted, cost(hit) - cost(fitted)
+def fit(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int, int]:
+    """A hit with its neighbours, alone or shortened; its tokens, and how many are left out."""
+    whole = cost(hit)
+    if whole <= room:
+        return hit, whole, 0
+    fitted = hit._replace(before=(), after=())
+    tokens = cost(fitted)
+    if tokens > room:
+        text = compact(hit.display.text, question, least)
+        fitted = fitted._replace(passage=hit.display._replace(text=text))
+        tokens = cost(fitted)
+    return fitted, tokens, whole - tokens
 
 
 def cost(hit: Hit) -> int:

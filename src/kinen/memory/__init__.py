@@ -15,4 +15,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kinen.memory.memory import Memory
 
+    globals()[name] = Memory
     return Memory

@@ -301,9 +301,9 @@ class Index:
 
         It has where that clone was deleted, or where an earlier kinen had one index for all.
         """
-        root = spelled(self._core.space.root)
-        alone = self._core.frozen or len(self._core.space.roots) < 2
-        if alone or self._core.reader.meta("root") == root:
+        if self._core.frozen or len(self._core.space.roots) < 2:
+            return []
+        if self._core.reader.meta("root") == spelled(self._core.space.root):
             return []
         try:
             self.sync(embed=False, wait=0.2)
