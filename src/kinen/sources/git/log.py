@@ -96,12 +96,12 @@ class Log:
             self.remarks.append(
                 "this is a partial clone: files that were renamed and changed are not followed"
             )
+        self._repository_rules = "\0".join(self._read_repository_rules())
         self.exclude(self._excluded, "")
 
     def exclude(self, excluded: Callable[[str], bool], rules: str) -> None:
         """Leave out paths; `rules` identifies the rules behind `excluded`."""
         self._excluded = excluded
-        self._repository_rules = "\0".join(self._read_repository_rules())
         limits = f"{self._size}:{self._overlap}"
         self.rules = digest("\0".join((str(VERSION), rules, limits, self._repository_rules)))
 
