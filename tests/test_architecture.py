@@ -53,6 +53,12 @@ RARELY_SEARCHED = {
 RARELY_LOGGED = {"typing", "re", "json", "contextlib", "inspect", "subprocess", "hashlib"}
 RARELY_LOGGED |= {f"kinen.privacy.{name}" for name in ("blocks", "marks", "masking", "names")}
 """What a hook loads only for text that may hold a secret, or for rare events."""
+RARELY_SHOWN = {
+    *("subprocess", "tempfile", "logging", "concurrent.futures"),
+    *("kinen.memory.consolidation", "kinen.privacy.masking", "kinen.recall.search"),
+    *("kinen.sources.files.walk", "kinen.sources.git.worktree"),
+}
+"""What `kinen status` and `kinen plan list` do not need: they only read."""
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "mcp", "fastapi", "textual", "click", "rich", "yaml")
 
 
@@ -185,6 +191,22 @@ def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -
     loaded(log)
     needed = {"kinen.journal.write", "kinen.model.documents", "kinen.model.journal"}
     assert not loaded(ask) & ({*HEAVY, *RARELY_SEARCHED} - needed)
+
+
+@pytest.mark.parametrize("words", [["status"], ["plan", "list"]], ids=" ".join)
+def test_commands_that_only_read_load_nothing_for_writing(tmp_path: Path, words: list[str]) -> None:
+    space = tmp_path / "space"
+    (space / ".kinen").mkdir(parents=True)
+    show = (
+        "import contextlib, io, os\n"
+        f"os.environ['KINEN_HOME'] = {str(tmp_path / 'home')!r}\n"
+        f"os.environ['HOME'] = {str(tmp_path)!r}\n"
+        f"os.chdir({str(space)!r})\n"
+        "from kinen.cli import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    main({words!r})"
+    )
+    assert not loaded(show) & RARELY_SHOWN
 
 
 def test_keeping_an_observation_loads_only_what_sqlite_needs(tmp_path: Path) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.index import issues as stored
 from kinen.memory.sources import ISSUES
 from kinen.model.issues import Issue, ready, references, urgency
-from kinen.sources.issues import EXPORTED, FOLDER, NAMES
 from kinen.storage import private, regular
 from kinen.text import iso, nearest, now
 
@@ -135,6 +132,12 @@ class Issues:
 
         Only where a person asks for it: `bd` is a program of its own, which reads the repository.
         """
+        import shutil
+        import subprocess
+
+        from kinen.sources.issues import EXPORTED
+        from kinen.transfer.issues import lines
+
         program = shutil.which("bd")
         if program is None:
             raise NotFound("`bd` is not installed", "install beads, or run `bd export` elsewhere")
@@ -155,8 +158,6 @@ class Issues:
                 f"`bd export` failed: {reason[-1] if reason else result.returncode}",
                 "run it by hand",
             )
-        from kinen.transfer.issues import lines
-
         rows = list(lines(result.stdout, "bd export"))
         self._store(os.path.splitext(EXPORTED)[0], rows)
         self._catch_up(wait=60)
@@ -164,6 +165,8 @@ class Issues:
 
     def age(self) -> float | None:
         """Seconds since the tracker wrote its file; None if it has none."""
+        from kinen.sources.issues import FOLDER, NAMES
+
         for name in NAMES:
             with contextlib.suppress(OSError):
                 path = os.path.join(self._core.space.root, FOLDER, name)
