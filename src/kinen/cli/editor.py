@@ -6,13 +6,15 @@ import contextlib
 import os
 import sys
 
-from kinen.errors import KinenError
+from kinen.errors import KinenError, QueryError
 
 FALLBACKS = ("sensible-editor", "nano", "vim", "vi")
 GOTO = {"code", "code-insiders", "codium", "cursor", "windsurf"}
 """Editors that take `--goto PATH:LINE`."""
 COLON = {"hx", "helix", "subl", "zed"}
 """Editors that take `PATH:LINE`."""
+WINDOWED = GOTO | {"subl", "zed", "gvim", "gedit", "kate", "mate", "bbedit", "emacsclient"}
+"""Editors that open a window of their own, so that a program without a terminal can start them."""
 COMMENT = "#!"
 """Start of a line that does not become part of the text; `#` alone is a markdown heading."""
 
@@ -41,6 +43,34 @@ def arguments(editor: str, path: str, line: int) -> list[str]:
     if name in GOTO:
         return ["--goto", f"{path}:{line}"]
     return [f"{path}:{line}"] if name in COLON else [f"+{line}", path]
+
+
+def graphical(environ: dict[str, str] | os._Environ[str]) -> list[str]:
+    """The words of an editor with a window of its own; empty if the user's runs in a terminal."""
+    for name in ("VISUAL", "EDITOR"):
+        with contextlib.suppress(ValueError):
+            words = shlex.split(environ.get(name, ""))
+            if words and os.path.basename(words[0]).removesuffix(".exe") in WINDOWED:
+                return words
+    return []
+
+
+def launch(path: str, line: int = 0) -> None:
+    """Open a file in an editor with a window of its own, and do not wait for it."""
+    words = graphical(os.environ)
+    if not words:
+        raise QueryError("the editor needs a terminal", f"run `kinen open {shlex.quote(path)}`")
+    try:
+        subprocess.Popen(
+            [*words, *arguments(words[0], path, line)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        hint = "set EDITOR to the name of your editor"
+        raise KinenError(f"cannot run {words[0]}: {error.strerror}", hint) from error
 
 
 def edit(path: str, line: int = 0) -> None:

@@ -16,6 +16,7 @@ from kinen.model.records import (
     KINDS,
     Chunk,
     Edge,
+    Query,
     Record,
     TagCount,
 )
@@ -139,8 +140,6 @@ class Records:
 
     def tagged(self, tags: Sequence[str]) -> list[Record]:
         """The notes and files that have all of some tags, or a tag below them."""
-        from kinen.model.records import FILE_KINDS, Query
-
         self._index.prepare()
         chosen = tuple(tag.lstrip("#") for tag in tags)
         return self._core.reader.matching(Query("", kinds=(*FILE_KINDS, "file"), tags=chosen))
@@ -193,6 +192,12 @@ class Records:
 
         self._index.prepare()
         return graph.overview(self._core.reader.db)
+
+    def edits(self, path: str) -> list[Record]:
+        """The recorded edits of a file by agents, oldest first."""
+        self._index.prepare()
+        query = Query("", kinds=("observation",), events=("file_diff",), files=(path,))
+        return sorted(self._core.reader.matching(query), key=lambda record: record.at)
 
     def source_text(self, record: Record) -> str:
         """The markdown file of a record as it is now; empty if it is of another kind.

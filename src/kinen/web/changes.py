@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.api.refs import resolve
+from kinen.cli import editor
+from kinen.errors import NotFound
+from kinen.storage import inside
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -88,6 +92,33 @@ def supersede_memory(memory: Memory, visit: Visit) -> Change:
 def unsupersede_memory(memory: Memory, visit: Visit) -> Change:
     old = memory.consolidation.supersede(visit.fields.get("ref"), "")
     return _done(visit, "restored", old.ref)
+
+
+def open_record(memory: Memory, visit: Visit) -> Change:
+    """Open the file of a record in the user's editor, on the machine of the daemon."""
+    record = memory.records.get(resolve(memory, visit.fields.get("ref"))[0])
+    if not record.path or not inside.is_file(memory.space.root, record.path):
+        raise NotFound(f"{record.ref} has no file")
+    editor.launch(os.path.join(memory.space.root, record.path))
+    return Change(visit.url(ref=record.ref))
+
+
+def consolidate(memory: Memory, visit: Visit) -> Change:
+    """Draw memories from everything since the last time."""
+    memory.consolidation.consolidate()
+    return Change(visit.url(), "memory")
+
+
+def rebuild(memory: Memory, visit: Visit) -> Change:
+    """Build the index again from files, git and the journal."""
+    memory.sync(rebuild=True, embed=False)
+    return Change(visit.url())
+
+
+def collect(memory: Memory, visit: Visit) -> Change:
+    """Take in observations that wait in the spool."""
+    memory.journal.entries("observations", limit=1)
+    return Change(visit.url(), "observation")
 
 
 def sync(memory: Memory, visit: Visit) -> Change:

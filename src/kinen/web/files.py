@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory import Memory
 from kinen.recall.tiers import HEADINGS
+from kinen.text import excerpt
 from kinen.web import html
-from kinen.web.markdown import markdown
+from kinen.web.markdown import code_block, markdown
 from kinen.web.page import Page, Visit, chips, date, empty, entry, ref_link
-from kinen.web.records import revision_list
+from kinen.web.records import title_of
 
 if TYPE_CHECKING:
-    from kinen.model.documents import Companion
+    from kinen.model.documents import Companion, Revision
     from kinen.model.journal import Recall
+    from kinen.model.records import Record
     from kinen.web.html import Html
 
 MOST = 200
 TAGS = 40
+PATCH = 20_000
+"""Characters of a change that are shown."""
+REASON = 2_000
+"""Characters of a commit message below its subject."""
 BUDGET = 4_000
 """Tokens of what belongs to a file."""
 
@@ -79,13 +85,15 @@ def page(memory: Memory, visit: Visit) -> Page:
         around = memory.context.around(file=path, budget=BUDGET)
     if not revisions and not around.items:
         raise NotFound(f"nothing is known of {path}", "Files lists what is")
+    edits = memory.records.edits(path)
     body = html.div(
         html.div(
             html.h2(f"History ({len(revisions):,} commits)"),
-            revision_list(visit, revisions[::-1][:MOST]) if revisions else empty("No commit."),
+            _history(memory, visit, revisions, edits) if revisions else empty("No commit."),
             _companions(visit, companions),
         ),
         html.aside(
+            _sessions(memory, visit, edits),
             html.p(html.a("the text", href=visit.url("record", ref=path)), class_="quiet"),
             _around(visit, around),
             aria_label="What belongs to it",
@@ -93,6 +101,75 @@ def page(memory: Memory, visit: Visit) -> Page:
         class_="split",
     )
     return Page(path, body)
+
+
+def _history(memory: Memory, visit: Visit, revisions: list[Revision], edits: list[Record]) -> Html:
+    """The commits of a file, newest first: who made them, in which session, why, and what changed.
+
+    A commit belongs to the session with the last recorded edit since the commit before it.
+    """
+    items = []
+    before = ""
+    opened = visit.fields.get("patch")
+    for revision in revisions:
+        during = [edit for edit in edits if before < edit.at <= revision.at]
+        session = _session_link(memory, visit, during[-1]) if during else None
+        reason = revision.message.partition("\n")[2].strip()
+        patch = None
+        if revision.ref == opened:
+            patch = code_block(memory.git.patch(revision)[:PATCH], "diff")
+        items.append(
+            html.li(
+                html.p(
+                    date(revision.at),
+                    " ",
+                    html.a(excerpt(revision.subject, 120), href=visit.record(revision.ref)),
+                ),
+                html.p(
+                    html.join(
+                        [
+                            html.span(revision.author),
+                            session,
+                            html.span(f"{revision.before} → {revision.path}")
+                            if revision.before
+                            else None,
+                            *chips(f"#{tag}" for tag in revision.tags),
+                            html.a("the change", href=visit.here(patch=revision.ref)),
+                        ],
+                        " ",
+                    ),
+                    class_="about",
+                ),
+                html.div(markdown(reason[:REASON]), class_="prose") if reason else None,
+                patch,
+            )
+        )
+        before = revision.at
+    return html.ol(items[::-1][:MOST], class_="cards")
+
+
+def _session_link(memory: Memory, visit: Visit, edit: Record) -> Html | None:
+    """The session of an edit: its agent and what it was for."""
+    about = edit.metadata or {}
+    parent = str(about.get("parent", ""))
+    if not parent:
+        return html.span(about.get("agent", ""), class_="chip")
+    title = title_of(memory, parent)
+    link = html.a(title, href=visit.record(parent))
+    return html.span(html.span(about.get("agent", "agent"), class_="chip"), " in ", link)
+
+
+def _sessions(memory: Memory, visit: Visit, edits: list[Record]) -> Html | None:
+    """The sessions that changed a file, the last first."""
+    last = {(edit.metadata or {}).get("parent", ""): edit for edit in edits}
+    items = [
+        html.li(date(edit.at), " ", _session_link(memory, visit, edit))
+        for parent, edit in reversed(last.items())
+        if parent
+    ]
+    if not items:
+        return None
+    return html.section(html.h2("Sessions that changed it"), html.ul(items, class_="plain"))
 
 
 def _companions(visit: Visit, companions: list[Companion]) -> Html | None:

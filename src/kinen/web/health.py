@@ -15,15 +15,21 @@ if TYPE_CHECKING:
     from kinen.web.html import Html
 
 
+FIXES = {
+    "kinen index": ("sync", "Update the index"),
+    "kinen index --rebuild": ("rebuild", "Build the index again"),
+    "kinen list observations": ("collect", "Take in the spool"),
+}
+"""What the checks suggest, as actions of this page. `kinen trust` is for the command line alone."""
+
+
 def page(memory: Memory, visit: Visit) -> Page:
     state = memory.index.status()
     checks = [
         html.tr(
             html.th(check.subject, scope="row"),
             html.td(html.span("ok", class_="chip good") if check.ok else _bad()),
-            html.td(
-                check.detail, html.p(html.code(check.fix)) if check.fix and not check.ok else None
-            ),
+            html.td(check.detail, None if check.ok else _fix(visit, check.fix)),
         )
         for check in check_memory(memory)
     ]
@@ -64,6 +70,13 @@ def page(memory: Memory, visit: Visit) -> Page:
         ]
     )
     return Page("Health", body, live=True)
+
+
+def _fix(visit: Visit, fix: str) -> Html | None:
+    """A button for what `doctor` suggests, or the command."""
+    if fix in FIXES:
+        return html.p(mutation(visit, *FIXES[fix]), " ", html.code(fix))
+    return html.p(html.code(fix)) if fix else None
 
 
 def _bad() -> Html:

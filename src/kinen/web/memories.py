@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kinen.consolidation.rivals import rivals
 from kinen.memory import Memory
+from kinen.memory.federation import ask_spaces
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
 from kinen.web import asof, html
-from kinen.web.page import Page, Visit, chips, date, empty, mutation, ref_link
+from kinen.web.page import ALL, Page, Visit, chips, date, empty, mutation, notes, ref_link
 
 if TYPE_CHECKING:
+    from kinen.consolidation.rivals import Rivals
     from kinen.memory.past import Moment
     from kinen.model.journal import Learned
     from kinen.web.html import Html
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 MOST = 200
 """Memories on a page."""
 SOURCES = 6
+PAIRS = 30
+"""Pairs of memories that are shown side by side."""
 DONE = {
     "hidden": "Hidden: agents are not told of it any more.",
     "restored": "It is back.",
@@ -45,7 +50,9 @@ def page(memory: Memory, visit: Visit) -> Page:
             _banner(visit),
             asof.form(memory, visit),
             _tabs(visit, memory, chosen),
-            _rivals(memories) if not hidden else None,
+            _next(memory, visit),
+            None if hidden else _pairs(visit, rivals(memories)[:PAIRS]),
+            None if hidden else _superseded(memories),
             html.ol(
                 [_card(visit, memory, entry, pinned, hidden) for entry in memories[:MOST]],
                 class_="cards",
@@ -210,7 +217,88 @@ def _actions(visit: Visit, entry: Learned, pinned: bool, hidden: bool) -> Html:
     )
 
 
-def _rivals(memories: list[Learned]) -> Html | None:
+def _next(memory: Memory, visit: Visit) -> Html:
+    """What the next consolidation would draw; only on request, since it reads all that is new."""
+    if not visit.fields.get("next"):
+        link = html.a("What would be drawn next?", href=visit.here(next="1", done=""))
+        return html.p(link)
+    report = memory.consolidation.consolidate(dry_run=True)
+    items = [
+        html.li(html.span(entry.type, class_="chip"), " ", excerpt(entry.content, 300))
+        for entry in report.learned[:MOST]
+    ]
+    count = f"{report.added:,} new, {report.changed:,} changed, {report.below:,} not sure enough"
+    return html.section(
+        html.h2(f"Drawn next: {count}"),
+        html.ul(items, class_="plain") if items else empty("Nothing is new since the last time."),
+        mutation(visit, "consolidate", "Draw them now") if items else None,
+        id="next",
+    )
+
+
+def _pairs(visit: Visit, pairs: list[Rivals]) -> Html | None:
+    """Memories that contradict each other or say the same, side by side, with a way to decide."""
+    if not pairs:
+        return None
+    rows = []
+    for pair in pairs:
+        both = {"ref": pair.older.ref, "other": pair.newer.id}
+        label = "contradiction" if pair.contradict else "much the same"
+        rows.append(
+            html.div(
+                html.div(html.p(html.span("older ", class_="quiet"), _anchor(pair.older))),
+                html.div(html.p(html.span("newer ", class_="quiet"), _anchor(pair.newer))),
+                html.div(
+                    html.span(label, class_="chip bad" if pair.contradict else "chip"),
+                    mutation(visit, "supersede", "The newer holds", fields=both)
+                    if pair.contradict
+                    else mutation(visit, "merge", "Merge into the newer", fields=both),
+                    mutation(visit, "hide", "Hide the newer", fields={"ref": pair.newer.ref}),
+                    class_="actions",
+                ),
+                class_="pair",
+            )
+        )
+    title = f"{counted(len(pairs), 'pairs')} to look at: contradictions and duplicates"
+    return html.details(html.summary(title), rows, id="rivals")
+
+
+def page_of_all(visit: Visit) -> Page:
+    """The memories of all spaces, to read; each is changed in its own space."""
+    remarks: list[str] = []
+    answers = ask_spaces(
+        [ALL],
+        lambda memory: [(memory.space.name, each) for each in memory.consolidation.memories()],
+        remarks.append,
+    )
+    pairs = sorted(
+        (pair for answer in answers for pair in answer),
+        key=lambda pair: pair[1].created_at,
+        reverse=True,
+    )
+    items = [
+        html.li(
+            html.p(html.a(entry.content, href=visit.record(entry.ref, space=space))),
+            html.p(
+                html.join(
+                    [
+                        html.span(space, class_="chip"),
+                        html.span(entry.type, class_="chip"),
+                        date(iso(entry.created_at / 1000)),
+                        html.span("superseded", class_="chip bad") if entry.superseded_by else None,
+                    ],
+                    " ",
+                ),
+                class_="about",
+            ),
+        )
+        for space, entry in pairs[:MOST]
+    ]
+    shown = html.ol(items, class_="cards") if items else empty("No memories in any space.")
+    return Page("Memories", html.join([notes(remarks), shown]))
+
+
+def _superseded(memories: list[Learned]) -> Html | None:
     """Memories beside those that superseded them."""
     by_id = {memory.id: memory for memory in memories}
     pairs = [

@@ -34,7 +34,7 @@ AS_OF = "as_of"
 """The parameter that puts pages back to an earlier time, kept by the links between them."""
 PAST_PAGES = ("search", "memories", "budget", "record")
 """Pages that can show an earlier time."""
-IN_ALL = ("search",)
+IN_ALL = ("search", "timeline", "sessions", "memories")
 """Pages that can show all spaces at once."""
 LONGEST = 10_000
 """Characters of a field of a request."""
@@ -175,18 +175,20 @@ def _navigation(visit: Visit) -> Html:
 def _space_menu(visit: Visit) -> Html:
     """The spaces, as a list that opens without a script."""
     page = visit.page if visit.page in dict(SECTIONS) else "search"
+    kept = dict(visit.fields.pairs("open", "why", AS_OF)) if page == "search" else {}
     links = [
         html.li(
             html.a(
                 name,
-                href=visit.url(page, name),
+                href=visit.url(page, name, **kept),
                 aria_current="true" if name == visit.space else None,
             )
         )
         for name in visit.spaces
     ]
     if len(visit.spaces) > 1:
-        links.append(html.li(html.a("all spaces", href=visit.url("search", ALL))))
+        everywhere = page if page in IN_ALL else "search"
+        links.append(html.li(html.a("all spaces", href=visit.url(everywhere, ALL, **kept))))
     title = "all spaces" if visit.space == ALL else visit.space
     return html.details(
         html.summary(html.span("Space ", class_="quiet"), title), html.ul(links), class_="spaces"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kinen.api.refs import resolve
 from kinen.characters import visible_line
+from kinen.cli import editor
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.markdown.frontmatter import read_frontmatter
-from kinen.render.text import untitled
+from kinen.render.text import counted, untitled
 from kinen.text import excerpt
 from kinen.web import asof, html
 from kinen.web.markdown import code_block, markdown
@@ -110,6 +113,12 @@ def _actions(memory: Memory, visit: Visit, record: Record) -> Html:
     ]
     buttons.append(html.a("Neighbourhood", href=visit.url("graph", ref=record.ref)))
     if record.path:
+        copy = f"kinen open {shlex.quote(record.path)}"
+        buttons.append(
+            mutation(visit, "open", "Open in editor", fields=ref)
+            if editor.graphical(os.environ)
+            else html.button("Copy “kinen open”", type="button", data_copy=copy, class_="scripted")
+        )
         buttons.append(
             html.button("Copy path", type="button", data_copy=record.path, class_="scripted")
         )
@@ -191,10 +200,10 @@ def _edges(memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge]) 
             item = html.li(html.span(edge.written, class_="broken"), " leads nowhere")
             groups.setdefault("broken links", []).append(item)
             continue
-        words = edge.text if edge.text and edge.text != edge.written else ""
+        words = edge.sentence or (edge.text if edge.text != edge.written else "")
         item = html.li(
             ref_link(visit, other, title_of(memory, other)),
-            html.small(f" “{excerpt(words, 120)}”") if words else None,
+            html.small(f" “{excerpt(visible_line(words), 200)}”") if words else None,
         )
         groups.setdefault(heading, []).append(item)
     return [
@@ -222,8 +231,18 @@ def _history(memory: Memory, visit: Visit, record: Record) -> Html | None:
     except (GitError, NotFound, QueryError):
         return None
     link = html.a("the whole history", href=visit.url("file", path=record.path))
+    companions = [
+        html.li(
+            html.a(other.path, href=visit.url("file", path=other.path)),
+            html.small(f" in {counted(other.support, 'commits')}"),
+        )
+        for other in memory.git.cochanged(record.path, COMPANIONS)
+    ]
     return html.section(
-        html.h2("History"), revision_list(visit, revisions[-REVISIONS:][::-1]), html.p(link)
+        html.h2("History"),
+        revision_list(visit, revisions[-REVISIONS:][::-1]),
+        html.p(link),
+        [html.h2("Changes together with"), html.ul(companions)] if companions else None,
     )
 
 

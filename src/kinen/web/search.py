@@ -15,6 +15,7 @@ from kinen.http.queries import search_of
 from kinen.memory.federation import search_spaces
 from kinen.model.kinds import MODES
 from kinen.model.records import KINDS
+from kinen.recall.floor import strength_word
 from kinen.render.style import Style, readable
 from kinen.render.text import hit_description, hit_lines, place, untitled
 from kinen.text import plural, terms
@@ -221,7 +222,11 @@ def _hit(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> Html:
             html.details(html.summary(f"{len(around)} around it"), around) if around else None,
             html.div(
                 votes.bar(hit.votes, hit.score),
-                html.span(f"{hit.score:.3f}", class_="score"),
+                html.span(
+                    f"{hit.strength} {strength_word(hit.strength)}",
+                    class_="score",
+                    title="how close it is to the question, from 0 to 100",
+                ),
                 html.details(
                     html.summary("why is this here"),
                     votes.table(hit.votes, hit.score),
@@ -270,6 +275,7 @@ def _missing(visit: Visit, standing: Standing | None) -> Html | None:
 
 
 def _standing(visit: Visit, standing: Standing) -> Html:
+    path = standing.record.path
     link = html.a(
         standing.record.title or standing.record.ref, href=visit.record(standing.record.ref)
     )
@@ -277,5 +283,8 @@ def _standing(visit: Visit, standing: Standing) -> Html:
         html.p(link, ": ", standing.reason),
         votes.bar(standing.hit.votes, standing.hit.score) if standing.hit else None,
         votes.table(standing.hit.votes, standing.hit.score) if standing.hit else None,
+        html.p(html.a("ask for this record alone", href=visit.here(why="", paths=path)))
+        if path
+        else None,
         class_="standing",
     )

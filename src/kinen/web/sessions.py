@@ -8,15 +8,18 @@ from kinen.characters import visible_line
 from kinen.journal import events
 from kinen.journal.timeline import Gap, Step, fold, overview, select
 from kinen.memory import Memory
+from kinen.memory.federation import ask_spaces
 from kinen.memory.report import handoff_text
 from kinen.render.sessions import duration
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
 from kinen.web.markdown import code_block, markdown
-from kinen.web.page import Page, Visit, choices, date, empty, entry, ref_link
+from kinen.web.page import ALL, Page, Visit, choices, date, empty, entry, notes, ref_link
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kinen.journal.timeline import SessionOverview, SessionTimeline
     from kinen.model.journal import Observation
     from kinen.web.html import Html
@@ -40,7 +43,9 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     words = visit.fields.get("q").lower()
     since = visit.fields.get("since")
     at = iso(milliseconds(since) / 1000) if since else ""
-    sessions = memory.sessions.overviews(agent=visit.fields.get("agent"), since=at)
+    limit = 0 if words else MOST + 1  # each is read whole
+    agent = visit.fields.get("agent")
+    sessions = memory.sessions.overviews(limit, agent=agent, since=at)
     chosen = [session for session in sessions if _matches(session, words)]
     form = html.form(
         entry("q", "Words or id", visit.fields.get("q"), type="search"),
@@ -57,7 +62,7 @@ def list_page(memory: Memory, visit: Visit) -> Page:
         [
             form,
             html.ol(items, class_="cards") if items else empty("No session matches."),
-            html.p(f"{more:,} more: narrow them down by words or time", class_="quiet")
+            html.p("There are more: narrow them down by words or time.", class_="quiet")
             if more > 0
             else None,
         ]
@@ -65,16 +70,35 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     return Page("Sessions", body, live=True)
 
 
+def page_of_all(visit: Visit) -> Page:
+    """The latest sessions of all spaces."""
+    remarks: list[str] = []
+    answers = ask_spaces(
+        [ALL],
+        lambda memory: [(memory.space.name, each) for each in memory.sessions.overviews(MOST)],
+        remarks.append,
+    )
+    pairs = sorted(
+        (pair for answer in answers for pair in answer),
+        key=lambda pair: pair[1].started,
+        reverse=True,
+    )
+    items = [card(visit, session, space) for space, session in pairs[:MOST]]
+    shown = html.ol(items, class_="cards") if items else empty("No session in any space.")
+    return Page("Sessions", html.join([notes(remarks), shown]))
+
+
 def _matches(session: SessionOverview, words: str) -> bool:
     texts = (session.title, session.outcome, session.session, session.ref, session.id)
     return not words or any(words in text.lower() for text in texts)
 
 
-def card(visit: Visit, session: SessionOverview) -> Html:
+def card(visit: Visit, session: SessionOverview, space: str = "") -> Html:
     title = excerpt(visible_line(session.title), 160) or "(no prompt)"
+    where = html.span(space, class_="chip") if space else None
     return html.li(
-        html.h2(html.a(title, href=visit.url("session", id=_name(session)))),
-        html.p(html.join(_facts(session), " "), class_="about"),
+        html.h2(html.a(title, href=visit.url("session", space, id=_name(session)))),
+        html.p(html.join([where, *_facts(session)], " "), class_="about"),
         html.p("→ ", visible_line(session.outcome)) if session.outcome else None,
     )
 
@@ -150,10 +174,31 @@ def _steps(visit: Visit, timeline: SessionTimeline, contents: dict[str, Observat
         shown = overview(timeline.steps)
     if not shown:
         return empty("No step matches.")
-    return html.ol([_step(visit, step, contents) for step in shown], class_="steps")
+    solved = resolutions(timeline.steps)
+    items = [
+        _step(visit, step, contents, solved.get(step.ref) if isinstance(step, Step) else None)
+        for step in shown
+    ]
+    return html.ol(items, class_="steps")
 
 
-def _step(visit: Visit, step: Step | Gap, contents: dict[str, Observation]) -> Html:
+def resolutions(steps: Sequence[Step]) -> dict[str, Step]:
+    """For each command that failed, by its ref, the same command when it worked again."""
+    waiting: dict[str, list[Step]] = {}
+    solved = {}
+    for step in steps:
+        if step.kind != "command":
+            continue
+        if step.failed:
+            waiting.setdefault(step.text, []).append(step)
+        elif step.ok:
+            solved.update({failed.ref: step for failed in waiting.pop(step.text, ())})
+    return solved
+
+
+def _step(
+    visit: Visit, step: Step | Gap, contents: dict[str, Observation], solved: Step | None
+) -> Html:
     if isinstance(step, Gap):
         link = html.a(f"{step.steps:,} more steps", href=visit.here(only="all"))
         return html.li(html.span(), html.span("…"), html.span(link))
@@ -173,11 +218,18 @@ def _step(visit: Visit, step: Step | Gap, contents: dict[str, Observation]) -> H
             html.span(f"{step.kind}: ", class_="hidden"),
             text,
             html.p(note, class_="quiet failed" if step.broken else "quiet") if note else None,
+            _resolved(visit, solved) if solved else None,
             _content(step, contents.get(step.ref)),
         ),
         class_=step.kind,
         id=anchor,
     )
+
+
+def _resolved(visit: Visit, solved: Step) -> Html:
+    place = visit.here(only="all") + "#" + solved.ref.partition(":")[2]
+    clock = iso(solved.at / 1000)[11:16]
+    return html.p("worked again at ", html.a(clock, href=place), class_="good")
 
 
 def _content(step: Step, observation: Observation | None) -> Html | None:

@@ -41,11 +41,17 @@ VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "health": health.page,
 }
 """Pages of one space by the last part of their address."""
-VIEWS_OF_ALL: dict[str, Callable[[Visit], Page]] = {"search": search.page_of_all}
+VIEWS_OF_ALL: dict[str, Callable[[Visit], Page]] = {
+    "search": search.page_of_all,
+    "timeline": timeline.page_of_all,
+    "sessions": sessions.page_of_all,
+    "memories": memories.page_of_all,
+}
 """Pages that show all spaces at once."""
 ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "record/pin": changes.pin,
     "record/unpin": changes.unpin,
+    "record/open": changes.open_record,
     "memories/hide": changes.hide_memory,
     "memories/restore": changes.restore_memory,
     "memories/pin": changes.pin_memory,
@@ -55,7 +61,10 @@ ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "memories/merge": changes.merge_memory,
     "memories/supersede": changes.supersede_memory,
     "memories/unsupersede": changes.unsupersede_memory,
+    "memories/consolidate": changes.consolidate,
     "health/sync": changes.sync,
+    "health/rebuild": changes.rebuild,
+    "health/collect": changes.collect,
 }
 """What forms do, by page and name."""
 DATA: dict[str, Callable[[Memory, Visit], Callable[[], bytes]]] = {

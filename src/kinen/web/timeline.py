@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
 from kinen.memory import Memory
+from kinen.memory.federation import ask_spaces
 from kinen.text import excerpt, now
 from kinen.web import html
-from kinen.web.page import Page, Visit, empty
+from kinen.web.page import ALL, Page, Visit, empty, notes
 from kinen.web.sessions import card
 
 if TYPE_CHECKING:
+    from kinen.model.records import Record
     from kinen.web.html import Html
 
 SPANS = (30, 90, 365)
@@ -37,7 +39,55 @@ def page(memory: Memory, visit: Visit) -> Page:
     last = visit.fields.get("day")
     today = datetime.fromtimestamp(now(), UTC).date()
     first = today - timedelta(days=max(7, days) - 1)
-    counts = _counts(memory, first)
+    counts = rows_of(_counts(memory, first))
+    body = html.join(
+        [
+            _spans(visit, days),
+            heat_map(visit, counts, first, today),
+            html.h2(f"On {last}" if last else "Lately"),
+            html.p(html.a("all days", href=visit.url(days=days))) if last else None,
+            _stream(_entries(memory, visit, last or first.isoformat(), last)),
+        ]
+    )
+    return Page("Timeline", body, live=True)
+
+
+def page_of_all(visit: Visit) -> Page:
+    """Activity in all spaces: a row for each agent, and the latest sessions and commits."""
+    days = visit.fields.number("days", 90, 3_660)
+    last = visit.fields.get("day")
+    today = datetime.fromtimestamp(now(), UTC).date()
+    first = today - timedelta(days=max(7, days) - 1)
+    since = last or first.isoformat()
+    remarks: list[str] = []
+    answers = ask_spaces(
+        [ALL],
+        lambda memory: (
+            _counts(memory, first),
+            _entries(memory, visit, since, last, memory.space.name),
+        ),
+        remarks.append,
+    )
+    merged: Counts = {}
+    for counts, _ in answers:
+        for name, by_day in counts.items():
+            row = merged.setdefault(name, {})
+            for day, count in by_day.items():
+                row[day] = row.get(day, 0) + count
+    body = html.join(
+        [
+            notes(remarks),
+            _spans(visit, days),
+            heat_map(visit, rows_of(merged), first, today),
+            html.h2(f"On {last}" if last else "Lately"),
+            html.p(html.a("all days", href=visit.url(days=days))) if last else None,
+            _stream([entry for _, entries in answers for entry in entries]),
+        ]
+    )
+    return Page("Timeline", body)
+
+
+def _spans(visit: Visit, days: int) -> Html:
     links = [
         html.li(
             html.a(
@@ -48,16 +98,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         )
         for span in SPANS
     ]
-    body = html.join(
-        [
-            html.ul(links, class_="legend"),
-            heat_map(visit, counts, first, today),
-            html.h2(f"On {last}" if last else "Lately"),
-            html.p(html.a("all days", href=visit.url(days=days))) if last else None,
-            _stream(memory, visit, last or first.isoformat(), last),
-        ]
-    )
-    return Page("Timeline", body, live=True)
+    return html.ul(links, class_="legend")
 
 
 def _counts(memory: Memory, first: date) -> Counts:
@@ -65,16 +106,23 @@ def _counts(memory: Memory, first: date) -> Counts:
     by_agent: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for agent, day, count in memory.journal.activity(round(start.timestamp() * 1000)):
         by_agent[agent or "by hand"][day] = count
-    busiest = sorted(by_agent, key=lambda agent: (-sum(by_agent[agent].values()), agent))
+    commits: dict[str, int] = {}
+    for record in memory.records.select(("commit",)):
+        if record.at[:10] >= first.isoformat():
+            commits[record.at[:10]] = commits.get(record.at[:10], 0) + 1
+    return {**by_agent, COMMITS: commits} if commits else dict(by_agent)
+
+
+def rows_of(by_agent: Counts) -> Counts:
+    """The busiest agents, the others together, and commits last."""
+    agents = by_agent.keys() - {COMMITS}
+    busiest = sorted(agents, key=lambda agent: (-sum(by_agent[agent].values()), agent))
     rows: Counts = {agent: by_agent[agent] for agent in busiest[:ROWS]}
     for agent in busiest[ROWS:]:
         others = rows.setdefault("others", {})
         for day, count in by_agent[agent].items():
             others[day] = others.get(day, 0) + count
-    commits: dict[str, int] = {}
-    for record in memory.records.select(("commit",)):
-        if record.at[:10] >= first.isoformat():
-            commits[record.at[:10]] = commits.get(record.at[:10], 0) + 1
+    commits = by_agent.get(COMMITS)
     return {**rows, COMMITS: commits} if commits else rows
 
 
@@ -133,36 +181,47 @@ def _row(
     return cells
 
 
-def _stream(memory: Memory, visit: Visit, since: str, day: str) -> Html:
-    """Sessions and commits by time, the newest first."""
+def _entries(
+    memory: Memory, visit: Visit, since: str, day: str, space: str = ""
+) -> list[tuple[str, Html]]:
+    """Sessions and commits of a time, each with when it began; of a long time the latest."""
+    end = f"{day}T23:59:59.999Z" if day else ""
     entries: list[tuple[str, Html]] = [
-        (session.started, card(visit, session))
-        for session in memory.sessions.overviews(since=since)
+        (session.started, card(visit, session, space))
+        for session in memory.sessions.overviews(STREAM + 1, since=since, until=end)
         if not day or session.started.startswith(day)
     ]
-    for record in memory.records.select(("commit",)):
-        if record.at >= since and (not day or record.at.startswith(day)):
-            author = str((record.metadata or {}).get("author", ""))
-            entries.append(
-                (
-                    record.at,
-                    html.li(
-                        html.p(
-                            html.span("commit", class_="chip"),
-                            " ",
-                            html.a(excerpt(record.title, 120), href=visit.record(record.ref)),
-                            html.small(f" {author} {record.at[:16].replace('T', ' ')}"),
-                        )
-                    ),
-                )
-            )
-    entries.sort(key=lambda pair: pair[0], reverse=True)
+    commits = [
+        record
+        for record in memory.records.select(("commit",))
+        if record.at >= since and (not day or record.at.startswith(day))
+    ]
+    commits.sort(key=lambda record: record.at, reverse=True)
+    entries += [(record.at, _commit(visit, record, space)) for record in commits[: STREAM + 1]]
+    return entries
+
+
+def _commit(visit: Visit, record: Record, space: str) -> Html:
+    author = str((record.metadata or {}).get("author", ""))
+    return html.li(
+        html.p(
+            html.span(f"commit {space}".strip(), class_="chip"),
+            " ",
+            html.a(excerpt(record.title, 120), href=visit.record(record.ref, space=space)),
+            html.small(f" {author} {record.at[:16].replace('T', ' ')}"),
+        )
+    )
+
+
+def _stream(entries: list[tuple[str, Html]]) -> Html:
+    """Sessions and commits by time, the newest first."""
     if not entries:
         return empty("No session and no commit in this time.")
-    more = len(entries) - STREAM
+    newest = sorted(entries, key=lambda pair: pair[0], reverse=True)
+    more = len(newest) > STREAM
     return html.join(
         [
-            html.ol([item for _, item in entries[:STREAM]], class_="cards"),
-            html.p(f"{more:,} more: choose a day", class_="quiet") if more > 0 else None,
+            html.ol([item for _, item in newest[:STREAM]], class_="cards"),
+            html.p("There are more: choose a day.", class_="quiet") if more else None,
         ]
     )

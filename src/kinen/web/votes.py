@@ -23,6 +23,11 @@ MEANINGS = {
 """What each retriever looks at; others are shown by their names."""
 
 
+def points(share: float) -> str:
+    """A share of the score as points of 100."""
+    return f"{100 * share:.1f}"
+
+
 def bar(votes: Sequence[Vote], score: float) -> Html:
     """A bar of the score, from 0 to 1, with a part for each vote."""
     parts = []
@@ -32,7 +37,7 @@ def bar(votes: Sequence[Vote], score: float) -> Html:
         parts.append(
             html.element(
                 "rect",
-                html.element("title", f"{vote.retriever} {vote.share:.3f}"),
+                html.element("title", f"{vote.retriever} {points(vote.share)}"),
                 x=f"{start:.2f}",
                 y="0",
                 width=f"{width:.2f}",
@@ -41,7 +46,7 @@ def bar(votes: Sequence[Vote], score: float) -> Html:
             )
         )
         start += width
-    sum_ = " + ".join(f"{vote.retriever} {vote.share:.3f}" for vote in votes)
+    sum_ = " + ".join(f"{vote.retriever} {points(vote.share)}" for vote in votes)
     return html.element(
         "svg",
         html.element("rect", x="0", y="0", width="100", height="6", class_="rest"),
@@ -49,13 +54,13 @@ def bar(votes: Sequence[Vote], score: float) -> Html:
         viewBox="0 0 100 6",
         preserveAspectRatio="none",
         role="img",
-        aria_label=f"score {score:.3f}: {sum_}" if sum_ else f"score {score:.3f}",
+        aria_label=f"{points(score)} of 100 points: {sum_}" if sum_ else points(score),
         class_="votes",
     )
 
 
 def table(votes: Sequence[Vote], score: float) -> Html:
-    """The votes as rows whose shares add up to the score."""
+    """The votes as rows whose points add up."""
     rows = [
         html.tr(
             html.th(
@@ -63,19 +68,17 @@ def table(votes: Sequence[Vote], score: float) -> Html:
             ),
             html.td(MEANINGS.get(vote.retriever, "")),
             html.td(f"#{vote.rank}" if vote.rank else "", class_="number"),
-            html.td(f"{vote.score:.3f}", class_="number"),
-            html.td(f"{vote.share:.3f}", class_="number"),
+            html.td(points(vote.share), class_="number"),
         )
         for vote in votes
     ]
     total = html.tr(
-        html.th("score", scope="row"),
-        html.td("the sum of the shares"),
+        html.th("together", scope="row"),
+        html.td("of 100 points, which decide the order"),
         html.td(),
-        html.td(),
-        html.td(html.strong(f"{score:.3f}"), class_="number"),
+        html.td(html.strong(points(score)), class_="number"),
     )
-    heads = ("vote", "for", "rank", "own score", "share")
+    heads = ("vote", "for", "rank", "points")
     return html.div(
         html.table(
             html.thead(html.tr(html.th(name, scope="col") for name in heads)),

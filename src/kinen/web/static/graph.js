@@ -198,7 +198,10 @@ async function titleOf(node) {
 
 /** Titles beside the records with the most links, where no other title is. */
 function paintTitles(pen, at, size, hidden, colour) {
-  const taken = [];
+  const taken = graph.count > 200 ? [] : [...graph.kinds.keys()].map((node) => {
+    const [x, y] = at(node);
+    return [x - size, y - size, x + size, y + size];
+  });
   pen.font = "12px system-ui, sans-serif";
   pen.fillStyle = colour;
   for (const [node, { title }] of [...titles].sort(([a], [b]) => a - b).slice(0, NAMED)) {
