@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", "XDG_"))]:
-    if _name not in ("KINEN_STRESS", "KINEN_E2E", "KINEN_E2E_CLIENTS", "KINEN_CHROMIUM"):
+    if _name not in (
+        "KINEN_STRESS",
+        "KINEN_E2E",
+        "KINEN_E2E_CLIENTS",
+        "KINEN_CHROMIUM",
+        "KINEN_SCREENSHOTS",
+    ):
         del os.environ[_name]
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -82,6 +83,13 @@ def site(project: Project) -> Iterator[Site]:
     """A server for the project, signed in."""
     with project_memory(project) as memory:
         memory.sync()
+    with served(project) as site:
+        yield site
+
+
+@contextmanager
+def served(project: Project) -> Iterator[Site]:
+    """A server for a project, and a client that is signed in."""
     door, port = tcp_door()
     hub = Hub()
     pool = MemoryPool(opened)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kinen.cli.demo import COMMITS, EVENTS
 from kinen.memory import Memory
 from kinen.text import now
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from daemon.served import Project
 
 DAY = 86_400_000
+AGES = (20 * 24 * 60, 45, 5)
+"""Minutes since each commit of the demo: the second ends the session about labels."""
 LABELS = "fix the blank labels"
 EARLIER: tuple[tuple[int, str, str, tuple[tuple[str, str], ...]], ...] = (
     (
@@ -41,13 +45,18 @@ EARLIER: tuple[tuple[int, str, str, tuple[tuple[str, str], ...]], ...] = (
 
 def fill(project: Project) -> None:
     """Record sessions and commits in a project, and draw memories from them."""
-    for message, files in COMMITS:
+    at = round(now() * 1000)
+    for (message, files), minutes in zip(COMMITS, AGES, strict=True):
         for path, text in files.items():
             target = project.root / path
             target.parent.mkdir(exist_ok=True)
             target.write_text(text)
-        project.commit(message)
-    at = round(now() * 1000)
+        project.git("add", "-A")
+        made = f"@{at // 1000 - 60 * minutes} +0000"
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+                patch.setenv(name, made)
+            project.git("commit", "-q", "-m", message)
     with Memory.open(project.root) as memory:
         for days, agent, intent, events in EARLIER:
             _session(memory, agent, intent, events, at - days * DAY)

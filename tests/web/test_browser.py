@@ -1,31 +1,38 @@
-"""The pages in a real browser: keys, live updates, scripts off, hostile content, accessibility.
+"""The pages in a real browser: keys, mutations, live updates, scripts off, accessibility.
 
 `make browser` runs them. They need chromium and Playwright, and skip without; `KINEN_CHROMIUM` is
 the path of another browser of its kind. Every test fails on an error in the console, a violation of
-the policy, or a request to elsewhere.
+the policy, or a request to elsewhere. `KINEN_SCREENSHOTS=1` writes the pictures of the guide.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
+from daemon.served import TOKEN, Project
+from web.conftest import served
+from web.demo import LABELS, fill
 from web.hostile import NAME, NOTE, write_hostile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.served import Project
     from web.conftest import Site
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = os.environ.get("KINEN_CHROMIUM") or shutil.which("chromium") or ""
-AXE = Path(__file__).parents[2] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+TOP = Path(__file__).parents[2]
+AXE = TOP / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 """Where `make browser` puts it."""
+PICTURES = TOP / "docs" / "guides" / "web"
 SCOPE = {"session": "s1", "agent": "claude"}
 SECONDS = 30_000
 """Milliseconds that only guard against waiting forever."""
@@ -40,6 +47,26 @@ def chromium() -> Iterator[Any]:
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The demo space with its sessions, for tests that leave it as it was."""
+    with pytest.MonkeyPatch.context() as patch:
+        project = Project(tmp_path_factory.mktemp("demo"))
+        project.enter(patch)
+        (project.root / ".kinen").mkdir()
+        fill(project)
+        with served(project) as site:
+            yield site
+
+
+@pytest.fixture
+def demo_tab(chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tab]:
+    demo.project.enter(monkeypatch)
+    tab = Tab(chromium, demo)
+    yield tab
+    tab.close()
 
 
 class Tab:
@@ -66,8 +93,6 @@ class Tab:
             self.problems.append(f"request to {request.url}")
 
     def open(self, page: str, **query: str) -> Any:
-        import httpx
-
         url = httpx.URL(f"{self.site.origin}/web/s/parcelry/{page}", params=query or None)
         self.page.goto(str(url))
         return self.page
@@ -90,25 +115,66 @@ def consolidated(site: Site) -> int:
         return len(memory.consolidation.memories())
 
 
-def test_results_appear_as_one_types(tab: Tab) -> None:
-    page = tab.open("search")
+def test_results_appear_as_one_types(demo_tab: Tab) -> None:
+    page = demo_tab.open("search")
     page.keyboard.type("redis")
     page.wait_for_selector(".hits article")
     page.wait_for_url("**q=redis*")
     page.locator(".why summary").first.click()
-    assert page.locator(".why table").first.is_visible()
+    points = page.locator(".why[open] tbody td:last-child").all_inner_texts()
+    assert sum(map(float, points[:-1])) == pytest.approx(float(points[-1]), abs=0.3)
     page.locator(".preview-link").first.click()
     page.wait_for_selector("#preview h2")
     page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
     assert page.evaluate("document.activeElement.closest('.hits') !== null")
+    page.keyboard.press("o")
+    page.wait_for_url("**open=*")
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.name") == "q"
+    page.fill("input[name=why]", "notes/onboarding.md")
+    page.click("#why button")
+    page.wait_for_selector(".standing")
 
 
-def test_searching_and_reading_work_without_scripts(chromium: Any, site: Site) -> None:
-    tab = Tab(chromium, site, java_script_enabled=False)
+def test_filters_are_in_the_address_and_neighbours_come_on_demand(demo_tab: Tab) -> None:
+    page = demo_tab.open("search", q="labels")
+    page.wait_for_selector(".hits article")
+    page.click("text=Filters and time")
+    page.select_option("select[name=types]", "commits")
+    page.wait_for_url("**types=commits*")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.hits .chip:first-child')].every((chip) =>"
+        " chip.textContent === 'commit')"
+    )
+    page.fill("input[name=since]", "1h")
+    page.wait_for_url("**since=1h*")
+    page.locator("text=neighbours").first.click()
+    page.wait_for_url("**context=2*")
+
+
+def test_the_slider_goes_back_in_time(demo_tab: Tab) -> None:
+    page = demo_tab.open("search", q="labels")
+    page.click("text=Filters and time")
+    slider = page.locator("#as-of")
+    slider.focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**as_of=20*")
+    page.wait_for_selector("text=as of 20")
+    assert "utf-8-sig" not in page.locator("#results").inner_text()
+    page.click("text=Back to now")
+    page.wait_for_function("document.querySelector('#results').innerText.includes('utf-8-sig')")
+
+
+def test_searching_and_reading_work_without_scripts(
+    chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.project.enter(monkeypatch)
+    tab = Tab(chromium, demo, java_script_enabled=False)
     page = tab.open("search")
     page.fill("input[name=q]", "redis")
     page.click("form[role=search] button")
@@ -116,9 +182,14 @@ def test_searching_and_reading_work_without_scripts(chromium: Any, site: Site) -
     page.locator(".preview-link").first.click()
     assert page.locator("#preview h2").first.is_visible()
     page.locator(".hits h2 a").first.click()
-    assert page.locator("#text").is_visible()
-    page.click("nav >> text=Sessions")
-    assert page.locator("h1").inner_text() == "Sessions"
+    assert page.locator("#text, .steps").first.is_visible()
+    for name, heading in (("Sessions", "Sessions"), ("Graph", "Graph"), ("Memories", "Memories")):
+        page.click(f"nav >> text={name}")
+        assert page.locator("h1").inner_text() == heading
+    page = tab.open("graph")
+    assert page.locator("svg.graph").is_visible()
+    assert not page.locator("#canvas").is_visible()
+    page.locator("svg .dot").first.click()
     tab.close()
 
 
@@ -137,6 +208,9 @@ def test_keys_hide_undo_pin_and_edit_memories(tab: Tab, site: Site) -> None:
     page.keyboard.press("k")
     page.keyboard.press("p")
     page.wait_for_selector(".chip.good")
+    page.keyboard.press("u")
+    page.wait_for_selector(".chip.good", state="detached")
+    content = page.locator("#memories .content").first.inner_text()
     page.keyboard.press("j")
     page.keyboard.press("e")
     page.keyboard.press("Control+a")
@@ -144,20 +218,47 @@ def test_keys_hide_undo_pin_and_edit_memories(tab: Tab, site: Site) -> None:
     page.click("form.stacked button >> visible=true")
     page.wait_for_url("**done=edited**")
     assert "Sessions stay in PostgreSQL." in page.locator("#memories").inner_text()
+    page.keyboard.press("u")
+    page.wait_for_url("**done=restored**")
+    assert content in page.locator("#memories").inner_text()
+    assert "Sessions stay in PostgreSQL." not in page.locator("#memories").inner_text()
 
 
-def test_a_page_follows_what_is_recorded(tab: Tab, site: Site) -> None:
-    import httpx
+def test_every_other_change_and_its_undo(tab: Tab, site: Site) -> None:
+    count = consolidated(site)
+    page = tab.open("memories")
+    last = page.locator("#memories > li").last.get_attribute("id")
+    first = page.locator("#memories > li").first
+    for button, done in (("Superseded by", "superseded"), ("Merge into", "merged")):
+        first = page.locator("#memories > li").first
+        first.locator("summary", has_text="Edit").click()
+        form = first.locator("form", has_text=button)
+        form.locator("input[name=other]").fill(str(last))
+        form.locator("button").click()
+        page.wait_for_url(f"**done={done}**")
+        page.click("#undo")
+        page.wait_for_url("**done=restored**")
+        assert page.locator("#memories > li").count() == count
+    page = tab.open("record", ref="notes/oncall.md")
+    page.click("text=Pin")
+    page.click("text=Unpin")
+    page.wait_for_selector("button:text-is('Pin')")
+    page = tab.open("health")
+    page.click("text=Update the index")
+    page.wait_for_selector("h1:text-is('Health')")
 
-    from daemon.served import TOKEN
 
-    page = tab.open("sessions")
-    assert "No session" not in page.locator("h1").inner_text()
+def test_a_page_follows_what_a_hook_records(tab: Tab, site: Site) -> None:
+    page = tab.open("timeline")
     with page.expect_response("**/web/events"):
         page.reload()
+    payload = (
+        '{"hook_event_name": "UserPromptSubmit", "session_id": "s9", "prompt": "paint the shed",'
+        f' "cwd": "{site.project.root}"}}'
+    )
+    command = [sys.executable, "-m", "kinen", "hook", "claude"]
+    subprocess.run(command, input=payload, text=True, cwd=site.project.root, check=True)
     headers = {"Authorization": f"Bearer {TOKEN}", "X-Kinen-Space": str(site.project.root)}
-    body = {"intent": "paint the shed", "scope": SCOPE}
-    httpx.post(f"{site.origin}/v1/capsules", headers=headers, json=body).raise_for_status()
     message = {"content": "Paint the shed.", "scope": SCOPE, "kind": "message"}
     httpx.post(f"{site.origin}/v1/observations", headers=headers, json=message).raise_for_status()
     page.wait_for_selector("text=paint the shed")
@@ -178,13 +279,19 @@ def test_hostile_content_runs_nothing(tab: Tab, site: Site, project: Project) ->
         ("session", {"id": "last", "only": "all"}),
         ("file", {"path": NAME}),
         ("injection", {"id": sent}),
-        *((name, {}) for name in ("timeline", "sessions", "memories", "files", "ledger", "health")),
+        ("memories", {"next": "1"}),
+        ("memories", {"as_of": "1m"}),
+        ("graph", {"all": "1"}),
+        *((name, {}) for name in ("timeline", "sessions", "files", "ledger", "health")),
         ("budget", {"q": "needle"}),
     ]
     for name, query in visits:
         page = tab.open(name, **query)
         for summary in page.locator("main summary").all()[:20]:
             summary.click()
+        if name == "graph":
+            page.wait_for_selector("#graph[data-ready]")
+            page.mouse.move(700, 600)
         assert page.evaluate("window.kinenxss") is None, name
 
 
@@ -203,44 +310,88 @@ def test_other_sites_cannot_frame_or_post(chromium: Any, site: Site) -> None:
     tab.close()
 
 
-def test_somebody_new_finds_their_way_by_clicking(tab: Tab, site: Site) -> None:
-    count = consolidated(site)
-    page = tab.open("search")
+def test_somebody_new_finds_their_way_by_clicking(demo_tab: Tab) -> None:
+    page = demo_tab.open("search")
     page.fill("input[name=q]", "why did sessions move to postgresql")
     page.wait_for_selector(".hits article")
     assert "one system fewer" in page.locator(".hits").inner_text()
+    page.click("nav >> text=Sessions")
+    page.click(f"main >> text={LABELS}")
+    assert "utf-8-sig" in page.locator("main").inner_text()
     page.click("nav >> text=Budget")
     assert "tokens" in page.locator("main h2").first.inner_text()
     page.click("nav >> text=Memories")
-    page.locator("#memories > li", has_text="rate-limiter").locator("text=Hide").click()
+    count = page.locator("#memories > li").count()
+    page.locator("#memories > li", has_text="rate-limiter").first.locator("text=Hide").click()
     page.wait_for_selector(".banner")
     assert page.locator("#memories > li").count() == count - 1
+    page.click("#undo")
+    page.wait_for_url("**done=restored**")
+    assert page.locator("#memories > li").count() == count
+
+
+def test_the_graph_pans_zooms_filters_and_names(demo_tab: Tab) -> None:
+    page = demo_tab.open("graph", all="1")
+    page.wait_for_selector("#graph[data-ready]")
+    assert not page.locator("svg.graph").is_visible()
+    look = "document.getElementById('canvas').toDataURL()"
+    before = page.evaluate(look)
+    canvas = page.locator("#canvas")
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("+")
+    page.wait_for_function(f"{look} !== {before!r}")
+    page.click("button:text-is('Fit')")
+    place = canvas.bounding_box()
+    page.mouse.move(place["x"] + 20, place["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 80, place["y"] + 60, steps=4)
+    page.mouse.up()
+    page.mouse.wheel(0, -200)
+    page.check("input[name=kinds][value=note]")
+    page.click("button:text-is('Show')")
+    page.wait_for_url("**kinds=note*")
+    page.wait_for_selector("#graph[data-ready]")
+    page.click("text=As a list")
+    page.locator("main details a").first.click()
+    page.wait_for_selector("#text")
 
 
 PAGES = {
-    "search": {"q": "redis", "why": "notes/oncall.md", "open": "notes/oncall.md"},
+    "search": {"q": "redis", "why": "notes/oncall.md", "open": "notes/oncall.md", "as_of": "1m"},
     "record": {"ref": "artifacts/adr-007-session-store.md"},
     "timeline": {},
     "sessions": {},
-    "session": {"id": "last"},
-    "memories": {},
+    "session": {"id": "last", "only": "all"},
+    "memories": {"next": "1"},
     "files": {},
-    "file": {"path": "notes/oncall.md"},
+    "file": {"path": "labels/render.py"},
     "graph": {"ref": "artifacts/adr-007-session-store.md"},
     "budget": {"q": "redis"},
     "ledger": {},
+    "injection": {"id": "last"},
     "health": {},
 }
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: `make browser` does it")
+def sent(site: Site) -> str:
+    """The id of what was sent last."""
+    with site.memory() as memory:
+        return str(memory.ledger.injections()[0][0].id)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(chromium: Any, site: Site, scheme: str) -> None:
-    consolidated(site)
-    tab = Tab(chromium, site, color_scheme=scheme, bypass_csp=True)
+def test_axe_finds_nothing(
+    chromium: Any, demo: Site, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not AXE.exists():
+        assert not os.environ.get("CI"), "axe-core is not installed: `make browser` does it"
+        pytest.skip("axe-core is not installed: `make browser` does it")
+    demo.project.enter(monkeypatch)
+    tab = Tab(chromium, demo, color_scheme=scheme, bypass_csp=True)
     found = []
     for name, query in PAGES.items():
-        page = tab.open(name, **query)
+        page = tab.open(name, **{**query, **({"id": sent(demo)} if name == "injection" else {})})
         page.add_script_tag(path=str(AXE))
         result = page.evaluate("axe.run()")
         found += [
@@ -253,10 +404,45 @@ def test_axe_finds_nothing(chromium: Any, site: Site, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_no_page_is_wider_than_the_screen(chromium: Any, site: Site, width: int) -> None:
-    consolidated(site)
-    tab = Tab(chromium, site, viewport={"width": width, "height": 800})
+def test_no_page_is_wider_than_the_screen(
+    chromium: Any, demo: Site, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.project.enter(monkeypatch)
+    tab = Tab(chromium, demo, viewport={"width": width, "height": 800})
     for name, query in PAGES.items():
-        page = tab.open(name, **query)
+        page = tab.open(name, **{**query, **({"id": sent(demo)} if name == "injection" else {})})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    tab.close()
+
+
+SHOTS = {
+    "search": ("search", {"q": "why did we drop redis", "open": "notes/oncall.md"}),
+    "timeline": ("timeline", {}),
+    "session": ("session", {"id": "last"}),
+    "memories": ("memories", {}),
+    "file": ("file", {"path": "labels/render.py"}),
+    "graph": ("graph", {"all": "1"}),
+    "budget": ("budget", {"q": "why are the labels blank"}),
+    "health": ("health", {}),
+}
+"""The pictures of the guide."""
+
+
+@pytest.mark.skipif(
+    not os.environ.get("KINEN_SCREENSHOTS"), reason="KINEN_SCREENSHOTS=1 takes them"
+)
+def test_the_pictures_of_the_guide(
+    chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.project.enter(monkeypatch)
+    PICTURES.mkdir(exist_ok=True)
+    tab = Tab(chromium, demo, viewport={"width": 1000, "height": 640})
+    for name, (place, query) in SHOTS.items():
+        page = tab.open(place, **query)
+        if name == "graph":
+            page.wait_for_selector("#graph[data-ready]")
+        page.wait_for_timeout(300)
+        path = PICTURES / f"{name}.png"
+        page.screenshot(path=str(path))
+        assert path.stat().st_size < 100_000, name
     tab.close()

@@ -47,6 +47,8 @@ def arguments(editor: str, path: str, line: int) -> list[str]:
 
 def graphical(environ: dict[str, str] | os._Environ[str]) -> list[str]:
     """The words of an editor with a window of its own; empty if the user's runs in a terminal."""
+    import shlex
+
     for name in ("VISUAL", "EDITOR"):
         with contextlib.suppress(ValueError):
             words = shlex.split(environ.get(name, ""))
@@ -57,11 +59,15 @@ def graphical(environ: dict[str, str] | os._Environ[str]) -> list[str]:
 
 def launch(path: str, line: int = 0) -> None:
     """Open a file in an editor with a window of its own, and do not wait for it."""
+    import shlex
+    import subprocess
+    from threading import Thread
+
     words = graphical(os.environ)
     if not words:
         raise QueryError("the editor needs a terminal", f"run `kinen open {shlex.quote(path)}`")
     try:
-        subprocess.Popen(
+        process = subprocess.Popen(
             [*words, *arguments(words[0], path, line)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -71,6 +77,7 @@ def launch(path: str, line: int = 0) -> None:
     except OSError as error:
         hint = "set EDITOR to the name of your editor"
         raise KinenError(f"cannot run {words[0]}: {error.strerror}", hint) from error
+    Thread(target=process.wait, daemon=True).start()
 
 
 def edit(path: str, line: int = 0) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST = 200
 TAGS = 40
+SECOND = 19
+"""Characters of a time up to its seconds: git has no more."""
 PATCH = 20_000
 """Characters of a change that are shown."""
 REASON = 2_000
@@ -112,7 +114,7 @@ def _history(memory: Memory, visit: Visit, revisions: list[Revision], edits: lis
     before = ""
     opened = visit.fields.get("patch")
     for revision in revisions:
-        during = [edit for edit in edits if before < edit.at <= revision.at]
+        during = [edit for edit in edits if before < edit.at[:SECOND] <= revision.at[:SECOND]]
         session = _session_link(memory, visit, during[-1]) if during else None
         reason = revision.message.partition("\n")[2].strip()
         patch = None
@@ -144,7 +146,7 @@ def _history(memory: Memory, visit: Visit, revisions: list[Revision], edits: lis
                 patch,
             )
         )
-        before = revision.at
+        before = revision.at[:SECOND]
     return html.ol(items[::-1][:MOST], class_="cards")
 
 

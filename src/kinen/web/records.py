@@ -237,6 +237,7 @@ def _history(memory: Memory, visit: Visit, record: Record) -> Html | None:
             html.small(f" in {counted(other.support, 'commits')}"),
         )
         for other in memory.git.cochanged(record.path, COMPANIONS)
+        if other.support > 1
     ]
     return html.section(
         html.h2("History"),

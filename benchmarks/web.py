@@ -1,0 +1,207 @@
+"""How fast the pages are, as ratios to the call of the API that each rests on.
+
+    python benchmarks/web.py [--observations 100000] [--notes 5000] [--times 15]
+
+Page and call take turns in one loop and the medians are compared, so that whatever else the machine
+does meets both alike. With Playwright and chromium, the graph is dragged and frames are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import shutil
+import socket
+import statistics
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from journal import write_bundle
+from kinen import Memory
+from kinen.http import server as httpserver
+from kinen.http.app import create_app
+from kinen.http.events import Hub
+from kinen.http.guard import Access, failure
+from kinen.memory.pool import MemoryPool
+from kinen.web.layout import layout
+from record import save
+from speed import Row, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOKEN = "a-token-of-the-benchmark"
+TYPED = ("w", "wa", "wat", "wate", "water", "water l", "water lev", "water level")
+"""A query as somebody types it."""
+LIMIT = 1.5
+NO_LIMIT = float("inf")
+DRAGS = 150
+"""Movements of the pointer while frames are counted."""
+
+
+def build(root: Path, notes: int, observations: int) -> Path:
+    """A space of linked notes and a journal."""
+    rng = random.Random(7)
+    space = root / "space"
+    (space / ".kinen").mkdir(parents=True)
+    for number in range(notes):
+        folder = space / f"area-{number % 50}"
+        folder.mkdir(exist_ok=True)
+        near = (number + 50 * rng.randrange(1, 40)) % notes
+        links = f"See [[note-{near}]] and [[note-{rng.randrange(notes)}]]."
+        text = f"# {prose(rng, 4)[:-1]}\n\n{prose(rng, 60)}\n\n{links}\n"
+        (folder / f"note-{number}.md").write_text(text)
+    bundle = root / "bundle.json"
+    write_bundle(bundle, observations)
+    with Memory.open(space) as memory:
+        memory.transfer.load(bundle)
+        memory.sync()
+    return space
+
+
+@contextmanager
+def server(space: Path) -> Iterator[tuple[httpx.Client, str, str]]:
+    """A client with token and cookie, the address of the server, and a link for a browser."""
+    door = socket.socket()
+    door.bind(("127.0.0.1", 0))
+    port = door.getsockname()[1]
+    hub = Hub()
+    app = create_app(MemoryPool(Memory.open), hub=hub, state=dict, access=Access(TOKEN, port))
+    serving = httpserver.make(app, failure, None)
+    thread = threading.Thread(target=lambda: asyncio.run(serving.serve(sockets=[door])))
+    thread.start()
+    while not serving.started:
+        time.sleep(0.01)
+    origin = f"http://127.0.0.1:{port}"
+    headers = {"Authorization": f"Bearer {TOKEN}", "X-Kinen-Space": str(space)}
+    with httpx.Client(base_url=origin, headers=headers, timeout=600) as client:
+        links = [client.post("/v1/web").json()["url"] for _ in range(2)]
+        client.get(links[0])
+        yield client, origin, links[1]
+    hub.close()
+    serving.stop()
+    thread.join()
+
+
+def ratio(client: httpx.Client, name: str, page: str, call: str, times: int, limit: float) -> Row:
+    """A page against a call of the API, in turns."""
+    taken: dict[str, list[float]] = {page: [], call: []}
+    for turn in range(times + 2):
+        for path in (page, call):
+            for query in TYPED if "{}" in path else ("",):
+                began = time.perf_counter()
+                answer = client.get(path.replace("{}", query))
+                seconds = time.perf_counter() - began
+                assert answer.status_code == 200, answer.text
+                if turn > 1:
+                    taken[path].append(seconds)
+    ours, baseline = (statistics.median(taken[path]) for path in (page, call))
+    return Row(name, ours, baseline, limit, call)
+
+
+def graph_figures(client: httpx.Client, base: str) -> dict[str, Any]:
+    """The layout of the whole graph, and what is sent of it."""
+    answers = []
+    for _ in range(2):
+        began = time.perf_counter()
+        answer = client.get(f"{base}/graph/data?all=1")
+        answers.append((time.perf_counter() - began, len(answer.content)))
+    return {
+        "first_seconds": round(answers[0][0], 3),
+        "again_seconds": round(answers[1][0], 3),
+        "bytes": answers[0][1],
+        "layouts": layout.cache_info().misses,
+    }
+
+
+def drag(link: str, origin: str, base: str) -> dict[str, Any]:
+    """Frames per second while the graph is dragged in chromium."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return {"skipped": "Playwright is not installed"}
+    chromium = shutil.which("chromium")
+    if not chromium:
+        return {"skipped": "no chromium"}
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(300_000)
+        page.goto(link)
+        page.wait_for_url("**/search")
+        began = time.perf_counter()
+        page.goto(f"{origin}{base}/graph?all=1")
+        page.wait_for_selector("#graph[data-ready]")
+        ready = time.perf_counter() - began
+        count = int(page.get_attribute("#graph", "data-ready"))
+        page.wait_for_timeout(1_000)
+        place = page.locator("#canvas").bounding_box()
+        page.evaluate(
+            "() => { window.drawn = 0; const next = () => { window.drawn++;"
+            " requestAnimationFrame(next); }; requestAnimationFrame(next); }"
+        )
+        page.mouse.move(place["x"] + 400, place["y"] + 200)
+        page.mouse.down()
+        before = page.evaluate("window.drawn")
+        began = time.perf_counter()
+        for step in range(DRAGS):
+            page.mouse.move(place["x"] + 400 + step, place["y"] + 200 + step % 60)
+        seconds = time.perf_counter() - began
+        frames = page.evaluate("window.drawn") - before
+        page.mouse.up()
+        browser.close()
+    return {"records": count, "ready_seconds": round(ready, 2), "fps": round(frames / seconds, 1)}
+
+
+def rows_of(client: httpx.Client, base: str, times: int) -> list[Row]:
+    compare: Callable[..., Row] = ratio
+    search = "/v1/search?query={}"
+    return [
+        compare(client, "first page", f"{base}/search", "/v1/status", times, LIMIT),
+        compare(client, "search as one types", f"{base}/search?q={{}}", search, times, LIMIT),
+        compare(client, "sessions", f"{base}/sessions", "/v1/capsules?limit=50", 3, NO_LIMIT),
+        compare(client, "memories", f"{base}/memories", "/v1/status", 3, NO_LIMIT),
+        compare(client, "timeline", f"{base}/timeline", "/v1/status", 3, NO_LIMIT),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--observations", type=int, default=100_000)
+    parser.add_argument("--notes", type=int, default=5_000)
+    parser.add_argument("--times", type=int, default=15)
+    options = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="kinen-web-"))
+    os.environ["KINEN_HOME"] = str(root / "home")
+    os.environ["KINEN_INDEX_EMBEDDING_PROVIDER"] = "none"
+    os.environ["KINEN_DAEMON_AUTO_START"] = "false"
+    try:
+        space = build(root, options.notes, options.observations)
+        with server(space) as (client, origin, link):
+            base = f"/web/s/{space.name}"
+            rows = rows_of(client, base, options.times)
+            graph = graph_figures(client, base)
+            graph |= drag(link, origin, base)
+    finally:
+        shutil.rmtree(root)
+    for row in rows:
+        limit = f"≤ {row.limit}" if row.limit < NO_LIMIT else ""
+        print(f"{row.name:<22} {1000 * row.ours:8.1f} ms {row.ratio:6.2f} × {row.against} {limit}")
+    print("graph", graph)
+    results = {
+        row.name: {"ms": round(1000 * row.ours, 2), "ratio": round(row.ratio, 3)} for row in rows
+    }
+    about = {"observations": options.observations, "notes": options.notes}
+    save("web", {"size": about, "pages": results, "graph": graph})
+
+
+if __name__ == "__main__":
+    main()
