@@ -7,7 +7,7 @@ DOCS := .venv/.docs
 PINS ?= --constraint constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check fix lint lock coverage package bench docs reference stress e2e browser clean
+.PHONY: demo test check fix lint lock coverage package bench docs reference screenshots stress e2e browser clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml constraints.txt
@@ -72,13 +72,19 @@ reference: $(STAMP)
 	$(BIN)/python tools/build_docs.py
 	$(BIN)/python tools/terminal_picture.py
 
-docs: reference $(DOCS)
+# The pictures of the guide to the pages, taken by the tests in chromium from the demo space.
+screenshots: $(STAMP)
+	$(PIP) playwright
+	KINEN_SCREENSHOTS=1 $(BIN)/python -m pytest -q -n0 tests/web/test_browser.py -k pictures
+
+docs: reference $(DOCS) $(if $(SCREENSHOTS),screenshots)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/journal.py
 	$(BIN)/python benchmarks/hooks.py
+	$(BIN)/python benchmarks/web.py
 	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA) && $(BIN)/python benchmarks/distill.py --data $(DATA) && $(BIN)/python benchmarks/recall.py parts --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
