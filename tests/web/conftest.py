@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,8 @@ def served(project: Project) -> Iterator[Site]:
         yield site
         site.client.close()
         hub.close()
-    anyio.run(pool.close)
+    with ThreadPoolExecutor(1) as thread:  # Playwright has a loop in this one
+        thread.submit(anyio.run, pool.close).result()
 
 
 def project_memory(project: Project) -> Memory:

@@ -146,10 +146,7 @@ def test_filters_are_in_the_address_and_neighbours_come_on_demand(demo_tab: Tab)
     page.click("text=Filters and time")
     page.select_option("select[name=types]", "commits")
     page.wait_for_url("**types=commits*")
-    page.wait_for_function(
-        "[...document.querySelectorAll('.hits .chip:first-child')].every((chip) =>"
-        " chip.textContent === 'commit')"
-    )
+    assert set(page.locator(".hits .about .chip:first-child").all_inner_texts()) == {"commit"}
     page.fill("input[name=since]", "1h")
     page.wait_for_url("**since=1h*")
     page.locator("text=neighbours").first.click()
@@ -167,7 +164,7 @@ def test_the_slider_goes_back_in_time(demo_tab: Tab) -> None:
     page.wait_for_selector("text=as of 20")
     assert "utf-8-sig" not in page.locator("#results").inner_text()
     page.click("text=Back to now")
-    page.wait_for_function("document.querySelector('#results').innerText.includes('utf-8-sig')")
+    page.wait_for_selector("#results >> text=utf-8-sig", state="attached")
 
 
 def test_searching_and_reading_work_without_scripts(
@@ -256,7 +253,7 @@ def test_a_page_follows_what_a_hook_records(tab: Tab, site: Site) -> None:
         '{"hook_event_name": "UserPromptSubmit", "session_id": "s9", "prompt": "paint the shed",'
         f' "cwd": "{site.project.root}"}}'
     )
-    command = [sys.executable, "-m", "kinen", "hook", "claude"]
+    command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
     subprocess.run(command, input=payload, text=True, cwd=site.project.root, check=True)
     headers = {"Authorization": f"Bearer {TOKEN}", "X-Kinen-Space": str(site.project.root)}
     message = {"content": "Paint the shed.", "scope": SCOPE, "kind": "message"}
@@ -340,7 +337,8 @@ def test_the_graph_pans_zooms_filters_and_names(demo_tab: Tab) -> None:
     canvas.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("+")
-    page.wait_for_function(f"{look} !== {before!r}")
+    while page.evaluate(look) == before:
+        page.wait_for_timeout(50)
     page.click("button:text-is('Fit')")
     place = canvas.bounding_box()
     page.mouse.move(place["x"] + 20, place["y"] + 20)
@@ -436,7 +434,7 @@ def test_the_pictures_of_the_guide(
 ) -> None:
     demo.project.enter(monkeypatch)
     PICTURES.mkdir(exist_ok=True)
-    tab = Tab(chromium, demo, viewport={"width": 1000, "height": 640})
+    tab = Tab(chromium, demo, viewport={"width": 900, "height": 560})
     for name, (place, query) in SHOTS.items():
         page = tab.open(place, **query)
         if name == "graph":

@@ -29,7 +29,7 @@ def fields(memory: Memory | None, visit: Visit) -> Html:
     chosen = visit.fields.get(AS_OF)
     slider = _slider(memory, chosen) if memory else None
     field = entry(AS_OF, "As of", chosen, placeholder="2026-03-01, 2w, HEAD~3", autocomplete="off")
-    back = html.a("Back to now", href=visit.here(as_of="")) if chosen else None
+    back = html.a("Back to now", href=visit.here(as_of=""), data_now=True)
     return html.div(field, slider, back, class_="fields as-of")
 
 

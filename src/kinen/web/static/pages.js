@@ -85,3 +85,12 @@ document.addEventListener("input", (event) => {
 document.addEventListener("change", (event) => {
   if (event.target.id === "as-of") event.target.form.requestSubmit();
 });
+document.addEventListener("click", (event) => {
+  const form = event.target.closest("[data-now]")?.closest("form");
+  if (!form) return;
+  event.preventDefault();
+  form.elements.as_of.value = "";
+  const slider = document.getElementById("as-of");
+  if (slider) slider.value = slider.max;
+  form.requestSubmit();
+});
