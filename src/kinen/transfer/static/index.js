@@ -30,12 +30,15 @@ class Index {
   /** Add the next document. */
   add(text) {
     const seen = [];
+    const words = wordsOf(text);
     let length = 0;
-    for (const word of wordsOf(text)) {
-      const terms = this.wordTerms.get(word) ?? this.learn(word);
-      for (const term of terms) {
-        if (this.counts[term] === 0) seen.push(term);
-        if (this.counts[term] < 255) this.counts[term] += 1;
+    for (let place = 0; place < words.length; place += 1) {
+      const terms = this.wordTerms.get(words[place]) ?? this.learn(words[place]);
+      const counts = this.counts;
+      for (let number = 0; number < terms.length; number += 1) {
+        const term = terms[number];
+        if (counts[term] === 0) seen.push(term);
+        if (counts[term] < 255) counts[term] += 1;
       }
       length += terms.length;
     }
@@ -116,7 +119,7 @@ class Index {
     return ids;
   }
 
-  /** The documents that match a query: [document, score], best first. */
+  /** The documents that match a query, best first, and the score of each document. */
   search(query) {
     const groups = this.parse(query);
     const scores = new Float32Array(this.documents);
@@ -142,7 +145,8 @@ class Index {
       }
     }
     // A document with all words of the query goes before one that repeats some of them.
-    const score = (document) => (scores[document] * matched[document]) / Math.max(1, groups.size);
-    return hits.map((document) => [document, score(document)]).sort((one, two) => two[1] - one[1] || two[0] - one[0]);
+    for (const document of hits) scores[document] *= matched[document] / groups.size;
+    hits.sort((one, two) => scores[two] - scores[one] || two - one);
+    return { hits, scores };
   }
 }

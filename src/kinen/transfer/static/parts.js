@@ -72,13 +72,24 @@ function refLink(ref, title = "") {
   return h("a", { href: refAddress(ref) }, title || titleOf(record));
 }
 
+/** Whether a word is one of the terms of a query, or begins with one; `seen` has words of before. */
+function isMatch(word, terms, seen) {
+  let answer = seen.get(word);
+  if (answer === undefined) {
+    const lower = word.toLowerCase();
+    answer = termsOf(word).some((term) => terms.has(term)) || [...terms].some((term) => lower.startsWith(term));
+    seen.set(word, answer);
+  }
+  return answer;
+}
+
 /** Text with the terms of a query marked. */
 function marked(text, terms) {
   const parts = [];
+  const seen = new Map();
   let end = 0;
   for (const match of terms.size ? text.matchAll(WORD) : []) {
-    const found = termsOf(match[0]).some((term) => terms.has(term)) || [...terms].some((term) => match[0].toLowerCase().startsWith(term));
-    if (!found) continue;
+    if (!isMatch(match[0], terms, seen)) continue;
     parts.push(text.slice(end, match.index), h("mark", {}, match[0]));
     end = match.index + match[0].length;
   }
@@ -89,8 +100,9 @@ function marked(text, terms) {
 function passage(text, terms) {
   if (text.length <= 320) return text;
   let at = -1;
-  for (const match of text.slice(0, 200000).matchAll(WORD)) {
-    if (termsOf(match[0]).some((term) => terms.has(term))) { at = match.index; break; }
+  const seen = new Map();
+  for (const match of terms.size ? text.slice(0, 200000).matchAll(WORD) : []) {
+    if (isMatch(match[0], terms, seen)) { at = match.index; break; }
   }
   const from = Math.max(0, at - 100);
   const start = from ? text.indexOf(" ", from) + 1 || from : 0;

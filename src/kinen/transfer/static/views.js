@@ -81,9 +81,9 @@ function searchRecords(parameters) {
   const phrases = [...query.matchAll(/"([^"]+)"/g)].map((match) => match[1].toLowerCase());
   if (!query.trim()) return { hits: bundle.records.filter(allows).sort(newest).map((record) => [record, 0]), terms: new Set() };
   const terms = new Set(index.parse(`${query} `).keys());
-  const hits = index
-    .search(query)
-    .map(([number, score]) => [bundle.records[number], score])
+  const found = index.search(query);
+  const hits = found.hits
+    .map((number) => [bundle.records[number], found.scores[number]])
     .filter(([record]) => allows(record) && phrases.every((phrase) => record.text.toLowerCase().includes(phrase)));
   return { hits, terms: terms.size ? terms : new Set(wordsOf(query.toLowerCase())) };
 }
