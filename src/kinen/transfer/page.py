@@ -23,7 +23,10 @@ LINE_BYTES = 48 << 10
 BLOCK_LINES = 16
 START = b'<script type="application/x-kinen-bundle">'
 END = b"</script>"
-SCRIPTS = ("text.js", "index.js", "bundle.js", "parts.js", "views.js", "page.js")
+SCRIPTS = tuple(
+    f"{name}.js"
+    for name in "text index bundle parts search sessions records timeline views page".split()
+)
 _FOLDER = os.path.join(os.path.dirname(__file__), "static")
 _LOOK = os.path.join(os.path.dirname(_FOLDER), os.pardir, "web", "static", "pages.css")
 

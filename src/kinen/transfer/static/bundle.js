@@ -1,6 +1,12 @@
 // The bundle of this page: unpacked line by line, as records that the views show.
 const BLOCKS = 'script[type="application/x-kinen-bundle"]';
-const KINDS = { message: "message", command: "command", file_diff: "edit", error: "error", tool_call: "tool" };
+const KINDS = {
+  message: "message",
+  command: "command",
+  file_diff: "edit",
+  error: "error",
+  tool_call: "tool",
+};
 
 function unpacked(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -91,7 +97,9 @@ class Bundle {
 
   tagsOf(record) {
     if (!this.fileTags.size || !record.files.length) return record.tags;
-    return [...new Set([...record.tags, ...record.files.flatMap((path) => [...(this.fileTags.get(path) ?? [])])])];
+    return [
+      ...new Set([...record.tags, ...record.files.flatMap((path) => [...(this.fileTags.get(path) ?? [])])]),
+    ];
   }
 
   sessionOf(record) {
@@ -105,8 +113,20 @@ const string = (value) => (typeof value === "string" ? value : "");
 function made(type, ref, item, more) {
   const scope = item.scopeIds ?? {};
   return {
-    type, ref, item, id: string(item.id), kind: "", at: 0, text: "", title: "", capsule: "",
-    agent: string(scope.agentId), session: string(scope.sessionId), files: texts(item.files), tags: texts(item.tags), ...more,
+    type,
+    ref,
+    item,
+    id: string(item.id),
+    kind: "",
+    at: 0,
+    text: "",
+    title: "",
+    capsule: "",
+    agent: string(scope.agentId),
+    session: string(scope.sessionId),
+    files: texts(item.files),
+    tags: texts(item.tags),
+    ...more,
   };
 }
 
@@ -114,20 +134,50 @@ function made(type, ref, item, more) {
 const bodyOf = (source) => source.replace(/^\ufeff?---\r?\n[^]*?\r?\n---(?:\r?\n)+/, "").trim();
 
 const MAKERS = {
-  observation: (item) => made("observation", `observation:${item.id}`, item, {
-    kind: KINDS[item.kind] ?? string(item.kind), at: item.ts, text: item.content, capsule: string(item.capsuleId) }),
-  capsule: (item) => made("session", `capsule:${item.id}`, item, {
-    kind: string(item.type), at: item.openedAt, text: item.intent, capsule: string(item.parentId) }),
-  summary: (item) => made("summary", `summary:${item.id}`, item, {
-    at: item.createdAt, text: item.content, capsule: string(item.capsuleId) }),
-  memory: (item) => made("memory", `memory:${item.id}`, item, {
-    kind: string(item.type), at: item.createdAt, text: item.content }),
-  pin: (item) => made("pin", `pin:${item.id}`, item, {
-    at: item.createdAt, text: string(item.reason), target: `${item.targetType}:${item.targetId}` }),
-  checkpoint: (item) => made("checkpoint", `checkpoint:${item.path}`, item, {
-    kind: string(item.type), at: Date.parse(item.at) || 0, text: string(item.text) || bodyOf(item.source),
-    title: string(item.summary) }),
-  plan: (item) => made("plan", `plan:${item.path}`, item, {
-    kind: string(item.status), at: Date.parse(item.updated || item.created) || 0, text: bodyOf(item.source),
-    title: string(item.title) }),
+  observation: (item) =>
+    made("observation", `observation:${item.id}`, item, {
+      kind: KINDS[item.kind] ?? string(item.kind),
+      at: item.ts,
+      text: item.content,
+      capsule: string(item.capsuleId),
+    }),
+  capsule: (item) =>
+    made("session", `capsule:${item.id}`, item, {
+      kind: string(item.type),
+      at: item.openedAt,
+      text: item.intent,
+      capsule: string(item.parentId),
+    }),
+  summary: (item) =>
+    made("summary", `summary:${item.id}`, item, {
+      at: item.createdAt,
+      text: item.content,
+      capsule: string(item.capsuleId),
+    }),
+  memory: (item) =>
+    made("memory", `memory:${item.id}`, item, {
+      kind: string(item.type),
+      at: item.createdAt,
+      text: item.content,
+    }),
+  pin: (item) =>
+    made("pin", `pin:${item.id}`, item, {
+      at: item.createdAt,
+      text: string(item.reason),
+      target: `${item.targetType}:${item.targetId}`,
+    }),
+  checkpoint: (item) =>
+    made("checkpoint", `checkpoint:${item.path}`, item, {
+      kind: string(item.type),
+      at: Date.parse(item.at) || 0,
+      text: string(item.text) || bodyOf(item.source),
+      title: string(item.summary),
+    }),
+  plan: (item) =>
+    made("plan", `plan:${item.path}`, item, {
+      kind: string(item.status),
+      at: Date.parse(item.updated || item.created) || 0,
+      text: bodyOf(item.source),
+      title: string(item.title),
+    }),
 };

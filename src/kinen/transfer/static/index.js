@@ -140,7 +140,10 @@ class Index {
           if (scores[document] === 0) hits.push(document);
           const norm = K1 * (1 - B + (B * this.lengths[document]) / average);
           scores[document] += (rarity * count * (K1 + 1)) / (count + norm);
-          if (last[document] !== number) { last[document] = number; matched[document] += 1; }
+          if (last[document] !== number) {
+            last[document] = number;
+            matched[document] += 1;
+          }
         }
       }
     }

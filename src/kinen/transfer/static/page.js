@@ -41,24 +41,34 @@ function moveTo(hash) {
   history.replaceState(null, "", hash);
 }
 
-const pause = () => new Promise((resolve) => {
-  const channel = new MessageChannel();
-  channel.port1.onmessage = resolve;
-  channel.port2.postMessage(0);
-});
+const pause = () =>
+  new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = resolve;
+    channel.port2.postMessage(0);
+  });
 
 async function open() {
   state.state = "loading";
   const total = document.querySelectorAll(BLOCKS).length;
   const bar = h("progress", { max: total, value: 0, "aria-label": "Opening" });
   view.replaceChildren(bar);
-  const progress = (left) => { bar.value = total - left; return pause(); };
-  for await (const lines of bundleLines(progress))
-    for (const line of lines) if (line) bundle.take(line);
+  const progress = (left) => {
+    bar.value = total - left;
+    return pause();
+  };
+  for await (const lines of bundleLines(progress)) for (const line of lines) if (line) bundle.take(line);
   bundle.finish();
-  document.getElementById("origin").textContent = visible(`${string(bundle.header.space)} · exported ${minuteOf(bundle.header.exported_at)}`);
-  const names = Object.entries(VIEWS).filter(([name]) => !RECORDS[name] || bundle.records.some((record) => record.type === RECORDS[name]));
-  append(document.getElementById("pages"), names.map(([name, [title]]) => h("li", {}, h("a", { href: `#${name}` }, title))));
+  document.getElementById("origin").textContent = visible(
+    `${string(bundle.header.space)} · exported ${minuteOf(bundle.header.exported_at)}`,
+  );
+  const names = Object.entries(VIEWS).filter(
+    ([name]) => !RECORDS[name] || bundle.records.some((record) => record.type === RECORDS[name]),
+  );
+  append(
+    document.getElementById("pages"),
+    names.map(([name, [title]]) => h("li", {}, h("a", { href: `#${name}` }, title))),
+  );
   state.state = "open";
   show();
 }
@@ -69,7 +79,9 @@ async function buildIndex() {
   const status = document.getElementById("status");
   let until = performance.now() + SLICE;
   for (const record of bundle.records) {
-    index.add(`${record.title} ${record.text} ${record.files.join(" ")} ${record.tags.join(" ")} ${record.kind}`);
+    index.add(
+      `${record.title} ${record.text} ${record.files.join(" ")} ${record.tags.join(" ")} ${record.kind}`,
+    );
     if (performance.now() < until) continue;
     status.textContent = `preparing the search: ${Math.floor((100 * index.documents) / bundle.records.length)} %`;
     await pause();
@@ -86,19 +98,35 @@ function fail(error) {
   heading.textContent = "This file cannot be opened";
   const old = typeof DecompressionStream === "undefined";
   view.replaceChildren();
-  append(view, [empty(old ? "The browser is too old: it needs DecompressionStream." : "It is damaged or cut short. Export it again, or get it once more."), h("p", { class: "quiet" }, String(error?.message ?? ""))]);
+  append(view, [
+    empty(
+      old
+        ? "The browser is too old: it needs DecompressionStream."
+        : "It is damaged or cut short. Export it again, or get it once more.",
+    ),
+    h("p", { class: "quiet" }, String(error?.message ?? "")),
+  ]);
 }
 
-addEventListener("hashchange", () => { if (state.state === "open" || state.state === "ready") show(); });
-document.getElementById("skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+addEventListener("hashchange", () => {
+  if (state.state === "open" || state.state === "ready") show();
+});
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest?.("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest?.("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey)
+    return;
   const links = [...document.querySelectorAll(".hits h2 a, .cards h2 a")];
   const at = links.indexOf(document.activeElement);
   const box = document.querySelector("input[type=search]");
   if (event.key === "/") {
     event.preventDefault();
-    if (box) { box.focus(); box.select(); } else location.hash = "#search";
+    if (box) {
+      box.focus();
+      box.select();
+    } else location.hash = "#search";
   } else if (event.key === "j") links[Math.min(at + 1, links.length - 1)]?.focus();
   else if (event.key === "k") links[Math.max(at - 1, 0)]?.focus();
 });

@@ -1,4 +1,5 @@
 // Elements, made from values. Text never becomes markup: nothing here parses HTML.
+const PASSAGE_LINES = 6;
 const SAFE_LINK = /^(?:https?:\/\/|mailto:)[^\s\0-\x1f]+$/i;
 
 function h(name, attributes, ...children) {
@@ -37,7 +38,8 @@ const address = (page, parameters = {}) => {
 };
 const chip = (text, kind = "") => text && h("span", { class: `chip ${kind}`.trim() }, text);
 const spaced = (children) => children.filter(Boolean).flatMap((child) => [child, " "]);
-const moment = (at) => at > 0 && h("time", { datetime: new Date(at).toISOString() }, minuteOf(at).replace(" 00:00", ""));
+const moment = (at) =>
+  at > 0 && h("time", { datetime: new Date(at).toISOString() }, minuteOf(at).replace(" 00:00", ""));
 const empty = (text) => h("p", { class: "empty" }, text);
 
 /** The title of a record on one line. */
@@ -45,6 +47,7 @@ function titleOf(record) {
   if (record.title) return excerpt(plainLine(record.title), 160);
   if (record.type === "observation") return excerpt(stepOf(record).text || record.text, 160) || record.kind;
   if (record.type === "session") return sessionTitle(bundle.sessionOf(record)) || "(no prompt)";
+  if (record.type === "summary") return `Summary of ${sessionTitle(bundle.sessionOf(record)) || "a session"}`;
   if (record.type === "pin") return `${excerpt(record.text, 120) || "pinned"} → ${record.target}`;
   return excerpt(plainLine(record.text), 160) || record.ref;
 }
@@ -77,7 +80,8 @@ function isMatch(word, terms, seen) {
   let answer = seen.get(word);
   if (answer === undefined) {
     const lower = word.toLowerCase();
-    answer = termsOf(word).some((term) => terms.has(term)) || [...terms].some((term) => lower.startsWith(term));
+    answer =
+      termsOf(word).some((term) => terms.has(term)) || [...terms].some((term) => lower.startsWith(term));
     seen.set(word, answer);
   }
   return answer;
@@ -98,20 +102,29 @@ function marked(text, terms) {
 
 /** The part of a text around the first places that match a query. */
 function passage(text, terms) {
-  if (text.length <= 320) return text;
+  if (text.length <= 320) return text.split("\n").slice(0, PASSAGE_LINES).join("\n");
   let at = -1;
   const seen = new Map();
   for (const match of terms.size ? text.slice(0, 200000).matchAll(WORD) : []) {
-    if (isMatch(match[0], terms, seen)) { at = match.index; break; }
+    if (isMatch(match[0], terms, seen)) {
+      at = match.index;
+      break;
+    }
   }
   const from = Math.max(0, at - 100);
   const start = from ? text.indexOf(" ", from) + 1 || from : 0;
-  const cut = text.slice(start, start + 320);
+  const cut = text
+    .slice(start, start + 320)
+    .split("\n")
+    .slice(0, PASSAGE_LINES)
+    .join("\n");
   return `${start ? "… " : ""}${cut}${start + 320 < text.length ? " …" : ""}`;
 }
 
 function codeBlock(text, isDiff = false) {
-  const lines = isDiff ? text.split("\n").flatMap((line, number) => [number ? "\n" : "", diffLine(line)]) : [text];
+  const lines = isDiff
+    ? text.split("\n").flatMap((line, number) => [number ? "\n" : "", diffLine(line)])
+    : [text];
   return h("pre", { class: "code", tabindex: "0" }, h("code", {}, lines));
 }
 
@@ -120,7 +133,8 @@ function diffLine(line) {
   return /^-(?!--)/.test(line) ? h("span", { class: "removed" }, line) : line;
 }
 
-const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\[\[([^[\]\n|]{1,300})(?:\|([^[\]\n]{1,300}))?\]\]|\[([^\]\n]{1,300})\]\(([^)\s]{1,500})\)|(https?:\/\/[^\s<>()"'`]+)/g;
+const INLINE =
+  /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\[\[([^[\]\n|]{1,300})(?:\|([^[\]\n]{1,300}))?\]\]|\[([^\]\n]{1,300})\]\(([^)\s]{1,500})\)|(https?:\/\/[^\s<>()"'`]+)/g;
 
 /** Emphasis, code and links of a line. Only links to the web and to mail can be followed. */
 function inline(text) {
@@ -178,7 +192,13 @@ function markdownBlock(block, lines, at) {
   }
   if (/^>/.test(line)) {
     const end = until((other) => /^>/.test(other));
-    block.append(h("blockquote", {}, lines.slice(at, end).map((other) => h("p", {}, inline(other.replace(/^>+\s?/, ""))))));
+    block.append(
+      h(
+        "blockquote",
+        {},
+        lines.slice(at, end).map((other) => h("p", {}, inline(other.replace(/^>+\s?/, "")))),
+      ),
+    );
     return end;
   }
   const item = /^\s*(?:[-*+]|\d{1,9}[.)])\s+/;
@@ -187,7 +207,9 @@ function markdownBlock(block, lines, at) {
     block.append(list(lines.slice(at, end), item));
     return end;
   }
-  const end = until((other) => other.trim() && !/^(?:#{1,6}\s|>|\s*[`~]{3}|\s*\|)/.test(other) && !item.test(other));
+  const end = until(
+    (other) => other.trim() && !/^(?:#{1,6}\s|>|\s*[`~]{3}|\s*\|)/.test(other) && !item.test(other),
+  );
   block.append(h("p", {}, inline(lines.slice(at, Math.max(end, at + 1)).join("\n"))));
   return Math.max(end, at + 1);
 }
@@ -200,5 +222,9 @@ function list(lines, item) {
     else items[items.length - 1] += `\n${line.trim()}`;
   }
   const boxes = items.map((text) => text.replace(/^\[ \]/, "☐").replace(/^\[[xX]\]/, "☑"));
-  return h(/^\s*\d/.test(lines[0]) ? "ol" : "ul", {}, boxes.map((text) => h("li", {}, inline(text))));
+  return h(
+    /^\s*\d/.test(lines[0]) ? "ol" : "ul",
+    {},
+    boxes.map((text) => h("li", {}, inline(text))),
+  );
 }

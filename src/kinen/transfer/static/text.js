@@ -1,5 +1,6 @@
 // Words, characters and times. Times are UTC, as on the pages of `kinen web`.
-const HIDDEN = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+const HIDDEN =
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 const CONTROLS = { "\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v" };
 
 /** Text without characters that control the reading direction or are not seen. */
@@ -12,11 +13,14 @@ function visible(text) {
   });
 }
 
-const STOP_WORDS = new Set((
-  "a about am an and any are as at be been being but by can could did do does for from had has have he her here him " +
-  "his how i if in into is it its just me my no not of on or our really she should so some than that the their them " +
-  "then there these they this those to too us very was we were what when where which who whom whose why will with " +
-  "would you your").split(" "));
+const STOP_WORDS = new Set(
+  (
+    "a about am an and any are as at be been being but by can could did do does for from had has have he her here him " +
+    "his how i if in into is it its just me my no not of on or our really she should so some than that the their them " +
+    "then there these they this those to too us very was we were what when where which who whom whose why will with " +
+    "would you your"
+  ).split(" "),
+);
 const ASCII = /^[\0-\x7f]*$/;
 const ASCII_WORD = /[A-Za-z0-9]+/g;
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
@@ -44,7 +48,9 @@ function termsOf(word) {
   const lower = word.toLowerCase();
   if (CJK.test(word)) return [...lower];
   if (!ASCII.test(word)) return [stem(lower.normalize("NFKD").replace(/\p{M}/gu, ""))];
-  const parts = /[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[A-Z0-9]\d|\d[A-Za-z]/.test(word) ? word.match(PARTS) ?? [] : [];
+  const parts = /[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[A-Z0-9]\d|\d[A-Za-z]/.test(word)
+    ? (word.match(PARTS) ?? [])
+    : [];
   const every = parts.length > 1 ? [lower, ...parts.map((part) => part.toLowerCase())] : [lower];
   return every.filter((term) => !STOP_WORDS.has(term)).map(stem);
 }
@@ -64,7 +70,11 @@ function duration(milliseconds) {
 
 /** Text on one line, cut at a word. */
 function excerpt(text, limit) {
-  const line = text.slice(0, limit * 8).split(/\s+/).filter(Boolean).join(" ");
+  const line = text
+    .slice(0, limit * 8)
+    .split(/\s+/)
+    .filter(Boolean)
+    .join(" ");
   if (line.length <= limit) return line;
   return `${line.slice(0, limit - 1).replace(/\s+\S*$/, "")}…`;
 }
