@@ -396,6 +396,20 @@ def test_an_export_that_is_imported_elsewhere_is_exported_the_same(
         assert again == bundle
 
 
+def test_a_page_is_exported_as_a_file_and_imported_elsewhere(ask: Asked, tmp_path: Path) -> None:
+    observed(ask, "it travels: ä🚲", "travel")
+    answer = ask.over.get("/v1/export", params={"form": "html"})
+    assert answer.headers["content-type"].startswith("text/html")
+    assert answer.headers["content-disposition"] == "attachment"
+    (tmp_path / "other" / ".kinen").mkdir(parents=True)
+    other = {"X-Kinen-Space": str(tmp_path / "other")}
+    loaded = ask.over.post("/v1/import", content=answer.content, headers=other).json()
+    assert loaded["added"]["observations"] > 0
+    cut = answer.content.partition(b"</script>")[0][:-50]
+    fault = ask("POST", "/import", 400, content=cut)["error"]
+    assert "the bundle: " in fault["message"]
+
+
 def test_an_import_that_does_not_fit_is_refused_and_changes_nothing(ask: Asked) -> None:
     observed(ask, "here already", "conflict")
     before = ask("POST", "/observations/list", json={"limit": 1000})

@@ -34,13 +34,19 @@ async def link(space: CurrentSpace) -> Response:
     """A link that opens the pages in a browser once, at the space that the request names."""
     place = PAGES
     if space.name:
-        place = await space.call(lambda memory: _place(memory.space.name))
+        place = await space.call(_first_page)
     port = await space.backend.open_port()
     if not port:
         raise Refused(409, "no port is open for browsers", "run `kinen web` or `kinen serve`")
     key = space.backend.access.browsers.issue(place)
     url = f"http://{LOCAL[0]}:{port}{OPEN}?key={key}"
     return json_response({"url": url, "seconds": round(KEY_SECONDS)})
+
+
+def _first_page(memory: Memory) -> str:
+    """The address of a space's first page; the space is registered, so that its name is known."""
+    memory.core.register()
+    return _place(memory.space.name)
 
 
 def _place(space: str) -> str:

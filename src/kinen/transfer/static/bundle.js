@@ -1,5 +1,6 @@
 // The bundle of this page: unpacked line by line, as records that the views show.
 const BLOCKS = 'script[type="application/x-kinen-bundle"]';
+const LATEST = Date.UTC(10000, 0);
 const KINDS = {
   message: "message",
   command: "command",
@@ -64,6 +65,7 @@ class Bundle {
   }
 
   add(record) {
+    if (!(record.at >= 0 && record.at < LATEST)) record.at = 0;
     record.number = this.records.length;
     this.records.push(record);
     this.byRef.set(record.ref, record);
