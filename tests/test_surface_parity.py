@@ -267,3 +267,49 @@ def test_kinds_of_commits_and_no_floor_on_every_surface(surfaces: Surfaces) -> N
         ),
         ok=True,
     )
+
+
+@pytest.mark.parametrize("mode", [*MODES, "fts", "psychic"])
+def test_a_recall_has_the_modes_of_a_search(surfaces: Surfaces, mode: str) -> None:
+    ok = mode in (*MODES, "fts") and mode != "semantic"
+    replies = (
+        surfaces.cli("recall", "kettle", "--mode", mode),
+        surfaces.mcp("kinen_recall", query="kettle", mode=mode),
+        surfaces.http("/recall", query="kettle", mode=mode),
+    )
+    assert [reply.ok for reply in replies] == [ok] * 3, replies
+
+
+GOLDFISH = [
+    ({"search": "kettle", "days": 2}, True),
+    ({"search": "kettle", "from": "2026-03-01", "to": "today"}, True),
+    ({"search": "kettle", "workspace": "current", "minSimilarity": 0.2}, True),
+    ({"search": "kettle", "symbols": ["boil"], "semantic": False}, True),
+    ({"search": "kettle", "semantic": True}, False),
+    ({"search": "kettle", "minSimilarity": 2}, False),
+    ({"search": "kettle", "days": -1}, False),
+]
+
+
+@pytest.mark.parametrize(("words", "ok"), GOLDFISH)
+def test_recall_takes_the_parameters_of_goldfish(
+    surfaces: Surfaces, words: dict[str, Any], ok: bool
+) -> None:
+    options = [text for name, value in words.items() for text in cli_words(name, value)]
+    replies = (
+        surfaces.cli("recall", *options),
+        surfaces.mcp("kinen_recall", **words),
+        surfaces.http("/recall", **words),
+    )
+    assert [reply.ok for reply in replies] == [ok] * 3, replies
+
+
+def cli_words(name: str, value: Any) -> list[str]:
+    """A parameter of Goldfish on a command line."""
+    if name == "workspace":
+        return []
+    if isinstance(value, bool):
+        return [f"--{name}"] if value else []
+    names = {"minSimilarity": "min-similarity", "symbols": "symbol"}
+    texts = value if isinstance(value, list) else [value]
+    return [word for text in texts for word in (f"--{names.get(name, name)}", str(text))]

@@ -139,8 +139,12 @@ def recall_query(
     limit: int = 20,
     budget: int = 0,
     min_similarity: float = 0.0,
+    mode: str = "",
 ) -> Query:
-    """A recall; its types may be of checkpoints and memories, or of records."""
+    """A recall; its types may be of checkpoints and memories, or of records.
+
+    The mode matters only with a text.
+    """
     if budget < 0:
         raise QueryError(f"{budget} is negative", "use 1 or more", parameter="budget")
     if limit < 1:
@@ -181,6 +185,7 @@ def recall_query(
         as_of=as_of.strip(),
         budget=budget,
         min_similarity=min_similarity,
+        mode=(MODE_ALIASES.get(mode, mode) if text.strip() else "") or "hybrid",
     )
 
 

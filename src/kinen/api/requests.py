@@ -6,6 +6,7 @@ translated before validation, the same for HTTP and MCP.
 
 import json
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -25,8 +26,10 @@ from kinen.query import MOST, bounds
 PROVENANCE_LEVELS = 32
 SCOPE = ("session", "repo", "agent", "user", "task")
 SYNONYMS: dict[str, tuple[str, ...]] = {
+    "after": ("since",),
     "artifact": ("path",),
     "at": ("ref",),
+    "before": ("until",),
     "brief_id": ("id",),
     "capsule_id": ("capsule",),
     "commit": ("ref",),
@@ -36,6 +39,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "description": ("content",),
     "file": ("files", "path"),
     "files": ("paths",),
+    "from": ("since",),
     "id": ("path", "ref"),
     "ignored": ("include_ignored",),
     "kind": ("type", "kinds"),
@@ -54,6 +58,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "ref": ("target", "path"),
     "revision": ("ref",),
     "scope_ids": ("scope",),
+    "search": ("query",),
     "spaces": ("space",),
     "summary": ("description",),
     "summary_content": ("summary",),
@@ -63,14 +68,21 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "target_id": ("ref",),
     "text": ("content", "description", "error", "query"),
     "token_budget": ("budget",),
+    "to": ("until",),
     "tool": ("command",),
     "ts": ("at",),
     "type": ("kind", "types"),
     "types": ("type",),
-    "workspace": ("space",),
     **{f"{name}_id": (name,) for name in SCOPE},
 }
 """Other names for fields, in snake case: the first field that the request has is meant."""
+
+VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "days": ("since", lambda days: f"{days}d" if days else ""),
+    "semantic": ("mode", lambda semantic: "semantic" if semantic else ""),
+    "workspace": ("space", lambda name: [] if name == "current" else name),
+}
+"""Fields of other tools whose values differ too: the field that is meant, and its value."""
 
 Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=20_000)]
@@ -120,6 +132,12 @@ class Request(BaseModel):
         fields: dict[str, Any] = {}
         for name, value in plain_values(dict(values)).items():
             field_name = cls._field_name(name)
+            target, convert = VALUES.get(name, ("", None))
+            if convert and name not in cls.model_fields and target in cls.model_fields:
+                field_name = target
+                value = convert(value)
+                if not value:
+                    continue
             field = cls.model_fields.get(field_name)
             if field_name in fields:
                 raise ValueError(f"{field_name} is given twice")
@@ -212,6 +230,7 @@ class Recall(Request):
     limit: int = Field(20, json_schema_extra=bounds("limit"))
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description=TOKENS)
     min_similarity: float = Field(0.0, json_schema_extra={"minimum": 0, "maximum": 1})
+    mode: Name = Field("", json_schema_extra={"enum": ["", *MODES]})
     space: Names = Field([], description=SPACES)
     full: bool = Field(False, description="whole records instead of the relevant lines")
     distill: bool = Field(False, description="a digest in place of the hits")

@@ -7,7 +7,7 @@ Commands that must start fast use the rows as they are, the others use `command.
 from __future__ import annotations
 
 from kinen.cli.fastargs import Option, flag
-from kinen.model.kinds import MOST_HITS
+from kinen.model.kinds import MODE_ALIASES, MODES, MOST_HITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,32 @@ FILE = Option(
 SPACE = Option("--space -s", "space", "NAME", SPACE_HELP, default=None, path=True)
 SPACES = Option("--space -s", "spaces", "NAME", f"{SPACE_HELP}, or all", many=True, path=True)
 JSON = flag("--json", "as_json", "print JSON")
+
+
+MODE = Option(
+    "--mode -m",
+    "mode",
+    "MODE",
+    "how to search: hybrid, fulltext (by word), semantic (by meaning), or with another ranking:"
+    " rrf, keyword-first, rerank (default: search.default_mode)",
+    choices=(*MODES, *MODE_ALIASES),
+)
+HOW = (
+    flag("--semantic", "semantic", "search by meaning only"),
+    flag("--fulltext", "fulltext", "search by word only"),
+    MODE,
+)
+
+
+def mode_of(options: Mapping[str, Any]) -> str:
+    """The mode from --mode, --semantic or --fulltext; empty if none is used."""
+    modes = [name for name in ("semantic", "fulltext") if options[name]]
+    modes += [options["mode"]] if options["mode"] else []
+    if len(modes) > 1:
+        from kinen.errors import QueryError
+
+        raise QueryError(f"{' and '.join(modes)} cannot be combined", "use one mode")
+    return modes[0] if modes else ""
 
 
 def tags(description: str, aliases: str = "") -> Option:

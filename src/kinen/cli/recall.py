@@ -6,12 +6,14 @@ from kinen.cli.fastargs import Option, flag
 from kinen.cli.options import (
     AS_OF,
     FILE,
+    HOW,
     JSON,
     PERIOD,
     SESSION,
     SPACES,
     TAG,
     begin,
+    mode_of,
 )
 from kinen.model.kinds import DISTILLERS
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from kinen.model.records import Query
 
 OPTIONS = (
+    Option("--search", "search", "TEXT", "the query, as an option", hidden=True),
+    *HOW,
     *PERIOD,
     AS_OF,
     Option("--type -t", "types", "TYPE", "type: decision, learning, rounds, notes, ...", many=True),
@@ -56,7 +60,7 @@ OPTIONS = (
     JSON,
 )
 QUERY_OPTIONS = (
-    "types tags files symbols session since until as_of limit budget min_similarity".split()
+    "types tags files symbols session since until as_of limit budget min_similarity mode".split()
 )
 """Options that the query has under the same name."""
 HELP = """Print the plan, pins, the latest summary and matching records as markdown, within a token
@@ -76,6 +80,8 @@ EPILOG = """Examples:
 def recall(text: str, **options: Any) -> int:
     """Print what an agent should know. Exit 1 if there is nothing."""
     options["since"] = begin(options)
+    options["mode"] = mode_of(options)
+    text = " ".join(filter(None, (text, options["search"])))
     if options["issue"]:  # only what names it
         text = f'{text} "{options["issue"].removeprefix("issue:")}"'.strip()
     code, output, remarks = _from_daemon(text, options) or _from_here(text, options)

@@ -9,6 +9,7 @@ from kinen.cli.fastargs import Option, flag
 from kinen.cli.options import (
     AGENT,
     AS_OF,
+    HOW,
     JSON,
     PERIOD,
     PREFIX,
@@ -19,9 +20,9 @@ from kinen.cli.options import (
     begin,
     hit_limit,
     limit,
+    mode_of,
 )
 from kinen.cli.output import coloured, file_name, print_rendered, write_raw
-from kinen.model.kinds import MODE_ALIASES, MODES
 
 # A process that prints an answer of the daemon imports little more than this.
 TYPE_CHECKING = False
@@ -35,17 +36,8 @@ if TYPE_CHECKING:
     from kinen.model.records import Hits, Query
 
 OPTIONS = (
-    flag("--semantic", "semantic", "search by meaning only"),
-    flag("--fulltext", "fulltext", "search by word only"),
+    *HOW,
     flag("--exact", "exact", "match the words as one phrase, as if quoted"),
-    Option(
-        "--mode -m",
-        "mode",
-        "MODE",
-        "how to search: hybrid, fulltext (by word), semantic (by meaning), or with another ranking:"
-        " rrf, keyword-first, rerank (default: search.default_mode)",
-        choices=(*MODES, *MODE_ALIASES),
-    ),
     Option(
         "--type -t",
         "types",
@@ -229,17 +221,6 @@ def query_of(text: str, options: dict[str, Any], memory: Memory) -> Query:
         **{name: options[name] for name in QUERY_OPTIONS},
         exact=bool(options["exact"]),
     )
-
-
-def mode_of(options: dict[str, Any]) -> str:
-    """The mode from --mode, --semantic or --fulltext; empty if none is used."""
-    modes = [name for name in ("semantic", "fulltext") if options[name]]
-    modes += [options["mode"]] if options["mode"] else []
-    if len(modes) > 1:
-        from kinen.errors import QueryError
-
-        raise QueryError(f"{' and '.join(modes)} cannot be combined", "use one mode")
-    return modes[0] if modes else ""
 
 
 def command() -> click.Command:

@@ -175,7 +175,7 @@ class Recall(Tool):
     tool_name = "kinen_recall"
     tool_title = "Recall what matters now"
     response = responses.Recall
-    unlisted = ("explain", "until", "as_of")
+    unlisted = ("explain", "until", "as_of", "mode", "min_similarity", "symbols")
 
     query: str = Field("")
     type: str = Field(
@@ -188,6 +188,9 @@ class Recall(Tool):
     as_of: AsOf = ""
     tags: Names = Field([])
     files: Texts = Field([], description="paths, or ends of them")
+    symbols: Names = Field([])
+    mode: str = ""
+    min_similarity: float = 0.0
     session: str = ""
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description="most tokens")
     full: bool = Field(False, description="whole records")
@@ -197,8 +200,11 @@ class Recall(Tool):
 
     def answer(self, memory: Memory) -> Answer:
         types = [name for name in listed([self.type]) if name != "all"]
-        fields = self.parameters("tags", "files", "session", "since", "until", "limit", "budget")
-        parsed = recall_query(self.query, types=types, as_of=self.as_of, **fields)
+        fields = self.parameters(
+            *("tags", "files", "symbols", "session", "since", "until", "as_of", "limit", "budget"),
+            *("mode", "min_similarity"),
+        )
+        parsed = recall_query(self.query, types=types, **fields)
         distiller = "configured" if self.distill else ""
         if self.space and distiller:
             raise QueryError("a digest is of one space", "omit distill, or name one space")
