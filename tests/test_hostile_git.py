@@ -369,6 +369,10 @@ def tell_all(run: Commands) -> None:
     run("tag", "src/a.py", "+hot")
     run("consolidate")
     run("memories", "list")
+    run("memories", "edit", "unknown", "words", codes=(2,))
+    run("memories", "merge", "unknown", "other", codes=(2,))
+    run("memories", "supersede", "unknown", "other", codes=(2,))
+    run("memories", "undo", codes=(0, 2))
     for name in ("show", "forget", "restore"):
         run("memories", name, "unknown", codes=(0, 1, 2))
     run("redact", first)
@@ -475,6 +479,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "kinen_plan": {"action": "list"},
     "kinen_observe": {"content": "it boils"},
     "kinen_pin": {"ref": "note.md"},
+    "kinen_correct_memory": {"action": "undo"},
 }
 
 
@@ -486,6 +491,9 @@ async def test_no_tool_runs_what_a_repository_names(
     root, _ = trap
     assert anyio_backend
     with Memory.open(root) as memory:
+        memory.worklog.checkpoint("tea", type="decision", decision="Green tea in the office")
+        memory.consolidation.consolidate()
+        memory.consolidation.hide(memory.consolidation.memories()[0].ref)
         async with Client(create_server(memory)) as tools:
             names = {tool.name for tool in (await tools.list_tools()).tools}
             assert names == ASKED.keys()

@@ -168,6 +168,10 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "memories show": [["deploy"], [EVIL]],
         "memories forget": [[EVIL]],
         "memories restore": [[EVIL]],
+        "memories edit": [[EVIL, EVIL]],
+        "memories merge": [[EVIL, EVIL]],
+        "memories supersede": [[EVIL, EVIL]],
+        "memories undo": [[]],
         "list": [
             *([plural] for plural in ("observations", "capsules", "summaries", "pins", "memories")),
             ["observations", "--json"],
@@ -458,6 +462,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "kinen_plan": {"action": "get"},
     "kinen_observe": {"content": f"alpha {EVIL}"},
     "kinen_pin": {"ref": "notes/beta.md", "note": EVIL},
+    "kinen_correct_memory": {"action": "undo"},
 }
 
 
@@ -480,6 +485,10 @@ def test_no_tool_of_mcp_gives_a_control_character(hostile: Hostile) -> None:
     async def ask() -> None:
         with Memory.open(hostile.root, home=home, settings=settings) as memory:
             memory.sync()
+            decision = f"Alpha {EVIL} stays in the office"
+            memory.worklog.checkpoint("alpha", type="decision", decision=decision)
+            memory.consolidation.consolidate()
+            memory.consolidation.hide(memory.consolidation.memories()[0].ref)
             async with Client(create_server(memory)) as client:
                 for name, words in CALLS.items():
                     for given in (words, {**words, "ref": EVIL, "query": EVIL, "path": EVIL}):

@@ -142,7 +142,11 @@ def test_a_list_of_sessions_is_narrowed_and_counted(ask: Ask, tmp_path: Path) ->
     assert len(ask("session", "list", "--since", "2026-03-03").out.splitlines()) == 2
     assert len(ask("session", "list", "--agent", "claude").out.splitlines()) == 4
     nothing = ask("session", "list", "--agent", "codex")
-    assert (nothing.code, nothing.out, nothing.err) == (1, "", "note: no session matches\n")
+    assert (nothing.code, nothing.out, nothing.err) == (
+        1,
+        "",
+        "note: no session matches: `kinen session list` lists all\n",
+    )
     assert ask("session", "list", "--limit", "-1").code == 2
 
 

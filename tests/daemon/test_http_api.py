@@ -134,6 +134,10 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert len(ask("GET", "/history", params={"path": NOTE})["revisions"]) == 2
     assert ask("GET", "/cochange", params={"path": NOTE})["files"][0]["count"] == 2
     assert ask("GET", "/tags")["tags"]
+    assert "## " in ask("GET", "/standup", params={"since": "10w"})["markdown"]
+    assert ask("GET", "/handoff")["space"]
+    assert ask("GET", "/memories", params={"type": "decision"})["memories"] == []
+    ask("POST", "/memories", 404, json={"action": "undo"})
     bundle = ask("GET", "/export")
     ask("POST", "/import", json=bundle, params={"dry_run": True})
     ask("POST", "/vectors", 409, json={"texts": ["a"], "model": "another"})

@@ -586,3 +586,40 @@ async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
         assert done["counts"]["documents"] == 700
         assert (await ask(client, "kinen_index_status"))["synced"]
     assert told == sorted(set(told))
+
+
+async def test_orphans_and_broken_links_are_views_of_links(
+    client: Client, project: Project
+) -> None:
+    orphans = await ask(client, "kinen_links", direction="orphans")
+    shown = project.cli("graph", "orphans")["orphans"]
+    assert [entry["ref"] for entry in orphans["orphans"]] == [entry["ref"] for entry in shown]
+    broken = await ask(client, "kinen_links", direction="broken")
+    same(broken, project.cli("graph", "broken"))
+    assert "direction orphans or broken" in await refused(client, "kinen_links")
+
+
+async def test_a_memory_is_corrected_and_that_is_undone(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    memory = project.memory
+    memory.worklog.checkpoint("Tea is green", type="decision", decision="Green tea only")
+    memory.worklog.checkpoint("Tea is black", type="decision", decision="Black tea only")
+    memory.consolidation.consolidate()
+    async with Client(create_server(memory)) as client:
+        listed = await ask(client, "kinen_memories")
+        first, second = (entry["ref"] for entry in listed["memories"][:2])
+        edited = await ask(
+            client, "kinen_correct_memory", action="edit", ref=first, content="Only green tea"
+        )
+        assert edited["memories"][0]["content"] == "Only green tea"
+        refs = [entry["ref"] for entry in (await ask(client, "kinen_memories"))["memories"]]
+        assert first not in refs
+        undone = await ask(client, "kinen_correct_memory", action="undo")
+        assert undone["memories"][0]["ref"] == first
+        newer = await ask(client, "kinen_correct_memory", action="supersede", id=first, by=second)
+        assert newer["memories"][0]["superseded_by"] == second.partition(":")[2]
+        message = await refused(client, "kinen_correct_memory", action="edit", content="x")
+        assert "id" in message
+    async with Client(create_server(memory, read_only=True)) as client:
+        assert "only reads" in await refused(client, "kinen_correct_memory", action="undo")
+    memory.close()

@@ -18,8 +18,9 @@ from pydantic import (
     model_validator,
 )
 
+from kinen.api.corrections import ACTIONS
 from kinen.journal.schema import LATEST
-from kinen.model.kinds import CAPSULE_TYPES, DISTILLERS, EVENTS, MODES
+from kinen.model.kinds import CAPSULE_TYPES, DISTILLERS, EVENTS, MEMORY_TYPES, MODES
 from kinen.privacy.entrance import plain_values
 from kinen.query import MOST, bounds
 
@@ -31,6 +32,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "at": ("ref",),
     "before": ("until",),
     "brief_id": ("id",),
+    "by": ("other",),
     "capsule_id": ("capsule",),
     "commit": ("ref",),
     "content": ("description",),
@@ -42,6 +44,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "from": ("since",),
     "id": ("path", "ref"),
     "ignored": ("include_ignored",),
+    "into": ("other",),
     "kind": ("type", "kinds"),
     "kinds": ("type",),
     "max_candidates": ("limit",),
@@ -55,7 +58,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "query": ("error", "command"),
     "question": ("query",),
     "reason": ("note",),
-    "ref": ("target", "path"),
+    "ref": ("target", "path", "id"),
     "revision": ("ref",),
     "scope_ids": ("scope",),
     "search": ("query",),
@@ -130,14 +133,8 @@ class Request(BaseModel):
         if not isinstance(values, dict):
             return values
         fields: dict[str, Any] = {}
-        for name, value in plain_values(dict(values)).items():
+        for name, value in cls._converted(plain_values(dict(values))).items():
             field_name = cls._field_name(name)
-            target, convert = VALUES.get(name, ("", None))
-            if convert and name not in cls.model_fields and target in cls.model_fields:
-                field_name = target
-                value = convert(value)
-                if not value:
-                    continue
             field = cls.model_fields.get(field_name)
             if field_name in fields:
                 raise ValueError(f"{field_name} is given twice")
@@ -152,6 +149,20 @@ class Request(BaseModel):
             return {**{cls._field_name(name): value for name, value in scope.items()}, **fields}
         flat = {name: fields.pop(name) for name in SCOPE if name in fields}
         return {**fields, "scope": {**scope, **flat}}
+
+    @classmethod
+    def _converted(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The values with those of VALUES in the form that the request has; empty ones go."""
+        converted = dict(values)
+        for name, (field, convert) in VALUES.items():
+            if name not in values or name in cls.model_fields or field not in cls.model_fields:
+                continue
+            value = convert(converted.pop(name))
+            if value and field in converted:
+                raise ValueError(f"{field} is given twice")
+            if value:
+                converted[field] = value
+        return converted
 
     @classmethod
     def _field_name(cls, name: str) -> str:
@@ -348,6 +359,27 @@ class Pin(ScopedRequest):
         0, description="seconds, or as text 30s, 12h, 7d, 2w or a date to come"
     )
     ttl_ms: int = Field(0, ge=0, lt=LATEST)
+
+
+class Standup(Request):
+    since: Since = "1d"
+
+
+class ListMemories(Request):
+    """Filters for memories, newest first."""
+
+    type: Literal["", *MEMORY_TYPES] = ""  # type: ignore[valid-type]
+    session: Name = Field("", description="a part of the session that they were drawn from")
+    limit: Limit = 20
+
+
+class CorrectMemory(Request):
+    """What to change in a memory, and what to put in its place."""
+
+    action: Literal[*ACTIONS] = Field(examples=["undo"])  # type: ignore[valid-type]
+    id: Name = Field("", description="an id, or the beginning of one; of none to undo")
+    other: Name = Field("", description="the memory that it is merged into or superseded by")
+    content: Text = Field("", description="the new wording")
 
 
 class Embed(Request):

@@ -262,9 +262,10 @@ class BrokenLinks(Response):
 
 
 class LinkPage(OffsetPage):
-    ref: str
-    edges: list[Edge]
+    ref: str = ""
+    edges: list[Edge] = []
     related: list[RelatedRecord] = []
+    orphans: list[Record] = []
 
 
 class Revision(Response):

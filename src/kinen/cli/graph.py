@@ -43,7 +43,7 @@ def show(memory: Memory, path: str, depth: int) -> Output:
         {"ref": record.ref, "edges": render.edges_json(edges)},
         render.links_text(record.ref, edges, colours()),
         edges,
-        f"no links from or to {path}",
+        f"no links from or to {path}: [[{path}]] in another note makes one",
     )
 
 
@@ -52,12 +52,11 @@ def show(memory: Memory, path: str, depth: int) -> Output:
 def broken(memory: Memory) -> Output:
     """List broken links as `path:line: target`. Exit 0 if there are none, 1 if there are some."""
     edges = memory.records.broken_links()
-    lines = [f"{edge.source.split(':', 1)[1]}:{edge.line or 1}: {edge.written}" for edge in edges]
     return Output(
         {"edges": render.edges_json(edges)},
-        "\n".join(lines),
+        render.broken_text(edges),
         found=not edges,
-        notes=[] if edges else ["no broken links"],
+        notes=[] if edges else ["no broken links: every link between notes leads somewhere"],
     )
 
 
@@ -97,7 +96,8 @@ def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Ou
 
     record, items, notes = memory.relations.related(note, limit, kinds_of(types))
     if not items:
-        notes = [*notes, f"nothing is related to {record.path or record.ref}"]
+        hint = "`kinen search` finds what is close to a question"
+        notes = [*notes, f"nothing is related to {record.path or record.ref}: {hint}"]
     return Output(
         {**render.related_json(record, items), "notes": notes},
         render.related_text(items, colours()),

@@ -18,13 +18,13 @@ from kinen.cli.command import (
 )
 from kinen.cli.options import AGENT, BEGIN, SESSION
 from kinen.cli.output import write_raw
-from kinen.cli.run import FOUND, colours
+from kinen.cli.run import FOUND, colours, screen
 from kinen.memory import Memory
 from kinen.render.ledger import (
     estimate_json,
     estimate_text,
     injection_json,
-    injection_line,
+    injections_table,
     total_json,
     totals_text,
 )
@@ -34,6 +34,8 @@ EMPTY = (
     "nothing was sent to an agent yet: `kinen install claude-code` connects Claude Code,"
     " hooks.budget sets how much a session starts with"
 )
+
+NO_MATCH = "nothing that was sent matches"
 
 
 @group(invoke_without_command=True)
@@ -79,15 +81,16 @@ def ledger(
             since=milliseconds(since),
             limit=max(0, limit),
         )
+        names = memory.ledger.short_ids()
     notes = []
     if not count:
-        notes.append("nothing matches" if session or agent or event or since else EMPTY)
+        filtered = session or agent or event or since
+        notes.append(f"{NO_MATCH}: `kinen ledger` lists everything" if filtered else EMPTY)
     elif count > len(injections):
         notes.append(f"{len(injections):,} of {count:,}; --limit shows more")
-    style = colours()
     output = Output(
         {"injections": [injection_json(injection) for injection in injections], "count": count},
-        "\n".join(injection_line(injection, style) for injection in injections),
+        injections_table(injections, screen(), names),
         found=bool(injections),
         notes=notes,
     )
@@ -123,7 +126,7 @@ def totals(memory: Memory, agent: str, since: str) -> Output:
         {"sessions": [total_json(total) for total in totals], "tokens": tokens},
         totals_text(totals, colours()) if totals else "",
         totals,
-        EMPTY,
+        f"{NO_MATCH}: `kinen ledger totals` lists all sessions" if agent or since else EMPTY,
     )
 
 
@@ -139,6 +142,11 @@ def audit(memory: Memory, session: str, agent: str, since: str) -> Output:
     """
     estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
     found = bool(estimate.told.entries or estimate.dropped.entries)
-    notes = [] if found else [EMPTY]
+    empty = EMPTY
+    if session or agent or since:
+        empty = f"{NO_MATCH}: `kinen ledger` lists everything"
+    elif memory.ledger.injections(limit=1)[1]:
+        empty = "no entry can be traced yet: it takes a session that was recorded and continued"
+    notes = [] if found else [empty]
     text = estimate_text(estimate) if found else ""
     return Output(estimate_json(estimate), text, found=found, notes=notes)

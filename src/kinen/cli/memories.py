@@ -11,25 +11,33 @@ from kinen.cli.command import (
     choice_option,
     dry_run_option,
     group,
+    limit_option,
     memory_command,
     moment,
     options,
     spaces_command,
     text_option,
 )
+from kinen.cli.editor import rewrite
 from kinen.cli.options import AS_OF, BEGIN
-from kinen.cli.run import colours
+from kinen.cli.run import colours, piped, screen
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.render.journal import (
     consolidated_json,
     consolidated_text,
     learned_text,
+    memories_table,
     memory_json,
     origin_text,
 )
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
+
+EMPTY = "no memories yet: `kinen consolidate` extracts them from sessions, notes and commits"
+
+EDIT_REMARK = "Save and close the editor to store the wording; an empty text changes nothing."
+EDIT_HINT = "`kinen memories edit ID TEXT` gives the new wording"
 
 
 @group()
@@ -42,8 +50,11 @@ def memories() -> None:
 @text_option("--session", "NAME", "only those drawn from this session (a part is enough)")
 @click.option("--forgotten", is_flag=True, help="list hidden memories instead")
 @options(AS_OF)
+@limit_option(0, "memories")
 @spaces_command
-def list_(memory: Memory, type_: str | None, session: str, forgotten: bool, as_of: str) -> Output:
+def list_(
+    memory: Memory, type_: str | None, session: str, forgotten: bool, as_of: str, limit: int
+) -> Output:
     """List memories, newest first. Exit 1 if there are none.
 
     With --as-of, those that held then: memories that were hidden or superseded later come back.
@@ -51,17 +62,28 @@ def list_(memory: Memory, type_: str | None, session: str, forgotten: bool, as_o
     records = memory.consolidation.memories(
         type_ or "", hidden=forgotten, session=session, as_of=as_of
     )
-    origins = [memory.consolidation.origin(record) for record in records]
-    style = colours()
+    chosen = records[: max(0, limit) or None]
+    pairs = [(record, memory.consolidation.origin(record)) for record in chosen]
     notes = []
-    if not (records or type_ or forgotten or as_of):
-        notes.append("no memories yet: `kinen consolidate` extracts them from sessions")
+    if not records:
+        notes.append(_nothing(type_ or session or as_of, forgotten=forgotten))
+    elif len(records) > len(chosen):
+        notes.append(f"{len(chosen):,} of {len(records):,}; --limit shows more")
     return Output(
-        {"memories": [memory_json(*pair) for pair in zip(records, origins, strict=True)]},
-        "\n".join(learned_text(record, style) for record in records),
+        {"memories": [memory_json(*pair) for pair in pairs]},
+        memories_table(pairs, screen(), memory.journal.short_ids(records)),
         found=bool(records),
         notes=notes,
     )
+
+
+def _nothing(chosen: str, *, forgotten: bool) -> str:
+    """What was looked for, and what to do; `chosen` is what narrowed the list."""
+    if chosen:
+        return "no memory matches: `kinen memories list` lists all"
+    if forgotten:
+        return "no memory is hidden: `kinen memories forget ID` hides one"
+    return EMPTY
 
 
 @memories.command()
@@ -94,6 +116,61 @@ def restore(memory: Memory, name: str) -> Output:
     """Show a hidden memory again."""
     record = memory.consolidation.restore(name)
     return Output({"ref": record.ref}, f"{record.ref}  restored")
+
+
+@memories.command()
+@click.argument("name", metavar="ID")
+@click.argument("text", metavar="[TEXT|-]", default="")
+@memory_command
+def edit(memory: Memory, name: str, text: str) -> Output:
+    """Put a memory into other words. Without TEXT, in your editor; `-` reads standard input.
+
+    The former wording is hidden, and is not extracted again.
+
+    \b
+    Examples:
+      kinen memories edit 01KX8JJZ 'Sessions are in Postgres, not in Redis'
+      kinen memories undo
+    """
+    old = memory.consolidation.get(name)
+    if text == "-":
+        text = piped()
+    new = memory.consolidation.edit(old.ref, text or rewrite(old.content, EDIT_REMARK, EDIT_HINT))
+    word = "unchanged" if new.id == old.id else f"replaces {old.ref}"
+    return Output({"ref": new.ref, "replaced": old.ref}, f"{new.ref}  {word}")
+
+
+@memories.command()
+@click.argument("name", metavar="ID")
+@click.argument("into", metavar="INTO")
+@memory_command
+def merge(memory: Memory, name: str, into: str) -> Output:
+    """Merge a memory into another one, which gets its sources. The first is hidden."""
+    merged = memory.consolidation.get(name)
+    other = memory.consolidation.merge(merged.ref, into)
+    return Output(
+        {"ref": other.ref, "merged": merged.ref}, f"{merged.ref}  merged into {other.ref}"
+    )
+
+
+@memories.command()
+@click.argument("name", metavar="ID")
+@click.argument("by", metavar="[NEWER]", default="")
+@memory_command
+def supersede(memory: Memory, name: str, by: str) -> Output:
+    """Mark a memory as superseded by a newer one; without NEWER, as valid again."""
+    record = memory.consolidation.supersede(name, by)
+    newer = f"memory:{record.superseded_by}" if record.superseded_by else ""
+    text = f"superseded by {newer}" if newer else "valid again"
+    return Output({"ref": record.ref, "superseded_by": newer or None}, f"{record.ref}  {text}")
+
+
+@memories.command()
+@memory_command
+def undo(memory: Memory) -> Output:
+    """Undo the last edit, merge, supersede, forget or restore; up to 20, one at a time."""
+    action, record = memory.consolidation.undo()
+    return Output({"undone": action, "ref": record.ref}, f"{record.ref}  {action} undone")
 
 
 @click.command()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +17,7 @@ from kinen.cli.command import (
     text_option,
 )
 from kinen.cli.options import AGENT, PERIOD, REPO, USER
-from kinen.cli.run import colours
+from kinen.cli.run import colours, screen
 from kinen.render.journal import consolidated_json, consolidated_text
 from kinen.render.sessions import session_json, sessions_text, timeline_json, timeline_text
 from kinen.text import spelled
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
 
 KINDS = ("prompts", "edits", "commands", "errors", "messages")
-PIPED_WIDTH = 200
-"""Width of a line if the output is not a terminal."""
 EMPTY = (
     "no sessions yet: `kinen install claude-code` records them,"
     " `kinen import transcripts` imports past ones,"
@@ -57,13 +53,16 @@ def list_(memory: Memory, limit: int, since: str, until: str, **scope: str) -> O
     """
     end = moment(until, end=True)
     sessions = memory.sessions.overviews(limit, since=moment(since), until=end, **scope)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
     notes = []
     if not sessions:
-        notes.append("no session matches" if since or until or any(scope.values()) else EMPTY)
+        notes.append(
+            "no session matches: `kinen session list` lists all"
+            if since or until or any(scope.values())
+            else EMPTY
+        )
     return Output(
         {"sessions": [session_json(session) for session in sessions]},
-        sessions_text(sessions, width, colours()) if sessions else "",
+        sessions_text(sessions, screen()) if sessions else "",
         found=bool(sessions),
         notes=notes,
     )

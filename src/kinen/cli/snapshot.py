@@ -8,8 +8,8 @@ import click
 
 from kinen import render
 from kinen.cli.command import Output, group, listing, memory_command, number_option
-from kinen.cli.run import colours
-from kinen.render.history import snapshot_json, snapshot_text
+from kinen.cli.run import screen
+from kinen.render.history import snapshot_json, snapshot_text, snapshots_table
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -42,10 +42,9 @@ def create(memory: Memory) -> Output:
 def list_(memory: Memory) -> Output:
     """List the snapshots, newest first. Exit 1 if there are none."""
     snapshots = memory.snapshots.list_all()
-    style = colours()
     return listing(
         {"snapshots": [snapshot_json(snapshot) for snapshot in snapshots]},
-        "\n".join(snapshot_text(snapshot, style) for snapshot in snapshots),
+        snapshots_table(snapshots, screen()),
         snapshots,
         "no snapshots yet: `kinen snapshot create` makes one",
     )
@@ -74,5 +73,11 @@ def prune(memory: Memory, keep: int) -> Output:
     lines = [f"removed {snapshot.name}" for snapshot in deleted]
     return Output(
         {"removed": [snapshot_json(snapshot) for snapshot in deleted]},
-        "\n".join(lines) or "nothing to remove",
+        "\n".join(lines) or _nothing_to_remove(len(memory.snapshots.list_all()), keep),
     )
+
+
+def _nothing_to_remove(count: int, keep: int) -> str:
+    if not count:
+        return "nothing to remove: there are no snapshots"
+    return f"nothing to remove: there are {count:,}, and --keep {keep} keeps the newest {keep:,}"

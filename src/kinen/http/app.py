@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from kinen import __version__, errors
 from kinen.api import responses
 from kinen.api.complaints import complaint, system_error
-from kinen.http import routes_journal, routes_search, routes_web
+from kinen.http import routes_journal, routes_reports, routes_search, routes_web
 from kinen.http.guard import BUG, FAULTS, HTML, JSON, PAGES, Access, Guard, Refused, failure
 from kinen.http.space import Backend
 from kinen.memory.pool import MemoryPool
@@ -90,6 +90,7 @@ def create_app(
     app.state.backend = Backend(pool, hub, state, default, access, open_port or own_port)
     app.include_router(routes_search.router, prefix="/v1", tags=["ask"])
     app.include_router(routes_journal.router, prefix="/v1", tags=["journal"])
+    app.include_router(routes_reports.router, prefix="/v1", tags=["reports"])
     app.include_router(routes_web.api, prefix="/v1", tags=["pages"])
     app.include_router(routes_web.pages, include_in_schema=False)
     for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):

@@ -68,10 +68,17 @@ def list_all(folder: str) -> list[Snapshot]:
 
 
 def find(folder: str, name: str) -> Snapshot:
-    """A snapshot by its name or the beginning of its commit; the newest for an empty name."""
-    for snapshot in list_all(folder):
+    """A snapshot by the beginning of its name or commit; the newest for an empty name."""
+    snapshots = list_all(folder)
+    for snapshot in snapshots:
         if snapshot.name == name or snapshot.head.startswith(name):
             return snapshot
+    matches = [snapshot for snapshot in snapshots if snapshot.name.startswith(name.upper())]
+    if len(matches) > 1:
+        names = ", ".join(snapshot.name for snapshot in matches[:3])
+        raise NotFound(f"{name!r} may be {names}", "give more of the name")
+    if matches:
+        return matches[0]
     fact = f"no snapshot {name!r}" if name else "there is no snapshot yet"
     raise NotFound(fact, "`kinen snapshot list` shows them, `kinen snapshot create` makes one")
 

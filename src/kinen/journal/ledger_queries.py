@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kinen.characters import storable
 from kinen.errors import NotFound, StoreError
 from kinen.journal import ledger
+from kinen.journal.short import beginnings
 from kinen.model.kinds import REDACTED
 from kinen.privacy import entrance
 from kinen.storage.database import scrub, translated, writing
@@ -106,7 +107,8 @@ class Reader:
 
     def injection(self, name: str) -> Injection:
         """One by its id, or by the beginning of it."""
-        name = storable(name).upper()
+        written = storable(name)
+        name = written.upper()
         rows: list[Any] = []
         if name and os.path.exists(self.path):
             with self._open() as db:
@@ -116,10 +118,19 @@ class Reader:
                     (name, name, name),
                 ).fetchall()
         if not rows:
-            raise NotFound(f"nothing in the ledger has the id {name}", "`kinen ledger` lists it")
+            raise NotFound(f"no entry of the ledger {written!r}", "`kinen ledger` lists them")
         if len(rows) > 1 and rows[0][1] != name:
-            raise NotFound(f"{name} begins several ids", "give more of it")
+            ids = ", ".join(row[1] for row in rows)
+            raise NotFound(f"{written!r} may be {ids}", "give more of the id")
         return _injection(rows[0])
+
+    def short_ids(self) -> dict[str, str]:
+        """The id of each → the beginning of it that is unique."""
+        if not os.path.exists(self.path):
+            return {}
+        with self._open() as db:
+            rows = db.execute("SELECT id FROM injections").fetchall()
+        return beginnings(row[0] for row in rows)
 
     def totals(self, chosen: Filter, limit: int = 0) -> list[Total]:
         """Tokens for each session, the last told first."""

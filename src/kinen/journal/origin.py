@@ -40,5 +40,8 @@ def origin(db: sqlite3.Connection, memory: Learned) -> Origin:
             event: Observation = source  # type: ignore[assignment]
             session = session or event.scope.session
             edited += events.files(event) if event.kind == "file_diff" else []
+    if capsule and not session:  # a summary has the session of its capsule
+        parent = queries.entry(db, "capsule", capsule)
+        session = parent.scope.session if parent else ""
     files = dict.fromkeys((*files_in(memory.content), *edited))
     return Origin(session, capsule, tuple(files)[:MOST], symbols_in(memory.content))

@@ -16,6 +16,9 @@ from kinen.storage.scopes import begins
 if TYPE_CHECKING:
     import sqlite3
 
+LEAST = 6
+"""Characters of an id that stand for it where names of files are accepted too."""
+
 
 class Noun(NamedTuple):
     """What is listed under a plural: its table, the column of its time, its columns, its value."""
@@ -221,12 +224,17 @@ def decode_cells(kind: str, cells: dict[str, Any]) -> Any:
 
 
 def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
-    """The kind and id that a ref, an id or the beginning of one stands for."""
+    """The kind and id that a ref, an id or the beginning of one stands for.
+
+    Of an entry of any kind, LEAST characters are needed: less could be the name of a file.
+    """
     name = storable(name)
     kind, _, rest = name.partition(":")
+    least = 1 if kinds else LEAST
     if kind in KINDS and rest:
         candidates = [kind]
         id_ = rest
+        least = 1
     else:
         candidates = [*KINDS]
         id_ = name
@@ -246,7 +254,7 @@ def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tup
         if matches:
             refs = ", ".join(":".join(match) for match in matches[:3])
             raise NotFound(f"{name!r} may be {refs}", "give more of the id")
-        if len(id_) < 6:
+        if len(id_) < least:
             break
     noun = " or ".join(kinds) if kinds else "entry of the journal"
     listed = KINDS[kinds[0]].table if len(kinds) == 1 else "observations"

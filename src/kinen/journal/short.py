@@ -1,7 +1,8 @@
-"""Short ids: the beginning of an id that no other entry of the journal shares."""
+"""Short ids: the beginning of an id that no other entry shares."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,6 +28,15 @@ def short_ids(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
         shared = max((_shared(id_, other) for other in others), default=0)
         shorts[id_] = id_[: max(LEAST, shared + 1)]
     return shorts
+
+
+def beginnings(names: Iterable[str]) -> dict[str, str]:
+    """The same of all names that there are: each name → its shortest unique beginning."""
+    ordered = sorted(names)
+    shared = [0, *(_shared(*pair) for pair in pairwise(ordered)), 0]
+    return {
+        name: name[: max(LEAST, shared[n] + 1, shared[n + 1] + 1)] for n, name in enumerate(ordered)
+    }
 
 
 def _shared(left: str, right: str) -> int:

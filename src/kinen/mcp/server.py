@@ -28,7 +28,7 @@ from kinen.mcp import prompts
 from kinen.mcp.tool import Answer, Tool
 from kinen.mcp.tools_experience import FixError, HowTo
 from kinen.mcp.tools_git import GetArtifact, GetCochange, GetProvenance, ListArtifacts, ListTags
-from kinen.mcp.tools_reports import Handoff, Memories, Standup
+from kinen.mcp.tools_reports import CorrectMemory, Handoff, Memories, Standup
 from kinen.mcp.tools_search import (
     Context,
     IndexRebuild,
@@ -70,6 +70,7 @@ TOOLS: tuple[type[Tool], ...] = (
     Plan,
     Observe,
     Pin,
+    CorrectMemory,
 )
 ASK = """kinen is this project's memory: notes, past sessions, decisions, checkpoints, plans and git
 history, searchable by word and by meaning.
@@ -103,6 +104,7 @@ _TOOLS_FOR = {
     "`kinen index --rebuild`": "kinen_index_rebuild",
     "`kinen index status`": "kinen_index_status",
     "`kinen index`": "kinen_index_rebuild",
+    "`kinen memories list`": "kinen_memories",
     "`kinen search`": "kinen_search",
     "`kinen tags`": "kinen_list_tags",
 }
@@ -219,8 +221,8 @@ def tool_result(tool: Tool, answer: Answer) -> types.CallToolResult:
     """The text of an answer, and its value."""
     text = visible(answer.text)
     value = answer.value.model_dump(mode="json", exclude_defaults=True)
-    if value.get("next_offset") and "next_offset" not in text:
-        text += f"\n… of {value.get('total', 'more')}; next_offset {value['next_offset']}"
+    if value.get("next_offset") and "with offset" not in text:
+        text += f"\n… of {value.get('total', 'more')}: continue with offset {value['next_offset']}"
     if not tool.writes:
         text = marked(text)
     return types.CallToolResult(

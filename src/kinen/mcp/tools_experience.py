@@ -23,6 +23,7 @@ class FixError(Tool):
     tool_name = "kinen_fix"
     tool_title = "How an error was fixed before"
     response = responses.Fixes
+    unlisted = ("limit",)
 
     error: str = Field(
         min_length=1,
@@ -43,11 +44,12 @@ class HowTo(Tool):
     tool_name = "kinen_how"
     tool_title = "How a command is called here"
     response = responses.Invocations
+    unlisted = ("limit",)
 
     command: str = Field(
         min_length=1,
         max_length=500,
-        description="pytest, docker compose, …",
+        description="pytest, docker compose",
     )
     failed: bool = Field(False, description="those that never worked")
     limit: Limit = 10

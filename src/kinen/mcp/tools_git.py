@@ -29,7 +29,7 @@ class ListArtifacts(Tool):
     tool_name = "kinen_list_artifacts"
     tool_title = "List files by tag"
     response = responses.Files
-    unlisted = ("include_ignored", "source_only")
+    unlisted = ("include_ignored", "source_only", "limit", "offset")
 
     tags: Names = Field([], description="all of these")
     include_deleted: bool = False
@@ -162,6 +162,7 @@ class GetProvenance(Tool):
     tool_name = "kinen_get_provenance"
     tool_title = "History of a file"
     response = responses.RevisionPage
+    unlisted = ("limit", "offset")
 
     path: str = Field(min_length=1)
     limit: Limit = 50
@@ -186,6 +187,7 @@ class ListTags(Tool):
     tool_name = "kinen_list_tags"
     tool_title = "List tags"
     response = responses.Tags
+    unlisted = ("limit", "offset")
 
     limit: Limit = 100
     offset: Offset = 0
@@ -209,9 +211,10 @@ class GetCochange(Tool):
     tool_name = "kinen_get_cochange"
     tool_title = "What changes together"
     response = responses.Companions
+    unlisted = ("limit",)
 
     path: str = ""
-    paths: Texts = Field([], description="several")
+    paths: Texts = Field([])
     limit: Limit = 10
 
     def answer(self, memory: Memory) -> Answer:

@@ -1,11 +1,12 @@
-"""Tools that report: standup, handoff, memories."""
+"""Tools that report: standup, handoff, memories; and the one that corrects a memory."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from kinen.api import responses
+from kinen.api.corrections import ACTIONS, correct
 from kinen.mcp.tool import Answer, AsOf, Limit, Tool
 from kinen.memory import Memory
 from kinen.memory.report import handoff_text, standup_text
@@ -21,7 +22,7 @@ class Standup(Tool):
     tool_title = "Standup"
     response = responses.Report
 
-    since: str = Field("1d", description="1d, 1w, …")
+    since: str = Field("1d", description="1d, 1w")
 
     def answer(self, memory: Memory) -> Answer:
         report = memory.reports.standup_report(parse_time(self.since, now()))
@@ -51,7 +52,7 @@ class Memories(Tool):
     tool_name = "kinen_memories"
     tool_title = "Memories"
     response = responses.Memories
-    unlisted = ("as_of",)
+    unlisted = ("as_of", "limit")
 
     type: str = Field("", json_schema_extra={"enum": [*MEMORY_TYPES]})
     session: str = ""
@@ -64,3 +65,23 @@ class Memories(Tool):
         rows = [memory_json(entry, memory.consolidation.origin(entry)) for entry in learned]
         text = "\n".join(learned_text(entry) for entry in learned)
         return Answer(responses.Memories(memories=rows), text or "no memories")
+
+
+class CorrectMemory(Tool):
+    """Correct a memory: edit, merge into other, supersede by other, forget, restore, undo."""
+
+    tool_name = "kinen_correct_memory"
+    tool_title = "Correct a memory"
+    response = responses.Memories
+    writes = True
+    idempotent = False
+
+    action: Literal[*ACTIONS]  # type: ignore[valid-type]
+    id: str = ""
+    other: str = ""
+    content: str = ""
+
+    def answer(self, memory: Memory) -> Answer:
+        entry = correct(memory, **self.parameters("action", "id", "other", "content"))
+        row = memory_json(entry, memory.consolidation.origin(entry))
+        return Answer(responses.Memories(memories=[row]), learned_text(entry))

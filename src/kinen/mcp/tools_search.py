@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Thread
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from anyio import from_thread
 from pydantic import Field
@@ -20,7 +20,7 @@ from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.memory.recall import compact
 from kinen.model.kinds import MODES
-from kinen.model.records import Chunk, Hit, Hits, Query
+from kinen.model.records import Chunk, Edge, Hit, Hits, Query
 from kinen.query import bounds, listed, recall_query, search_query
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate
@@ -175,7 +175,7 @@ class Recall(Tool):
     tool_name = "kinen_recall"
     tool_title = "Recall what matters now"
     response = responses.Recall
-    unlisted = ("explain", "until", "as_of", "mode", "min_similarity", "symbols")
+    unlisted = ("explain", "until", "as_of", "limit", "mode", "min_similarity", "symbols")
 
     query: str = Field("")
     type: str = Field(
@@ -230,7 +230,7 @@ class Context(Tool):
     response = responses.Recall
     unlisted = ("depth",)
 
-    session: str = Field("", description="name, or capsule id")
+    session: str = ""
     file: str = Field("", description="path, or its end")
     plan: bool = False
     depth: int = Field(1, ge=1, le=4, description="steps to follow")
@@ -252,21 +252,27 @@ class Context(Tool):
 
 class Links(Tool):
     """Links and backlinks of a note, file or commit; direction related: notes close by link,
-    meaning or tag.
+    meaning or tag. Of all notes, without a path: orphans, broken links.
     """
 
     tool_name = "kinen_links"
     tool_title = "Links and backlinks"
     response = responses.LinkPage
-    unlisted = ("depth",)
+    unlisted = ("depth", "limit", "offset")
 
-    path: str = Field(min_length=1, description="path or ref")
-    direction: Literal["both", "incoming", "outgoing", "related"] = "both"
+    path: str = Field("", description="path or ref")
+    direction: Literal["both", "incoming", "outgoing", "related", "orphans", "broken"] = "both"
     depth: int = Field(1, ge=1, le=6)
     limit: Limit = 50
     offset: Offset = 0
 
     def answer(self, memory: Memory) -> Answer:
+        if self.direction == "orphans":
+            return self._orphans(memory)
+        if self.direction == "broken":
+            return self._edges("", memory.records.broken_links(), "no broken links")
+        if not self.path:
+            raise QueryError("path is required", "give path, or direction orphans or broken")
         ref = memory.records.get(resolve(memory, self.path)[0]).ref
         if self.direction == "related":
             return self._related(memory, ref)
@@ -274,26 +280,33 @@ class Links(Tool):
         if self.direction != "both":
             ends = {"incoming": lambda edge: edge.target, "outgoing": lambda edge: edge.source}
             edges = [edge for edge in edges if ends[self.direction](edge) == ref]
+        return self._edges(ref, edges, f"{ref} has no links")
+
+    def _edges(self, ref: str, edges: Sequence[Edge], empty: str) -> Answer:
+        """A page of edges around a record, or of all."""
         page = edges[self.offset : self.offset + self.limit]
-        value = responses.LinkPage(
-            ref=ref,
-            edges=[responses.Edge(**edge) for edge in render.edges_json(page)],
-            related=[],
-            **next_page(len(edges), self.offset, self.limit),
-        )
-        return Answer(value, render.links_text(ref, page) or f"{ref} has no links")
+        value = self._page(len(edges), ref=ref, edges=render.edges_json(page))
+        text = render.links_text(ref, page) if ref else render.broken_text(page)
+        return Answer(value, text or empty)
+
+    def _orphans(self, memory: Memory) -> Answer:
+        records = memory.records.orphans()
+        page = records[self.offset : self.offset + self.limit]
+        value = self._page(len(records), orphans=[render.record_json(record) for record in page])
+        text = "\n".join(record.ref for record in page)
+        return Answer(value, text or "no orphans: every note is linked")
 
     def _related(self, memory: Memory, ref: str) -> Answer:
         limit = min(self.offset + self.limit, query.MOST["limit"])
         record, items, _ = memory.relations.related(ref, limit)
         page = items[self.offset :]
-        value = responses.LinkPage(
-            ref=ref,
-            edges=[],
-            related=render.related_json(record, page)["related"],
-            **next_page(len(items), self.offset, self.limit),
+        value = self._page(
+            len(items), ref=ref, related=render.related_json(record, page)["related"]
         )
         return Answer(value, render.related_text(page) or f"nothing is related to {ref}")
+
+    def _page(self, total: int, **fields: Any) -> responses.LinkPage:
+        return responses.LinkPage(**(fields | next_page(total, self.offset, self.limit)))
 
 
 class IndexStatus(Tool):

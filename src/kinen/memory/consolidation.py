@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.consolidation.fold import memory_id
-from kinen.errors import EmbedError, NotFound, QueryError, UnsafeFile
-from kinen.journal import erase, queries
+from kinen.errors import EmbedError, QueryError, UnsafeFile
 from kinen.journal import memories as learn
+from kinen.journal import queries
 from kinen.journal.origin import origin
+from kinen.memory.corrections import Corrections
 from kinen.model.journal import Clock, Finding, Learned
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.sources.journal.documents import session_of_sources
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kinen.memory.records import Records
     from kinen.worklog.sessions import Session
 
-LONGEST = 2_000
-"""Characters of a memory that a person words."""
 EVENTS = 5000
 """Number of latest observations that are searched for repeated failures."""
 
@@ -50,7 +48,7 @@ class Consolidated(NamedTuple):
     """Models that failed, and why."""
 
 
-class Consolidation:
+class Consolidation(Corrections):
     """Consolidation, and its memories."""
 
     def __init__(
@@ -291,20 +289,6 @@ class Consolidation:
         session = memory.scope.session or session_of_sources(memory)
         return replace(place, session=session)
 
-    def get(self, name: str) -> Learned:
-        """A memory by its ref, its id or the start of its id."""
-        hint = "`kinen memories list` shows them"
-        if not self._core.store.exists:
-            raise NotFound(f"no memory {name!r}", hint)
-        try:
-            id_ = queries.resolve(self._core.store.db, name, ["memory"])[1]
-        except NotFound as error:
-            raise NotFound(error.message, hint) from None
-        memory: Learned = queries.entry(self._core.store.db, "memory", id_)
-        if memory.forgotten_at:
-            raise NotFound(f"{memory.ref} was forgotten for good", hint)
-        return memory
-
     def drawn_from(self, session: str) -> list[Learned]:
         """The memories derived from the files of a session."""
         inside = f":sessions/{session}/"
@@ -313,66 +297,6 @@ class Consolidation:
             for memory in self.memories()
             if any(inside in ref for ref in memory.derived_from)
         ]
-
-    def hide(self, name: str) -> Learned:
-        """Hide a memory everywhere; it is not drawn again, and can be restored."""
-        memory = self.get(name)
-        erase.suppress(self._core.store, memory.ref, round(now() * 1000))
-        return memory
-
-    def restore(self, name: str) -> Learned:
-        """Show a hidden memory again."""
-        memory = self.get(name)
-        erase.unsuppress(self._core.store, memory.ref)
-        return memory
-
-    def edit(self, name: str, content: str) -> Learned:
-        """Put a memory into other words: a new one with the same sources, and the old one hidden.
-
-        A person's words are certain. The same words as before change nothing.
-        """
-        old = self.get(name)
-        text = " ".join(content.split())
-        if not text or len(text) > LONGEST:
-            raise QueryError("no wording, or a long one", f"use 1 to {LONGEST:,} characters")
-        new = old._replace(
-            id=memory_id(old.type, text),
-            content=text,
-            confidence=1.0,
-            created_at=round(now() * 1000),
-            superseded_by="",
-            redacted=False,
-        )
-        if new.id == old.id:
-            return old
-        with self._core.store.translated():
-            learn.learn(self._core.store.db, [new])
-        if new.ref in queries.suppressed(self._core.store.db):
-            self.restore(new.ref)
-        self.hide(old.ref)
-        return self.get(new.ref)
-
-    def merge(self, name: str, into: str) -> Learned:
-        """Give the sources of a memory to another one, and hide it."""
-        memory = self.get(name)
-        other = self.get(into)
-        if memory.id == other.id:
-            raise QueryError("a memory cannot be merged into itself", "name another one")
-        sources = tuple(dict.fromkeys((*other.derived_from, *memory.derived_from)))
-        with self._core.store.translated():
-            learn.learn(self._core.store.db, [other._replace(derived_from=sources)])
-        self.hide(memory.ref)
-        return self.get(other.ref)
-
-    def supersede(self, name: str, by: str) -> Learned:
-        """Mark a memory as superseded by a newer one; by none, as valid again."""
-        memory = self.get(name)
-        newer = self.get(by).id if by else ""
-        if newer == memory.id:
-            raise QueryError("a memory cannot supersede itself", "name another one")
-        with self._core.store.translated():
-            learn.learn(self._core.store.db, [memory._replace(superseded_by=newer)])
-        return self.get(memory.ref)
 
     def _consolidated_at(self) -> str:
         if not self._core.store.exists:

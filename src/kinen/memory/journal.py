@@ -436,7 +436,8 @@ class Journal:
         if self._core.store.exists:
             with contextlib.suppress(NotFound):
                 return ":".join(queries.resolve(self._core.store.db, ref)), True
-        return self._records.get(ref).ref, False
+        record = self._records.get(ref)
+        return record.ref, record.kind in queries.KINDS
 
     def _text_of(self, ref: str) -> str:
         """The text of an entry of the journal, before it goes."""

@@ -50,6 +50,10 @@ class Ledger:
         """One by its id or the beginning of it."""
         return self._reader.injection(name)
 
+    def short_ids(self) -> dict[str, str]:
+        """The id of each → the beginning of it that is unique here."""
+        return self._reader.short_ids()
+
     def totals(
         self, *, session: str = "", agent: str = "", event: str = "", since: int = 0
     ) -> list[Total]:

@@ -46,7 +46,7 @@ class Records:
             record = self._find(unescaped(name))
         if record is None:
             self._index.catch_up()
-            record = self._find(name) or self._named(name)
+            record = self._find(name) or self._named(name) or self._entry(name, JOURNAL_KINDS)
         if record is None:
             raise names.unknown(
                 f"nothing remembered as {name!r}",
@@ -72,14 +72,18 @@ class Records:
         record = self._core.reader.record(ref) or self._find_in_history(ref)
         return record or self._core.reader.at_path(self._core.inside(name)) or self._entry(name)
 
-    def _entry(self, name: str) -> Record | None:
-        """An entry of the journal by the beginning of its id, as a recall cites it."""
+    def _entry(self, name: str, kinds: Sequence[str] = ()) -> Record | None:
+        """An entry of the journal by the beginning of its id, as a recall cites it.
+
+        With the kinds that it may have, a beginning of any length is enough.
+        """
         from kinen.journal import queries
 
         if not self._core.store.exists:
             return None
         with contextlib.suppress(NotFound):
-            return self._core.reader.record(":".join(queries.resolve(self._core.store.db, name)))
+            entry = queries.resolve(self._core.store.db, name, kinds)
+            return self._core.reader.record(":".join(entry))
         return None
 
     def knows(self, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.render.graph import (
+        broken_text,
         edges_json,
         graph_dot,
         graph_mermaid,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "broken_text",
     "counts_json",
     "counts_text",
     "edges_json",

@@ -59,6 +59,13 @@ def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
     return "\n".join(lines)
 
 
+def broken_text(edges: Sequence[Edge]) -> str:
+    """Broken links as `path:line: target`."""
+    return "\n".join(
+        f"{edge.source.split(':', 1)[1]}:{edge.line or 1}: {edge.written}" for edge in edges
+    )
+
+
 def related_json(record: Record, related: Iterable[Related]) -> dict[str, Any]:
     items = [
         {**record_json(item.record), "score": item.score, "reasons": list(item.reasons)}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
+from kinen.journal.short import beginnings
 from kinen.model.documents import Companion, Revision
 from kinen.model.records import Record
 from kinen.render.style import PLAIN, Style, readable
@@ -14,6 +16,7 @@ from kinen.text import excerpt
 
 if TYPE_CHECKING:
     from kinen.index.snapshots import Snapshot
+    from kinen.render.screen import Screen
 
 SHORT_SHA = 10
 _STATUS = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}
@@ -112,6 +115,23 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
         "bytes": snapshot.bytes,
         "automatic": snapshot.automatic,
     }
+
+
+def snapshots_table(snapshots: Sequence[Snapshot], screen: Screen) -> str:
+    """Snapshots for a terminal with short names; otherwise a line each with the whole name."""
+    if not screen.terminal:
+        return "\n".join(snapshot_text(snapshot, screen.style) for snapshot in snapshots)
+    names = beginnings(snapshot.name for snapshot in snapshots)
+    return screen.rows(
+        (
+            names[snapshot.name],
+            screen.time(datetime.fromisoformat(snapshot.at).timestamp()),
+            snapshot.head[:SHORT_SHA] or "no commit",
+            size_text(snapshot.bytes),
+            "made automatically" if snapshot.automatic else "made by hand",
+        )
+        for snapshot in snapshots
+    )
 
 
 def snapshot_text(snapshot: Snapshot, style: Style = PLAIN) -> str:

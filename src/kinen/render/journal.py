@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
 from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
-from kinen.render.screen import fit
+from kinen.render.screen import session_heading
 from kinen.render.style import PLAIN, readable
 from kinen.render.text import counted, counts_text
 from kinen.text import excerpt, iso
@@ -69,21 +68,18 @@ def entries_table(entries: Sequence[Any], screen: Screen, names: Mapping[str, st
     """
     if not screen.terminal:
         return entries_text(entries, screen.style)
-    blocks = []
-    groups = groupby(entries, lambda entry: getattr(entry, "scope", Scope()))
-    for scope, group in groups:
-        rows = []
-        for entry in group:
-            at, kind, text = _summary(entry)
-            forgotten = getattr(entry, "forgotten_at", 0)
-            words = "[forgotten]" if forgotten else excerpt(text, 4 * WIDTH)
-            rows.append((names.get(entry.ref, entry.ref), screen.time(at / 1000), kind, words))
-        title = " · ".join(
-            filter(None, (scope.agent, scope.session and f"session {scope.session}"))
-        )
-        head = [screen.style("bold", fit(visible_line(title), screen.width))] if title else []
-        blocks.append("\n".join([*head, screen.rows(rows)]))
-    return "\n".join(blocks)
+
+    def cells(entry: Any) -> tuple[str, ...]:
+        at, kind, text = _summary(entry)
+        forgotten = getattr(entry, "forgotten_at", 0)
+        words = "[forgotten]" if forgotten else excerpt(text, 4 * WIDTH)
+        return names.get(entry.ref, entry.ref), screen.time(at / 1000), kind, words
+
+    def heading(entry: Any) -> str:
+        scope = getattr(entry, "scope", Scope())
+        return session_heading(scope.agent, scope.session)
+
+    return screen.grouped(entries, heading, cells)
 
 
 def entry_text(entry: Any, style: Style = PLAIN) -> str:
@@ -228,6 +224,28 @@ def learned_text(memory: Learned, style: Style = PLAIN, *, sources: bool = False
     if sources:
         lines += [f"    {ref}" for ref in memory.derived_from]
     return "\n".join(lines)
+
+
+def memories_table(
+    pairs: Sequence[tuple[Learned, Origin]], screen: Screen, names: Mapping[str, str]
+) -> str:
+    """Memories with their origins for a terminal, grouped by session; `names` as above.
+
+    Without a terminal, a line per memory with its whole ref.
+    """
+    if not screen.terminal:
+        return "\n".join(learned_text(memory, screen.style) for memory, _ in pairs)
+
+    def cells(pair: tuple[Learned, Origin]) -> tuple[str, ...]:
+        memory = pair[0]
+        newer = names.get(f"memory:{memory.superseded_by}", memory.superseded_by)
+        superseded = f"(superseded by {newer}) " if newer else ""
+        kind = f"{memory.type} {memory.confidence:.2f}"
+        text = superseded + excerpt(memory.content, 4 * WIDTH)
+        name = names.get(memory.ref, memory.ref)
+        return name, screen.time(memory.created_at / 1000), kind, text
+
+    return screen.grouped(pairs, lambda pair: session_heading("", pair[1].session), cells)
 
 
 def memory_json(memory: Learned, origin: Origin) -> dict[str, Any]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
+from kinen.render.screen import session_heading
 from kinen.render.style import PLAIN, Style
+from kinen.render.text import counted
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.recall.usefulness import Estimate, Share
+    from kinen.render.screen import Screen
 
 WIDTH = 80
-SHORT_SESSION = 8
 CAVEAT = (
     "This is an estimate: an entry counts as used if a later action of the session is the first to"
     " name a file, symbol or command of it. Entries are sent because they fit the work, so a higher"
@@ -54,18 +57,43 @@ def injection_line(injection: Injection, style: Style = PLAIN) -> str:
     event = injection.event
     if injection.event == "mcp":
         event = injection.subject
-    count = len(injection.entries)
     words = [
         style("path", injection.id),
-        style("dim", f"{iso(injection.at / 1000)[:16]}Z"),
+        style("dim", iso(injection.at / 1000)),
         visible_line(event),
         visible_line(injection.agent),
-        style("dim", f"({visible_line(injection.session[:SHORT_SESSION]) or 'no session'})"),
-        f"{injection.tokens} tokens",
-        f"{count} {'entry' if count == 1 else 'entries'}",
+        style("dim", f"({visible_line(injection.session) or 'no session'})"),
+        counted(injection.tokens, "tokens"),
+        counted(len(injection.entries), "entries"),
         visible_line(excerpt(injection.first_line, WIDTH)),
     ]
     return "  ".join(words).rstrip()
+
+
+def injections_table(
+    injections: Sequence[Injection], screen: Screen, names: Mapping[str, str]
+) -> str:
+    """Injections for a terminal, grouped by session; `names` has the short id of each.
+
+    Without a terminal, a line per injection with its whole id.
+    """
+    if not screen.terminal:
+        return "\n".join(injection_line(injection, screen.style) for injection in injections)
+
+    def cells(injection: Injection) -> tuple[str, ...]:
+        return (
+            names.get(injection.id, injection.id),
+            screen.time(injection.at / 1000),
+            injection.subject if injection.event == "mcp" else injection.event,
+            counted(injection.tokens, "tokens"),
+            counted(len(injection.entries), "entries"),
+            excerpt(injection.first_line, 4 * WIDTH),
+        )
+
+    def heading(injection: Injection) -> str:
+        return session_heading(injection.agent, injection.session)
+
+    return screen.grouped(injections, heading, cells)
 
 
 def total_json(total: Total) -> dict[str, Any]:
@@ -74,14 +102,20 @@ def total_json(total: Total) -> dict[str, Any]:
 
 def totals_text(totals: Sequence[Total], style: Style = PLAIN) -> str:
     """A line for each session, and a line for the sum."""
+
+    def figures(tokens: int, times: int) -> str:
+        return (
+            f"{counted(tokens, 'tokens'):>15}  {'once' if times == 1 else f'{times:,} times':>11}"
+        )
+
     lines = [
-        f"{total.tokens:>8,} tokens  {total.injections:>5,} times  {visible_line(total.agent)}"
+        f"{figures(total.tokens, total.injections)}  {visible_line(total.agent)}"
         f"  {style('dim', total.session or 'no session')}"
         for total in totals
     ]
     tokens = sum(total.tokens for total in totals)
     times = sum(total.injections for total in totals)
-    return "\n".join([*lines, f"{tokens:>8,} tokens  {times:>5,} times  in total"])
+    return "\n".join([*lines, f"{figures(tokens, times)}  in total"])
 
 
 def estimate_json(estimate: Estimate) -> dict[str, Any]:

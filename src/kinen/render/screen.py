@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.characters import visible_line
@@ -11,7 +12,10 @@ from kinen.render.style import PLAIN, Style
 from kinen.text import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 LEAST_TEXT = 20
 """Columns that the last cell of a row gets at least."""
@@ -53,6 +57,20 @@ class Screen(NamedTuple):
             lines.append("  ".join([*padded, fit(text, max(LEAST_TEXT, room))]).rstrip())
         return "\n".join(lines)
 
+    def grouped(
+        self,
+        entries: Iterable[T],
+        heading: Callable[[T], str],
+        cells: Callable[[T], Sequence[str]],
+    ) -> str:
+        """Rows of entries, under a line for each run of entries with the same heading."""
+        blocks = []
+        for title, group in groupby(entries, heading):
+            if title:
+                blocks.append(self.style("bold", fit(visible_line(title), self.width)))
+            blocks.append(self.rows([cells(entry) for entry in group]))
+        return "\n".join(blocks)
+
     def _paint(self, styles: Sequence[str], n: int, cell: str) -> str:
         return self.style(styles[n], cell) if n < len(styles) and styles[n] else cell
 
@@ -73,6 +91,11 @@ def when(seconds: float, now: float) -> str:
         return f"yesterday {clock}"
     day = f"{moment.tm_mday} {time.strftime('%b', moment)}"
     return f"{day} {clock}" if moment.tm_year == today.tm_year else f"{day} {moment.tm_year}"
+
+
+def session_heading(agent: str, session: str) -> str:
+    """The line above entries of a session."""
+    return " · ".join(filter(None, (agent, session and f"session {session}")))
 
 
 def columns(text: str) -> int:

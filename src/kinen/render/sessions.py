@@ -5,15 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
 from kinen.journal.timeline import Gap, Step, fold, overview, select
+from kinen.render.screen import columns, fit
 from kinen.render.style import PLAIN, Style, readable
+from kinen.render.text import counted
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
     from kinen.journal.timeline import SessionOverview, SessionTimeline
+    from kinen.render.screen import Screen
 
 TITLE_SHARE = 0.45
 """Share of a line for the title if the line also has the outcome."""
@@ -30,46 +34,61 @@ FILTERED = 100
 WRAP = 92
 _INDENT = " " * 9
 _HEAD = ("ID", "DATE", "AGENT", "TIME", "PROMPTS", "EDITS", "COMMANDS", "ERRORS")
-_NARROW_HEAD = ("ID", "DATE", "AGENT", "TIME", "P", "E", "C", "✗")
 _STORY = "SESSION"
 NARROW = 130
-"""Width of a terminal below which column heads are abbreviated and dates have no year."""
+"""Width of a terminal below which only the first columns are shown."""
+NARROW_COLUMNS = 4
+PIPED_WIDTH = 200
+"""Width of a line if the output is not a terminal."""
 
 
 def session_json(session: SessionOverview) -> dict[str, Any]:
     return {**asdict(session), "seconds": session.seconds}
 
 
-def sessions_text(sessions: Sequence[SessionOverview], width: int, style: Style = PLAIN) -> str:
-    """A table with a line for each session, cut to the width."""
-    narrow = width < NARROW
-    head = _NARROW_HEAD if narrow else _HEAD
-    rows = [head, *(_cells(session, narrow) for session in sessions)]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
-    room = max(24, width - sum(widths) - 2 * len(widths))
-    lines = [style("dim", "  ".join([*_aligned(head, widths), _STORY]))]
+def sessions_text(sessions: Sequence[SessionOverview], screen: Screen) -> str:
+    """A table with a line for each session; without a terminal, with whole ids and times.
+
+    A narrow terminal has no room for the counts.
+    """
+    width = screen.width or PIPED_WIDTH
+    shown = NARROW_COLUMNS if width < NARROW else len(_HEAD)
+    rows = [row[:shown] for row in (_HEAD, *(_cells(session, screen) for session in sessions))]
+    widths = [max(columns(row[n]) for row in rows) for n in range(shown)]
+    room = max(24, width - sum(widths) - 2 * shown)
+    lines = [screen.style("dim", "  ".join([*_aligned(rows[0], widths), _STORY]))]
     for row, session in zip(rows[1:], sessions, strict=True):
         cells = _aligned(row, widths)
-        lines.append("  ".join([style("path", cells[0]), *cells[1:], _story(session, room)]))
+        story = _story(session, room)
+        lines.append("  ".join([screen.style("path", cells[0]), *cells[1:], story]))
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _cells(session: SessionOverview, narrow: bool) -> tuple[str, ...]:
-    date = visible_line(session.started[5:10] if narrow else session.started[:10])
+def _cells(session: SessionOverview, screen: Screen) -> tuple[str, ...]:
+    date = _started(session, screen)
     if session.kind == "folder":
-        rounds = f"{session.rounds} round{'s' if session.rounds != 1 else ''}"
+        rounds = counted(session.rounds, "rounds")
         return (visible_line(session.id), date, "by hand", rounds, "", "", "", "")
+    id_ = session.id if screen.terminal else session.ref.partition(":")[2]
     tally = (session.prompts, session.edits, session.commands, session.errors)
     agent = visible_line(session.agent) or "-"
-    return (session.id, date, agent, duration(session.seconds), *(f"{count:,}" for count in tally))
+    return (id_, date, agent, duration(session.seconds), *(f"{count:,}" for count in tally))
+
+
+def _started(session: SessionOverview, screen: Screen) -> str:
+    """When it began; a folder has only a day."""
+    if not screen.terminal or len(session.started) <= len("2026-03-01"):
+        return visible_line(session.started)
+    return screen.time(datetime.fromisoformat(session.started).timestamp())
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     """Align text left and numbers right."""
-    return [
-        cell.rjust(size) if n > 2 else cell.ljust(size)
-        for n, (cell, size) in enumerate(zip(row, widths, strict=True))
-    ]
+    cells = []
+    for n, (cell, size) in enumerate(zip(row, widths, strict=True)):
+        space = " " * (size - columns(cell))
+        cells.append(space + cell if n > 2 else cell + space)
+    return cells
 
 
 def _story(session: SessionOverview, room: int) -> str:
@@ -78,13 +97,11 @@ def _story(session: SessionOverview, room: int) -> str:
     outcome = visible_line(session.outcome)
     if session.status in ("open", "in-progress"):
         outcome = f"(open) {outcome}".strip()
-    if not outcome:
-        return excerpt(title, room)
-    if not title:
-        return excerpt(outcome, room)
-    share = max(round(TITLE_SHARE * room), room - len(outcome) - 3)
-    short = excerpt(title, share)
-    return f"{short} → {excerpt(outcome, max(10, room - len(short) - 3))}"
+    if not (title and outcome):
+        return fit(title or outcome, room)
+    share = max(round(TITLE_SHARE * room), room - columns(outcome) - 3)
+    short = fit(title, share)
+    return f"{short} → {fit(outcome, max(10, room - columns(short) - 3))}"
 
 
 def duration(seconds: int) -> str:

@@ -1,0 +1,127 @@
+"""Lists of memories, sessions, snapshots and the ledger: short on a terminal, whole in a pipe."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen import Memory
+from kinen.render.screen import columns
+from terminal import COLUMNS, on_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ask = Callable[..., Any]
+
+SESSION = "5b1d7c1e-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def recorded(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A space with a session of an agent, a lesson of its summary, a decision and a snapshot."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    fix = "the tests failed because the cache must be cleared first; fixed by clearing it"
+    summary = (
+        f"1. Primary Request:\n   Tests\n\n2. Errors and fixes:\n   - **Stale cache**: {fix}\n"
+    )
+    with Memory.open(space) as memory:
+        scope = {"session": SESSION, "agent": "claude-code"}
+        capsule = memory.journal.open_capsule("clear the cache 缓存 before the tests", scope=scope)
+        memory.observe("clear the cache", scope=scope, provenance={"role": "user"})
+        memory.journal.close_capsule(capsule.id, summary)
+        memory.worklog.checkpoint("Tea", type="decision", decision="Green tea in the office")
+        memory.consolidation.consolidate()
+        memory.snapshots.create()
+        memory.ledger.record_answer("kinen_recall", "claude-code", "- what was sent " * 9, [])
+    return space
+
+
+LISTS = {
+    "memories list": "memories",
+    "session list": "sessions",
+    "snapshot list": "snapshots",
+    "ledger": "injections",
+}
+
+
+@pytest.mark.parametrize("command", LISTS)
+def test_ids_are_short_on_a_terminal_and_whole_elsewhere(
+    recorded: Path, kinen: Ask, command: str
+) -> None:
+    words = command.split()
+    code, shown = on_terminal(*words, cwd=recorded, NO_COLOR="1")
+    assert code == 0
+    assert all(columns(line) <= COLUMNS for line in shown.splitlines()), shown
+    assert "just now" in shown
+    piped = kinen(*words).out
+    entries = json.loads(kinen(*words, "--json").out)[LISTS[command]]
+    for entry in entries:
+        whole = entry.get("name") or entry.get("ref", entry["id"]).partition(":")[2] or entry["id"]
+        assert whole in piped
+        assert whole not in shown
+        assert whole[:8] in shown
+
+
+def test_memories_are_below_the_session_that_they_are_of(recorded: Path, kinen: Ask) -> None:
+    _, shown = on_terminal("memories", "list", cwd=recorded, NO_COLOR="1")
+    lines = shown.splitlines()
+    lesson = next(n for n, line in enumerate(lines) if "Stale cache" in line)
+    assert lines[lesson - 1] == f"session {SESSION}"
+    listed = json.loads(kinen("memories", "list", "--session", SESSION[:8], "--json").out)
+    assert [entry["session"] for entry in listed["memories"]] == [SESSION]
+
+
+def test_an_id_of_one_character_is_enough_where_it_is_unique(recorded: Path, kinen: Ask) -> None:
+    injection = json.loads(kinen("ledger", "--json").out)["injections"][0]
+    assert "what was sent" in kinen("ledger", "show", injection["id"][:1]).out
+    snapshot = json.loads(kinen("snapshot", "list", "--json").out)["snapshots"][0]
+    assert snapshot["name"] in kinen("snapshot", "restore", snapshot["name"][:1]).out
+    memories = json.loads(kinen("memories", "list", "--json").out)["memories"]
+    first, second = (entry["id"] for entry in memories)
+    size = next(n for n in range(1, 26) if first[:n] != second[:n])
+    assert first in kinen("memories", "show", first[:size]).out
+    assert first in kinen("show", f"memory:{first[:size]}").out
+    assert kinen("memories", "show", "").code == 2
+
+
+def test_a_short_name_is_that_of_a_file_first(recorded: Path, kinen: Ask) -> None:
+    memory = json.loads(kinen("memories", "list", "--json").out)["memories"][0]["id"]
+    (recorded / f"{memory[:2]}.md").write_text("# A note\n\nIts name begins an id.\n")
+    assert f"{memory[:2]}.md" in kinen("show", memory[:2]).out
+
+
+def test_a_memory_is_edited_merged_superseded_and_each_is_undone(
+    recorded: Path, kinen: Ask
+) -> None:
+    def refs() -> list[str]:
+        listed = json.loads(kinen("memories", "list", "--json").out)["memories"]
+        return sorted(entry["ref"] for entry in listed)
+
+    before = refs()
+    first, second = before
+    edited = kinen("memories", "edit", first, "Black tea in the office")
+    assert (edited.code, f"replaces {first}" in edited.out) == (0, True)
+    assert first not in refs()
+    assert kinen("memories", "edit", second, "-", stdin="Other words\n").code == 0
+    assert "edit undone" in kinen("memories", "undo").out
+    assert "edit undone" in kinen("memories", "undo").out
+    assert refs() == before
+    assert f"merged into {second}" in kinen("memories", "merge", first, second).out
+    assert refs() == [second]
+    kinen("memories", "undo")
+    assert refs() == before
+    assert f"superseded by {second}" in kinen("memories", "supersede", first, second).out
+    assert "superseded by" in kinen("memories", "show", first).out
+    kinen("memories", "undo")
+    assert "superseded by" not in kinen("memories", "show", first).out
+    kinen("memories", "forget", first)
+    kinen("memories", "undo")
+    assert refs() == before
+    nothing = kinen("memories", "undo")
+    assert (nothing.code, "no correction to undo" in nothing.err) == (2, True)
+    missing = kinen("memories", "edit", first)
+    assert (missing.code, "kinen memories edit ID TEXT" in missing.err) == (2, True)
