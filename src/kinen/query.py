@@ -145,16 +145,7 @@ def recall_query(
 
     The mode matters only with a text.
     """
-    if budget < 0:
-        raise QueryError(f"{budget} is negative", "use 1 or more", parameter="budget")
-    if limit < 1:
-        raise QueryError(f"invalid value {limit}", "use 1 or more", parameter="limit")
-    if not 0 <= min_similarity <= 1:
-        raise QueryError(
-            f"invalid value {min_similarity}",
-            "use a number from 0 to 1",
-            parameter="min_similarity",
-        )
+    _check_numbers(limit, budget, min_similarity)
     types = tuple(types)
     tags = tuple(tags)
     files = tuple(files)
@@ -187,6 +178,20 @@ def recall_query(
         min_similarity=min_similarity,
         mode=(MODE_ALIASES.get(mode, mode) if text.strip() else "") or "hybrid",
     )
+
+
+def _check_numbers(limit: int, budget: int, min_similarity: float) -> None:
+    """Refuse numbers of a recall that mean nothing."""
+    if budget < 0:
+        raise QueryError(f"{budget} is negative", "use 1 or more", parameter="budget")
+    if limit < 1:
+        raise QueryError(f"invalid value {limit}", "use 1 or more", parameter="limit")
+    if not 0 <= min_similarity <= 1:
+        raise QueryError(
+            f"invalid value {min_similarity}",
+            "use a number from 0 to 1",
+            parameter="min_similarity",
+        )
 
 
 def _stored(name: str) -> str:

@@ -125,3 +125,29 @@ def test_a_memory_is_edited_merged_superseded_and_each_is_undone(
     assert (nothing.code, "no correction to undo" in nothing.err) == (2, True)
     missing = kinen("memories", "edit", first)
     assert (missing.code, "kinen memories edit ID TEXT" in missing.err) == (2, True)
+
+
+def test_status_shows_how_far_another_process_is(recorded: Path, kinen: Ask) -> None:
+    from kinen.index.lock import sync_lock
+
+    with Memory.open(recorded) as memory:
+        lock = memory.core.file("sync.lock")
+    with sync_lock(lock, 0) as announce:
+        announce("embed", 6412, 27448)
+        assert "working    embedding 6,412 of 27,448" in kinen("status").out
+        assert json.loads(kinen("status", "--json").out)["work"]["done"] == 6412
+    assert "working" not in kinen("status").out
+    assert "synced     just now" in on_terminal("status", cwd=recorded, NO_COLOR="1")[1]
+
+
+def test_show_prints_the_text_and_not_the_frontmatter(recorded: Path, kinen: Ask) -> None:
+    (recorded / "tea.md").write_text("---\naliases: [chai]\ntags: [hot]\n---\n# Tea\n\nGreen.\n")
+    shown = kinen("show", "tea.md").out
+    assert "Green." in shown
+    assert "aliases" not in shown
+
+
+def test_symbols_of_a_new_file_are_found_by_the_next_search(recorded: Path, kinen: Ask) -> None:
+    kinen("search", "cache")
+    (recorded / "kettle.py").write_text('def boil_water():\n    """Boil it."""\n')
+    assert "kettle.py:1" in kinen("search", "--type", "symbols", "boil_water").out

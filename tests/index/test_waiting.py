@@ -82,6 +82,7 @@ def test_ctrl_c_ends_indexing_and_leaves_a_sound_index(space: Path, lock: str) -
     _, err = process.communicate(timeout=HANGING)
     assert process.returncode in (0, 130), err  # it may have been done already
     assert "Traceback" not in err
+    assert process.returncode == 0 or "kept: `kinen index` continues from there" in err
     assert work_at(lock) is None
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
         memory.sync()
@@ -115,7 +116,7 @@ def test_python_learns_who_is_waited_for(space: Path, held: str) -> None:
 def test_what_a_killed_process_left_is_not_shown(space: Path, lock: str) -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
-    Path(f"{lock}.state").write_text(f"{child.pid}\tindex\tread\t1\t2")
+    Path(f"{lock}.state").write_text(f"{child.pid}\tindex\tread\t1\t2\t0.0")
     assert work_at(lock) is None
     Path(f"{lock}.state").write_text("nonsense")
     assert work_at(lock) is None

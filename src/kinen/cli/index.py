@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from kinen.cli.command import (
     warn,
 )
 from kinen.cli.progress import bar
-from kinen.cli.run import ERROR, colours, fail, note
+from kinen.cli.run import ERROR, colours, fail, note, synced_text
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
 from kinen.space.find import is_several, resolve_names
@@ -108,7 +109,7 @@ def status(memory: Memory) -> Output:
     lines = [
         _counts_line(counts),
         f"{counts.edges:,} links, {counts.broken:,} broken",
-        f"last synced {state.synced or 'never'}",
+        f"last synced {synced_text(state.synced)}",
     ]
     if state.pending:
         lines.append(f"{state.pending:,} chunks without a vector: run `kinen index`")
@@ -190,15 +191,19 @@ def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output
         embed = False
     else:
         memory.index.switch_vectors(on=embed)
-    with bar(quiet=not bar_shown or options.quiet) as update:
-        report = memory.sync(
-            rebuild=options.rebuild,
-            embed=embed,
-            session=options.session,
-            progress=update,
-            wait=options.wait,
-            on_wait=tell,
-        )
+    try:
+        with bar(quiet=not bar_shown or options.quiet) as update:
+            report = memory.sync(
+                rebuild=options.rebuild,
+                embed=embed,
+                session=options.session,
+                progress=update,
+                wait=options.wait,
+                on_wait=tell,
+            )
+    except KeyboardInterrupt:
+        note(f"stopped; {_kept(memory)} kept: `kinen index` continues from there")
+        raise
     counts = memory.index.counts()
     notes = list(report.notes)
     if counts.skipped:
@@ -208,6 +213,13 @@ def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output
     data = {**report._asdict(), "counts": render.counts_json(counts)}
     text = f"{render.report_text(report)}\n{_counts_line(counts)}"
     return Output(data, text, notes=notes), report.failure
+
+
+def _kept(memory: Memory) -> str:
+    """What the index has when indexing is interrupted."""
+    with contextlib.suppress(KinenError):
+        return f"{_counts_line(memory.index.status().counts)} are"
+    return "what was indexed is"
 
 
 def _counts_line(counts: Counts) -> str:

@@ -14,6 +14,8 @@ from kinen.render.screen import fit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kinen.index.lock import Work
+
 _LABELS = {
     "read": "reading",
     "history": "reading the history:",
@@ -53,6 +55,12 @@ def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
         if starts:
             stream.write(CLEAR)
             stream.flush()
+
+
+def progress_line(work: Work, now: float) -> str:
+    """The same line of another process, such as the daemon, at a time in epoch seconds."""
+    label = _LABELS.get(work.phase, "indexing")
+    return line(label, work.done, work.total, max(0.0, now - work.began))
 
 
 def line(label: str, done: int, total: int, seconds: float) -> str:

@@ -100,6 +100,15 @@ def screen() -> Screen:
     return Screen(colours(), width, now())
 
 
+def synced_text(at: str) -> str:
+    """When a space was synced: on a terminal in local time, elsewhere as it is stored."""
+    if not at:
+        return "never"
+    from datetime import datetime
+
+    return screen().time(datetime.fromisoformat(at).timestamp())
+
+
 def piped() -> str:
     """The text of standard input; bytes that are not UTF-8 are escaped."""
     return sys.stdin.buffer.read().decode("utf-8", "backslashreplace")

@@ -11,8 +11,9 @@ from kinen.cli.command import FILE_NAME, Output, emit, json_option, space_option
 from kinen.cli.output import write_raw
 from kinen.cli.run import FOUND, colours
 from kinen.memory import Memory
-from kinen.model.records import GIT_KINDS, Chunk, Record
+from kinen.model.records import FILE_KINDS, GIT_KINDS, Chunk, Record
 from kinen.query import place
+from kinen.recall.passages import is_metadata
 from kinen.render.history import revisions_text
 
 COMMITS = 5
@@ -64,7 +65,8 @@ def _show_version(path: str, commit: str, content: str, *, as_is: bool, as_json:
 
 def _record_output(memory: Memory, record: Record, chunks: Sequence[Chunk]) -> Output:
     data = {**render.record_json(record), "chunks": [chunk._asdict() for chunk in chunks]}
-    lines = [render.record_text(record, chunks, colours())]
+    body = [chunk for chunk in chunks if not (record.kind in FILE_KINDS and is_metadata(chunk))]
+    lines = [render.record_text(record, body or chunks, colours())]
     edges = []
     if record.kind in GIT_KINDS:
         edges = memory.records.links(record.ref)

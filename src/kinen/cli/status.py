@@ -7,12 +7,14 @@ import click
 from kinen import render
 from kinen.characters import visible_line
 from kinen.cli.command import Output, spaces_command
-from kinen.cli.run import colours, screen
+from kinen.cli.progress import progress_line
+from kinen.cli.run import colours, screen, synced_text
 from kinen.memory import Memory
 from kinen.render.activity import activity_json, activity_rows
 from kinen.render.daemon import daemon_text
 from kinen.render.issues import work_json, work_line
 from kinen.render.journal import plan_json, progress_text
+from kinen.text import now
 
 
 @click.command()
@@ -42,7 +44,10 @@ def status(memory: Memory) -> Output:
     if issues:
         rows.append(("issues", work_line(issues)))
     rows.append(("daemon", daemon))
-    lines = [render.status_text(state, style)]
+    work = memory.index.work()
+    if work:
+        rows.append(("working", progress_line(work, now())))
+    lines = [render.status_text(state, style, synced_text(state.synced))]
     lines += [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
     if lost:
         lines.append(f"{style('warn', 'journal   ')} {lost}; see `kinen doctor`")
@@ -52,6 +57,7 @@ def status(memory: Memory) -> Output:
         "plan": plan_json(plan) if plan else None,
         "issues": work_json(issues) if issues else None,
         "daemon": seen.state or None,
+        "work": work._asdict() if work else None,
         "journal_lost": lost,
     }
     return Output(data, "\n".join(lines))

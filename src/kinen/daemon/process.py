@@ -109,7 +109,12 @@ def _log_to(path: str) -> None:
     logging.raiseExceptions = False  # a full disk is reported elsewhere
     log.handlers = [handler]
     log.propagate = False
-    log.setLevel(logging.INFO)
+    log.setLevel(_log_level(os.environ.get("KINEN_LOG_LEVEL", "")))
+
+
+def _log_level(name: str) -> int:
+    """The level of that name, such as debug or warning; info for an unknown one."""
+    return logging.getLevelNamesMapping().get(name.strip().upper(), logging.INFO)
 
 
 class _Formatter(logging.Formatter):

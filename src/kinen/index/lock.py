@@ -38,6 +38,8 @@ class Work(NamedTuple):
     phase: str
     done: int
     total: int
+    began: float = 0.0
+    """When the phase began, in seconds since the epoch."""
 
     @property
     def text(self) -> str:
@@ -51,8 +53,9 @@ class Work(NamedTuple):
 def work_at(lock: str) -> Work | None:
     """What the holder of a lock does; None if it wrote nothing, or has ended."""
     try:
-        pid, command, phase, done, total = private.read(_state_file(lock)).decode().split("\t")
-        work = Work(int(pid), command, phase, int(done), int(total))
+        state = private.read(_state_file(lock)).decode()
+        pid, command, phase, done, total, began = state.split("\t")
+        work = Work(int(pid), command, phase, int(done), int(total), float(began))
         if os.name != "nt":
             os.kill(work.pid, 0)
     except (OSError, ValueError, OverflowError):
@@ -112,15 +115,18 @@ def _notes(file: str) -> Progress:
     command = next((word for word in sys.argv[1:] if word.isalpha()), "process")
     last_phase = ""
     last_time = 0.0
+    began = 0.0
 
     def note(phase: str, done: int, total: int) -> None:
-        nonlocal last_phase, last_time
+        nonlocal last_phase, last_time, began
         now = time.monotonic()
         if phase == last_phase and now - last_time < INTERVAL:
             return
+        if phase != last_phase:
+            began = time.time()
         last_phase = phase
         last_time = now
-        text = f"{os.getpid()}\t{command}\t{phase}\t{done}\t{total}"
+        text = f"{os.getpid()}\t{command}\t{phase}\t{done}\t{total}\t{began:.3f}"
         with (
             contextlib.suppress(OSError),  # nobody depends on it
             open(file, "wb", opener=private.opener) as state,

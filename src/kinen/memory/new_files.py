@@ -43,7 +43,11 @@ def catch_up(core: Core, sync: Callable[[], object]) -> list[str]:
 
 def _is_new(core: Core, path: str) -> bool:
     """Whether a file should be indexed and is not."""
+    from kinen.extract.languages import is_code
     from kinen.sources.files.layout import is_read
     from kinen.text import spelled
 
-    return is_read(path) and not core.reader.stamp("files", spelled(path))
+    name = spelled(path)
+    if is_read(path):
+        return not core.reader.stamp("files", name)
+    return core.config.index.symbols and is_code(path) and not core.reader.stamp("symbols", name)

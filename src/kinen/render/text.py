@@ -244,8 +244,8 @@ def _chunk_place(chunk: Chunk) -> str:
     return f"page {chunk.page}" if chunk.page else f"#{chunk.n}"
 
 
-def status_text(status: Status, style: Style = PLAIN) -> str:
-    """What is in a space, and what needs attention."""
+def status_text(status: Status, style: Style = PLAIN, synced: str = "") -> str:
+    """What is in a space, and what needs attention; `synced` is the time in other words."""
     status = readable(status)
     counts = status.counts
     kinds = counts_text({plural(kind): count for kind, count in status.kinds.items()}, zeros=True)
@@ -256,7 +256,7 @@ def status_text(status: Status, style: Style = PLAIN) -> str:
         ("chunks", f"{counts.chunks:,}, {counts.vectors:,} of them with a vector"),
         ("links", f"{counts.edges:,}, {counts.broken:,} of them broken"),
         ("model", _model(status)),
-        ("synced", status.synced or "never"),
+        ("synced", synced or status.synced or "never"),
         ("data", f"{status.data} ({size_text(status.bytes)})"),
     ]
     lines = [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
