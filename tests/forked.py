@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
+import importlib
 import io
 import json
 import os
+import pkgutil
 import pty
 import selectors
 import signal
@@ -20,10 +23,14 @@ import termios
 import tty
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import kinen
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 240
+FEW = 30
+"""With at most this many lines, importing everything beforehand takes longer than it saves."""
 
 
 class Ran(NamedTuple):
@@ -64,11 +71,20 @@ def run_lines(
 
 def main() -> None:
     asked: Any = json.load(sys.stdin.buffer)
-    import kinen.cli.groups  # noqa: F401
-
+    if len(asked["lines"]) > FEW:
+        _load()
     stdin = asked["stdin"].encode("latin-1")
     rows = [_run(line, asked["terminal"], stdin) for line in asked["lines"]]
     sys.stdout.write(json.dumps(rows))
+
+
+def _load() -> None:
+    """Import all modules of kinen once, and what they import: each child begins with them."""
+    for module in pkgutil.walk_packages(kinen.__path__, "kinen."):
+        if not module.name.endswith("__main__"):
+            with contextlib.suppress(ImportError):  # the extra of a surface is not installed
+                importlib.import_module(module.name)
+    gc.freeze()  # so that a child does not copy the pages of all objects
 
 
 def _run(line: list[str], terminals: list[str], stdin: bytes) -> tuple[int, str, str]:
@@ -108,9 +124,9 @@ def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
     sys.argv = ["kinen", *line]
     code = 70
     try:
-        from kinen.cli import main as kinen
+        from kinen.cli import main
 
-        kinen()
+        main()
     except BaseException:
         import traceback
 

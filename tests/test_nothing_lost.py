@@ -180,7 +180,8 @@ class Large(io.RawIOBase):
     """A payload over the limit, made while it is read."""
 
     def __init__(self, before: bytes, filler: bytes, size: int, after: bytes) -> None:
-        self.parts = iter([before, *[filler] * (size // len(filler)), after])
+        fillers = itertools.repeat(filler, size // len(filler))
+        self.parts = itertools.chain([before], fillers, [after])
         self.held = b""
 
     def read(self, size: int = -1) -> bytes:
@@ -208,7 +209,7 @@ def test_a_payload_over_the_limit_is_kept_cut_with_a_remark(space: Path) -> None
 def test_names_after_the_cut_are_still_found(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payloads, "LONGEST", 1 << 20)
     end = json.dumps(event(space, "UserPromptSubmit"))[1:].encode()
-    large = Large(b'{"prompt": "the kettle', b" and on", 3 << 20, b'", ' + end)
+    large = Large(b'{"prompt": "the kettle', b" and on" * 1000, 4 << 20, b'", ' + end)
     said = payloads.read(large)  # type: ignore[arg-type]
     assert said["hook_event_name"] == "UserPromptSubmit"
     assert said["cwd"] == str(space)
@@ -225,11 +226,16 @@ def test_a_stream_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @given(
     st.dictionaries(
-        st.text(),
+        st.text(max_size=30),
         st.recursive(
-            st.text() | st.integers() | st.none(),
-            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+            st.text(max_size=30) | st.integers() | st.none(),
+            lambda inner: (
+                st.lists(inner, max_size=5)
+                | st.dictionaries(st.text(max_size=30), inner, max_size=5)
+            ),
+            max_leaves=12,
         ),
+        max_size=6,
     ),
     st.integers(0, 300),
 )
