@@ -46,6 +46,8 @@ ALLOWED = {
     "cli/daemon.py": "the daemon's log in kinen's folder",
     "cli/editor.py": "a draft of its own in the temporary folder",
     "cli/demo.py": "a temporary folder of its own",
+    "hooks/codex_trust.py": "settings of Codex in the user's home",
+    "hooks/entries.py": "files of the package",
     "hooks/install.py": "settings in the user's home, and copies in kinen's folder",
     "transfer/page.py": "scripts and styles of the package",
     "memory/bundles.py": "bundles that the user names, which may be pipes",

@@ -422,7 +422,7 @@ def test_an_unknown_agent_is_told_how_it_is_called(space: Path) -> None:
     command = [sys.executable, "-m", "kinen", "hook", "nobody"]
     done = subprocess.run(command, input="{}", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "kinen hook claude-code" in done.stderr
+    assert "kinen hook claude-code|codex|" in done.stderr
 
 
 # Many at once
@@ -494,6 +494,9 @@ SLOW = {"typing", "json", "subprocess", "hashlib", "inspect", "dataclasses", "co
 LIGHT = {
     "agents",
     "agents.claude_code",
+    "agents.client",
+    "agents.clients",
+    "agents.clients.claude_code",
     "agents.tool_use",
     "characters",
     "cli",

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCOPES = ("user", "project", "local")
-EVENTS = AGENTS["claude-code"].events
+CLAUDE = AGENTS["claude-code"]
+EVENTS = dict.fromkeys(CLAUDE.events, "") | dict(CLAUDE.matchers)
+"""Each event with its tool matcher."""
 
 
 @pytest.fixture
@@ -225,9 +227,7 @@ def test_without_a_script_python_runs_it(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     assert command() == [str(tmp_path / "python"), "-P", "-m", "kinen"]
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert command(shared=True) == [str(tmp_path / "python"), "-P", "-m", "kinen"]
-    (tmp_path / "kinen").write_text("#!/bin/sh\n")
-    (tmp_path / "kinen").chmod(0o755)
+    # A path of this machine says nothing on another one.
     assert command(shared=True) == ["kinen"]
 
 

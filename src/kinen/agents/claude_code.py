@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 REFUSED = "The user doesn't want to"
 """Start of the result of a tool use that the user refused."""
 INSTEAD = "the user said:\n"
+EXIT_UNKNOWN = ("backgroundTaskId", "returnCodeInterpretation", "exit_unknown")
+"""Fields of a response that say nothing of how a command ended."""
 RESCUED_TEXTS = ("prompt", "last_assistant_message", "compact_summary", "error")
 
 
@@ -86,7 +88,7 @@ def tool_use(tool: str, inputs: Payload, response: Any) -> ToolUse | None:
     use = ToolUse(tool, inputs, exit_code=0, interrupted=response.get("interrupted") is True)
     if tool in rules.SHELLS:
         use.result = _output(response)
-        if response.get("backgroundTaskId") or response.get("returnCodeInterpretation"):
+        if any(response.get(name) for name in EXIT_UNKNOWN):
             use.exit_code = None
     elif tool in rules.EDITS:
         use.diff = diff(inputs, response)
@@ -102,6 +104,8 @@ def refusal(error: str, sieve: Sieve) -> Draft | None:
 
 def diff(inputs: Payload, response: Payload) -> str:
     """What an edit changed, as a short unified diff."""
+    if text_of(response, "diff"):
+        return text_of(response, "diff")
     lines: list[str] = []
     hunks = response.get("structuredPatch")
     for hunk in hunks if isinstance(hunks, list) else ():

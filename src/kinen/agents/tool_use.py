@@ -53,7 +53,7 @@ SHELLS = frozenset(
 EDITS = frozenset(
     "Write Edit MultiEdit NotebookEdit write edit multiedit patch apply_patch write_file replace"
     " create edit_file edit_file_v2 search_replace StrReplace Delete delete_file write_to_file"
-    " replace_in_file apply_diff insert_content editor".split()
+    " replace_in_file apply_diff insert_content editor str_replace_editor".split()
 )
 SUBAGENTS = frozenset("Task Agent task".split())
 FILE_READS = frozenset(
@@ -87,10 +87,20 @@ LABELS = (
 PATH_WORDS = ("path", "file", "uri", "dir")
 """What the name of an input contains that holds a path."""
 NEW_TEXT = (
-    *("new_string", "newString", "new_str", "new_text", "content", "contents", "new_source"),
+    *(
+        "new_string",
+        "newString",
+        "new_str",
+        "new_text",
+        "newText",
+        "content",
+        "contents",
+        "new_source",
+    ),
     *("file_text", "code_edit"),
 )
-OLD_TEXT = ("old_string", "oldString", "old_str", "old_text")
+OLD_TEXT = ("old_string", "oldString", "old_str", "old_text", "oldText")
+PATCHES = ("input", "patch", "patchText")
 PATCH_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
 WRAPPERS = ("tool_use_error", "untrusted_context", "persisted-output")
 """Tags that clients put around a result; what is inside stays."""
@@ -291,7 +301,7 @@ def _call(use: ToolUse, sieve: Sieve) -> Draft:
 def _files(use: ToolUse) -> list[str]:
     """The files that a tool use is about, as the agent named them."""
     if use.tool == "apply_patch":
-        lines = text_of(use.inputs, "input").splitlines()
+        lines = first_text(use.inputs, PATCHES).splitlines()
         heads = [line for line in lines if line.startswith(PATCH_LINES)]
         return [line.partition(": ")[2].strip() for line in heads]
     takes_files = use.tool in EDITS or use.tool in FILE_READS
@@ -325,19 +335,20 @@ def _result(use: ToolUse, sieve: Sieve) -> str:
 
 def changed(inputs: Fields) -> str:
     """What an edit changed, from its inputs, as the lines of a short diff."""
-    patch = text_of(inputs, "input")
+    patch = first_text(inputs, PATCHES)
     if patch:
         return patch
     edits = inputs.get("edits")
     lines: list[str] = []
     for edit in (inputs, *(edits if isinstance(edits, list) else ())):
         if isinstance(edit, dict):
-            lines += [f"-{line}" for line in _first_text(edit, OLD_TEXT).splitlines()]
-            lines += [f"+{line}" for line in _first_text(edit, NEW_TEXT).splitlines()]
+            lines += [f"-{line}" for line in first_text(edit, OLD_TEXT).splitlines()]
+            lines += [f"+{line}" for line in first_text(edit, NEW_TEXT).splitlines()]
     return "\n".join(lines)
 
 
-def _first_text(fields: Fields, names: Iterable[str]) -> str:
+def first_text(fields: Fields, names: Iterable[str]) -> str:
+    """The first of some fields that is text and not empty."""
     for name in names:
         text = text_of(fields, name)
         if text:

@@ -12,14 +12,13 @@ import click
 
 from kinen import config, paths
 from kinen.cli.command import Output, json_command
+from kinen.cli.install import is_connected, is_here
 from kinen.cli.run import colours, screen
 from kinen.errors import KinenError
 from kinen.hooks.install import AGENTS
-from kinen.hooks.install import install as connect
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
-from kinen.paths import user_folder
 from kinen.render.style import Style
 from kinen.space import find as spaces
 from kinen.space import registry
@@ -83,17 +82,14 @@ def run_checks() -> Iterator[Check]:
 def _check_agents() -> Iterator[Check]:
     """The agents on this machine: are they connected?"""
     for name, agent in AGENTS.items():
-        variable, folder, _ = agent.config
-        if not os.path.isdir(
-            os.environ.get(variable) or os.path.join(user_folder(os.environ), folder)
-        ):
+        if not is_here(agent) or "user" not in agent.scopes:
             continue
         try:
-            files = connect(name, "user", os.getcwd(), dry_run=True)
+            connected = is_connected(agent, "user")
         except KinenError as error:
             yield Check(name, False, error.message, error.hint)
             continue
-        if all(file.before == file.after for file in files):
+        if connected:
             yield Check(name, True, "hooks ok")
         else:
             yield Check(name, True, f"found, not connected: run `kinen install {name}`")

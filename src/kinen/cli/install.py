@@ -1,34 +1,30 @@
-"""`kinen install` and `kinen uninstall`: connect an agent to the memory."""
+"""`kinen install` and `kinen uninstall`: connect agents to the memory."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING
+import shutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kinen.cli.command import Output, choice_option, dry_run_option, json_command
 from kinen.cli.run import note, screen
+from kinen.errors import KinenError, QueryError
 from kinen.hooks import slash
-from kinen.hooks.install import AGENTS, plugin_folder
+from kinen.hooks.install import AGENTS, folder_of, plugin_folder
 from kinen.hooks.install import install as connect
 from kinen.ipc import extras
-from kinen.paths import user_folder
 from kinen.space import find as spaces
 
 if TYPE_CHECKING:
+    from kinen.agents.client import Client
     from kinen.hooks.install import Done
 
 SCOPES = ("user", "project", "local")
-PARTS = ("hooks", "MCP server")
-"""What is written to each file of an agent's settings, in the order of the files."""
-OTHERS = {
-    "codex": ".codex",
-    "gemini": ".gemini",
-    "opencode": os.path.join(".local", "share", "opencode"),
-}
-"""Agents whose past sessions can be imported, with their folders in the user's home."""
+ALL = "all"
 scope_option = choice_option(
     "--scope",
     SCOPES,
@@ -38,94 +34,117 @@ scope_option = choice_option(
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(tuple(AGENTS)), required=False)
+@click.argument("agent", type=click.Choice((*AGENTS, ALL)), required=False)
 @scope_option
 @dry_run_option
+@click.option("--trust", is_flag=True, help="also approve the hooks, which Codex asks for")
 @click.option("--plugin-dir", is_flag=True, help="print the folder of the plugin, install nothing")
 @json_command
-def install(agent: str | None, scope: str, dry_run: bool, plugin_dir: bool) -> Output:
-    """Add hooks, an MCP server and slash commands to an agent. Without AGENT, list agents.
+def install(agent: str | None, scope: str, dry_run: bool, trust: bool, plugin_dir: bool) -> Output:
+    """Connect an agent to the memory. Without AGENT, list the agents on this machine.
+
+    Adds what the agent has a place for: hooks or a plugin, an MCP server, slash commands, rules.
 
     Nothing else in the settings changes, and a backup is kept. Run it again to update the entries.
+    `all` connects every agent that is on this machine.
 
     \b
     Examples:
       kinen install
       kinen install claude-code
-      kinen install claude-code --scope project --dry-run
+      kinen install all --dry-run
+      kinen install codex --scope project
       claude --plugin-dir "$(kinen install claude-code --plugin-dir)"
     """
-    from kinen.hooks import install as agents
-
     if agent is None:
         return _found_agents(scope)
     if plugin_dir:
-        folder = agents.plugin_folder(agent)
+        folder = plugin_folder(agent)
         return Output({"plugin": folder}, folder)
     if not extras.installed("mcp"):
         note(extras.missing("the MCP server of the agent", "mcp"))
     if not (spaces.locate() or dry_run):
         note("this folder is not recorded: it has no git repository; `kinen init` makes it a space")
-    files = agents.install(agent, scope, os.getcwd(), dry_run=dry_run)
-    commands = slash.install(agent, scope, os.getcwd(), dry_run=dry_run)
-    return _report(agent, scope, dry_run, files, commands)
+    if scope == "project" and not shutil.which("kinen"):
+        note("the settings name the command `kinen`, which is not in your PATH")
+    if agent == ALL:
+        return _change_all(_install, scope, dry_run)
+    if trust:
+        _require_trust(agent, scope)
+    output = _install(agent, scope, dry_run)
+    return _trusted(output, agent) if trust and not dry_run else output
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(tuple(AGENTS)))
+@click.argument("agent", type=click.Choice((*AGENTS, ALL)))
 @scope_option
 @dry_run_option
 @json_command
 def uninstall(agent: str, scope: str, dry_run: bool) -> Output:
-    """Remove hooks, MCP server and slash commands; the settings are restored byte for byte.
+    """Remove what `kinen install` added; the settings are restored byte for byte.
 
     The memory itself is not deleted.
 
     \b
     Examples:
       kinen uninstall claude-code
+      kinen uninstall all
     """
-    from kinen.hooks import install as agents
+    if agent == ALL:
+        return _change_all(_uninstall, scope, dry_run)
+    return _uninstall(agent, scope, dry_run)
+
+
+def _install(agent: str, scope: str, dry_run: bool) -> Output:
+    files = connect(agent, scope, os.getcwd(), dry_run=dry_run)
+    commands = slash.install(agent, scope, os.getcwd(), dry_run=dry_run)
+    return _report(agent, scope, dry_run, files, commands)
+
+
+def _uninstall(agent: str, scope: str, dry_run: bool) -> Output:
+    from kinen.hooks.install import uninstall as disconnect
 
     # The commands first: with the settings goes the folder of both, if it is empty then.
     commands = slash.uninstall(agent, scope, os.getcwd(), dry_run=dry_run)
-    files = agents.uninstall(agent, scope, os.getcwd(), dry_run=dry_run)
+    files = disconnect(agent, scope, os.getcwd(), dry_run=dry_run)
     return _report(agent, scope, dry_run, files, commands)
 
 
 def _report(
     agent: str, scope: str, dry_run: bool, files: list[Done], commands: list[Done]
 ) -> Output:
-    rows = [{"path": file.path, "done": file.done, "backup": file.backup} for file in files]
+    rows = [
+        {"path": file.path, "part": file.part, "done": file.done, "backup": file.backup}
+        for file in files
+    ]
     lines = []
-    for part, file in zip(PARTS, files, strict=True):
+    for file in files:
         would = "would be " if dry_run and file.before != file.after else ""
         reason = ""
         if file.done == "kept":
-            reason = " (the file has another MCP server named kinen)"
+            reason = f" (the file has another {file.part} named kinen)"
         elif file.done == "removed":
             reason = "; everything else is as before"
-        lines.append(f"{file.path}  {part} {would}{file.done}{reason}")
+        lines.append(f"{file.path}  {file.part} {would}{file.done}{reason}")
         if dry_run:
             lines += _diff(file)
-    lines += _command_lines(commands, dry_run)
+    lines += _command_lines(commands, AGENTS[agent], dry_run)
     if any(file.done == "installed" for file in files) and not dry_run:
-        lines.append(f"{AGENTS[agent].title} uses kinen from its next session on")
-        if not commands:
-            lines.append(f"slash commands: claude --plugin-dir {shlex.quote(plugin_folder(agent))}")
+        lines += _next_steps(AGENTS[agent], bool(commands))
     data = {"agent": agent, "scope": scope, "dry_run": dry_run, "files": rows}
     data["commands"] = [{"path": file.path, "done": file.done} for file in commands]
     return Output(data, "\n".join(lines))
 
 
-def _command_lines(commands: list[Done], dry_run: bool) -> list[str]:
+def _command_lines(commands: list[Done], agent: Client, dry_run: bool) -> list[str]:
     """A line for the slash commands that share a state: the folder, the state, their names."""
     lines = []
+    prefix = "" if agent.command_file.startswith("kinen-") else "kinen:"
     for done in dict.fromkeys(file.done for file in commands):
         files = [file for file in commands if file.done == done]
         would = "would be " if dry_run and files[0].before != files[0].after else ""
         names = (os.path.splitext(os.path.basename(file.path))[0] for file in files)
-        listed = ": " + ", ".join(f"/kinen:{name}" for name in names)
+        listed = ": " + ", ".join(f"/{prefix}{name}" for name in names)
         if done == "kept":
             listed = f" (the files are not as kinen wrote them){listed}"
         elif done == "not installed":
@@ -135,23 +154,89 @@ def _command_lines(commands: list[Done], dry_run: bool) -> list[str]:
     return lines
 
 
+def _next_steps(agent: Client, commands: bool) -> list[str]:
+    lines = [f"{agent.title} uses kinen from its next session on"]
+    if agent.by_hand:
+        lines.append(f"left to do: {agent.by_hand}")
+    if agent.name == "claude-code" and not commands:
+        folder = shlex.quote(plugin_folder(agent.name))
+        lines.append(f"slash commands: claude --plugin-dir {folder}")
+    return lines
+
+
+def _change_all(change: Callable[[str, str, bool], Output], scope: str, dry_run: bool) -> Output:
+    """Change the settings of every agent on this machine; one that fails does not stop the rest."""
+    texts: list[str] = []
+    rows: list[dict[str, Any]] = []
+    failed = []
+    for name, agent in AGENTS.items():
+        if not is_here(agent) or scope not in agent.scopes:
+            continue
+        try:
+            output = change(name, scope, dry_run)
+        except KinenError as error:
+            failed.append(name)
+            texts.append(f"{agent.title}: {error.message}; {error.hint}")
+            continue
+        assert isinstance(output.data, dict)
+        rows.append(output.data)
+        texts.append(f"{agent.title}\n{output.text}")
+    if failed:
+        note("\n".join(texts))
+        fact = f"the settings of {', '.join(failed)} were not changed"
+        raise KinenError(fact, "fix what is named above, and run it again")
+    if not texts:
+        texts.append("no agent found on this machine; `kinen install` lists those that it knows")
+    data = {"scope": scope, "dry_run": dry_run, "agents": rows}
+    return Output(data, "\n\n".join(texts), found=bool(rows))
+
+
+def _require_trust(agent: str, scope: str) -> None:
+    if agent != "codex" or scope != "user":
+        raise QueryError("only the hooks of Codex in the scope user are approved", "omit --trust")
+
+
+def _trusted(output: Output, agent: str) -> Output:
+    from kinen.hooks.codex_trust import grant
+
+    count = grant(folder_of(AGENTS[agent]))
+    text = output.text.replace(f"left to do: {AGENTS[agent].by_hand}", "").rstrip()
+    assert isinstance(output.data, dict)
+    return Output({**output.data, "trusted": count}, f"{text}\nhooks approved: {count}")
+
+
+def is_here(agent: Client) -> bool:
+    """Whether an agent is on this machine."""
+    found = bool(agent.program) and shutil.which(agent.program) is not None
+    return found or os.path.isdir(folder_of(agent))
+
+
+def is_connected(agent: Client, scope: str) -> bool:
+    """Whether all that kinen installs in a scope is there; settings that are broken raise."""
+    files = connect(agent.name, scope, os.getcwd(), dry_run=True)
+    return all(file.before == file.after for file in files)
+
+
 def _found_agents(scope: str) -> Output:
     """The agents on this machine, and how to connect each."""
-    home = user_folder(os.environ)
     rows = []
+    data = []
+    absent = []
     for name, agent in AGENTS.items():
-        files = connect(name, scope, os.getcwd(), dry_run=True)
-        connected = all(file.before == file.after for file in files)
-        folder = os.environ.get(agent.config[0]) or os.path.join(home, agent.config[1])
-        state = "connected" if connected else "found" if os.path.isdir(folder) else "not found"
-        hint = "" if connected else f"`kinen install {name}` connects it"
-        rows.append((name, state, hint))
-    for name, folder in OTHERS.items():
-        found = os.path.isdir(os.path.join(home, folder))
-        hint = "`kinen import transcripts` imports its sessions" if found else ""
-        rows.append((name, "found" if found else "not found", hint))
-    data = [{"agent": name, "state": state, "hint": hint} for name, state, hint in rows]
-    return Output({"agents": data}, screen().rows(rows, ("bold", "")))
+        state = "not found"
+        hint = f"`kinen install {name}` connects it"
+        if is_here(agent):
+            own = scope if scope in agent.scopes else next(iter(agent.scopes))
+            state = "connected" if is_connected(agent, own) else "found"
+            hint = "" if state == "connected" else hint
+            rows.append(("✓", name, state, hint))
+        else:
+            absent.append(name)
+        data.append({"agent": name, "state": state, "hint": hint})
+    lines = [screen().rows(rows, ("", "bold", ""))] if rows else []
+    if absent:
+        lines.append(f"not found: {', '.join(absent)}")
+    return Output({"agents": data}, "\n".join(lines))
 
 
 def _diff(file: Done) -> list[str]:

@@ -5,7 +5,7 @@ A tool use is never blocked or denied: the hook returns context or nothing.
 
 from __future__ import annotations
 
-from kinen.agents.tool_use import EDITS, text_of
+from kinen.agents.tool_use import EDITS, FILE_INPUTS, OLD_TEXT, SHELLS, first_text, text_of
 from kinen.journal import action, ledger
 
 TYPE_CHECKING = False
@@ -32,9 +32,9 @@ def subject(payload: Payload, place: Callable[[str], str]) -> tuple[str, str]:
     if not isinstance(inputs, dict):
         return "", ""
     tool = text_of(payload, "tool_name")
-    if tool == "Bash":
+    if tool in SHELLS:
         return "command", text_of(inputs, "command")
-    path = text_of(inputs, "file_path") or text_of(inputs, "notebook_path")
+    path = first_text(inputs, FILE_INPUTS)
     if tool in EDITS and path:
         return "file", place(path)
     return "", ""
@@ -43,7 +43,7 @@ def subject(payload: Payload, place: Callable[[str], str]) -> tuple[str, str]:
 def changed_text(payload: Payload) -> str:
     """What an edit replaces."""
     inputs = payload.get("tool_input")
-    return text_of(inputs, "old_string")[:CHANGED] if isinstance(inputs, dict) else ""
+    return first_text(inputs, OLD_TEXT)[:CHANGED] if isinstance(inputs, dict) else ""
 
 
 def tip(

@@ -11,6 +11,7 @@ import sys
 
 from kinen import ids, paths
 from kinen.agents import claude_code
+from kinen.agents.client import BORROWERS, load
 from kinen.agents.tool_use import text_of
 from kinen.hooks import payload
 from kinen.hooks.event import Session
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from kinen.hooks.injection import Context
     from kinen.journal.ledger import Injection
 
-AGENTS = ("claude-code",)
 PAUSE = 3600
 """Seconds of inactivity after which a resumed session gets the brief again."""
 PATIENCE = 2.0
 """Seconds that the search for a prompt may take."""
+TRANSCRIPT = 1 << 18
+"""Bytes at the end of a transcript in which the last answer is looked for."""
 MEMORIES = 40
 """Memories that are considered for the brief."""
 
@@ -52,26 +54,41 @@ def main(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> str:
-    if argv[:1] not in ([agent] for agent in AGENTS) or (len(argv) == 1 and sys.stdin.isatty()):
-        print(f"usage: kinen hook {'|'.join(AGENTS)} < the JSON of a hook", file=sys.stderr)
+    client = load(argv[0]) if argv else None
+    if client is None or not client.events or (len(argv) == 1 and sys.stdin.isatty()):
+        from kinen.agents.client import clients
+
+        names = "|".join(name for name, client in clients().items() if client.events)
+        print(f"usage: kinen hook {names} < the JSON of a hook", file=sys.stderr)
         return ""
     if argv[1:2] == ["--close"]:
         from kinen.hooks.background import close
 
         close(argv[0], argv[2])
         return ""
-    return handled(payload.read(sys.stdin.buffer), argv[0])
+    if argv[1:2] == ["--notify"]:
+        return _notified(payload.parsed(argv[2].encode()), argv[0])
+    return handled(payload.read(sys.stdin.buffer), argv[0], *argv[1:2])
 
 
-def handled(event: Payload, agent: str) -> str:
+def handled(event: Payload, agent: str, client_event: str = "") -> str:
     """Handle an event; returns the text to print.
 
-    If the handler fails, as much of the event as possible is stored before the error is raised.
+    `client_event` is the client's name of it, where the payload has none. If the handler fails, as
+    much of the event as possible is stored before the error is raised.
     """
+    agent = _caller(event, agent)
+    client = load(agent)
+    assert client is not None
+    client_event = client_event or text_of(event, "hook_event_name")
+    if client.fields or client.result:
+        from kinen.agents.translate import shared
+
+        event = shared(event, client, client_event, payload.parsed)
     handle = HANDLERS.get(text_of(event, "hook_event_name"))
     if handle is None:
         return ""
-    session = Session(event, agent)
+    session = Session(event, agent, client_event)
     try:
         return handle(session)
     except Exception:
@@ -79,11 +96,33 @@ def handled(event: Payload, agent: str) -> str:
         raise
 
 
+def _caller(event: Payload, agent: str) -> str:
+    """The agent that runs the hooks of Claude Code, which is not always Claude Code."""
+    if agent != "claude-code" or "/.claude/" in text_of(event, "transcript_path"):
+        return agent
+    for name, variable, field in BORROWERS:
+        if os.environ.get(variable) or field in event:
+            return name
+    return agent
+
+
+def _notified(event: Payload, agent: str) -> str:
+    """Store a turn that Codex reports after it; with trusted hooks it is stored already."""
+    if event.get("type") != "agent-turn-complete":
+        return ""
+    messages = event.get("input-messages")
+    texts = [text for text in messages if isinstance(text, str)] if messages else []
+    for prompt in texts:
+        handled({**event, "prompt": prompt}, agent, "UserPromptSubmit")
+    return handled(event, agent, "Stop")
+
+
 # What is done with each event
 
 
 def _record(session: Session) -> str:
     sieve = session.sieve()
+    _add_answer(session)
     event = claude_code.event(session.payload, sieve)
     if event is not None:
         session.keep(event, sieve)
@@ -244,6 +283,29 @@ HANDLERS = {
 # Parts
 
 
+def _add_answer(session: Session) -> None:
+    """Take the last answer from the transcript, where the client's event does not have it."""
+    client = session.client
+    if session.event != "Stop" or client is None or not client.transcript:
+        return
+    from kinen.agents.translate import at
+    from kinen.errors import UnsafeFile
+    from kinen.storage import regular
+
+    kind, path = client.transcript
+    try:
+        tail = regular.tail(text_of(session.payload, "transcript_path"), TRANSCRIPT)
+    except (OSError, UnsafeFile):
+        return
+    for line in reversed(tail.splitlines()):
+        entry = payload.parsed(line)
+        answer = at(entry, path) if entry.get("type") == kind else None
+        if answer and isinstance(answer, str):
+            session.payload["last_assistant_message"] = answer
+            session.payload.setdefault("prompt_id", text_of(entry, "id"))
+            return
+
+
 def _tried(work: Callable[[], bool], *, default: bool) -> bool:
     try:
         return work()
@@ -281,11 +343,24 @@ def _response(context: Context, injection: Injection) -> str:
     if not text:
         return ""
     context.record(injection)
+    session = context.session
+    return answer(text, session.client_event, session.client.answer if session.client else "")
+
+
+def answer(text: str, event: str, form: str) -> str:
+    """The response of a hook that puts a text before the model, in the form of its client."""
     from _json import encode_basestring_ascii
 
-    event = injection.event
-    output = f'"hookEventName": "{event}", "additionalContext": {encode_basestring_ascii(text)}'
-    return f'{{"hookSpecificOutput": {{{output}}}}}\n'
+    if form == "text":
+        return text
+    encoded = encode_basestring_ascii(text)
+    if form == "cursor":
+        return f'{{"additional_context": {encoded}}}\n'
+    name = encode_basestring_ascii(event)
+    output = f'"hookSpecificOutput": {{"hookEventName": {name}, "additionalContext": {encoded}}}'
+    if form == "copilot":
+        output = f'"additionalContext": {encoded}, {output}'
+    return f"{{{output}}}\n"
 
 
 def _relevant(prompt: str, session: Session, refs: list[str], injection: Injection) -> None:

@@ -7,6 +7,7 @@ import time
 
 from kinen import ids, paths
 from kinen.agents import claude_code
+from kinen.agents.client import load
 from kinen.agents.tool_use import LONGEST_PATH, Sieve, is_private, text_of
 from kinen.hooks.payload import CUT
 from kinen.privacy.entrance import name
@@ -18,27 +19,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kinen.agents.claude_code import Event, Payload
+    from kinen.agents.client import Client
 
     Work = Callable[[sqlite3.Connection], None]
+
+
+LATE = 60_000
+"""Milliseconds by which the hook of an event may come later."""
 
 
 class Session:
     """One event with the space that it happened in, and the capsule it belongs to."""
 
-    def __init__(self, payload: Payload, agent: str) -> None:
+    def __init__(self, payload: Payload, agent: str, client_event: str = "") -> None:
         self.payload = payload
         self.agent = agent
+        self.client = load(agent)
         self.event = text_of(payload, "hook_event_name")
+        self.client_event = client_event or self.event
+        """The event as the client calls it, which its answer has to repeat."""
         self.folder = text_of(payload, "cwd")
         self.id = name(text_of(payload, "session_id"))
-        self.here = _here(self.folder)
+        self.here = _here(self.folder, self.client)
         self.settled = False
         """Whether the event is on disk, or must not be stored."""
         size = payload.get(CUT)
         self.remark = f"\n[cut: {size / 1e6:.0f} MB]" if isinstance(size, int) else ""
         self.capsule = ids.key_id(agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, agent)
-        self.now = time.time_ns() // 1_000_000
+        self.now = _moment(payload.get("at"))
         budget, prompted, before_tools = self.here.hooks.split(" ")
         self.budget = int(budget)
         self.prompted = prompted == "1"
@@ -137,12 +146,19 @@ class Session:
         return is_private(event.files, event.mentions, self.here.excluded, self.folder, roots)
 
 
-def _folders(folder: str) -> list[str]:
+def _moment(at: object) -> int:
+    """Epoch milliseconds of an event; a plugin of ours says when it was, since it does not wait."""
+    now = time.time_ns() // 1_000_000
+    return at if isinstance(at, int) and now - LATE < at < now else now
+
+
+def _folders(folder: str, client: Client | None) -> list[str]:
     """The folders that an event in a folder may belong to, the likeliest first.
 
     If the client gives no usable path, it is the working folder of the hook.
     """
-    candidates = (os.environ.get("CLAUDE_PROJECT_DIR", ""), folder)
+    variable = client.project_variable if client else ""
+    candidates = (os.environ.get(variable, ""), folder)
     usable = [path for path in candidates if os.path.isabs(path) and len(path) <= LONGEST_PATH]
     try:
         return usable or [os.getcwd()]
@@ -150,7 +166,7 @@ def _folders(folder: str) -> list[str]:
         return []
 
 
-def _here(working_folder: str) -> route.Route:
+def _here(working_folder: str, client: Client | None) -> route.Route:
     """The space of the project that the agent works in, else of the folder that it is in.
 
     A deleted folder, or one whose space cannot be determined now, keeps its last known route.
@@ -159,7 +175,7 @@ def _here(working_folder: str) -> route.Route:
 
     home = paths.default_home(os.environ)
     fault: SpaceError | None = None
-    for folder in _folders(working_folder):
+    for folder in _folders(working_folder, client):
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)

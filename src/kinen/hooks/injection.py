@@ -22,23 +22,23 @@ class Context:
     """The entries from kinen that are in the context of a session."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self.database = self._connect()
         self.refs: set[str] = set()
         self.texts: list[str] = []
 
     def _connect(self) -> sqlite3.Connection | None:
         try:
-            return ledger.connect(self._session.here.data)
+            return ledger.connect(self.session.here.data)
         except Exception:  # no ledger: the hook does its work without
             return None
 
     def load(self) -> None:
         """Read the injections since the last compaction of the session."""
-        if self.database is None or not self._session.id:
+        if self.database is None or not self.session.id:
             return
         try:
-            entries = ledger.in_context(self.database, self._session.agent, self._session.id)
+            entries = ledger.in_context(self.database, self.session.agent, self.session.id)
         except Exception:
             self.database = None
             return
@@ -50,15 +50,15 @@ class Context:
 
     def forget(self) -> None:
         """Note that the context is lost, as by a compaction."""
-        if self.database is None or not self._session.id:
+        if self.database is None or not self.session.id:
             return
         try:
-            ledger.forget_context(self.database, self._session.agent, self._session.id)
+            ledger.forget_context(self.database, self.session.agent, self.session.id)
         except Exception:
             self.database = None
 
     def injection(self, event: str) -> ledger.Injection:
-        return ledger.Injection(event, self._session.agent, self._session.id, self._session.now)
+        return ledger.Injection(event, self.session.agent, self.session.id, self.session.now)
 
     def record(self, injection: ledger.Injection) -> bool:
         """Write an injection with a text; whether that could be done."""

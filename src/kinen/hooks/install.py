@@ -1,101 +1,44 @@
-"""Installs hooks and an MCP server in the settings of an agent.
+"""Installs hooks, MCP servers, plugins, commands and rules in the settings of an agent.
 
-Settings are edited as text, so that other entries keep their order, spaces and line ends. The
-original text is saved in kinen's home; removing our entries restores it.
+What goes where is in the descriptions of `agents/clients/`. Settings are edited as text, so that
+other entries keep their order, spaces and line ends. The original text is saved in kinen's home;
+removing our entries restores it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
-import shutil
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from kinen.agents.client import Client, Setting, clients
 from kinen.errors import KinenError, QueryError, SpaceError
-from kinen.hooks.jsontext import drop, put
+from kinen.hooks import entries as ours
+from kinen.hooks.entries import command
+from kinen.hooks.forms import FORMS, Keys, put_block, value_at, without_block
 from kinen.paths import default_home, user_folder
 from kinen.space.repository import git_above
 from kinen.storage import atomic, inside, private, regular
 from kinen.text import digest
 
-Keys = tuple[str | int | None, ...]
-
+__all__ = ["AGENTS", "Done", "command", "folder_of", "install", "plugin_folder", "uninstall"]
 
 LARGEST = 16 << 20
 """Bytes of a file of settings."""
-NAME = "kinen"
-"""What our MCP server is called in the settings."""
-TIMEOUT = 10
-"""Seconds after which a client gives up on a hook; ours take some hundredths of one."""
+AGENTS = clients()
 
 
 class Place(NamedTuple):
-    """A file of an agent's settings, and the keys that lead to where our entries go."""
+    """A file of an agent's settings, and the parts of it that are ours."""
 
     file: str
-    keys: Keys
+    parts: tuple[Setting, ...]
     root: str = ""
     """The project that the file belongs to and may not lead out of; empty for the user's own."""
 
-
-class Agent(NamedTuple):
-    """An agent whose settings are JSON: where they are, and which events it has."""
-
-    name: str
-    title: str
-    scopes: Mapping[str, tuple[Place, Place]]
-    """For each scope the place of hooks, and that of MCP servers."""
-    events: Mapping[str, str]
-    """Each event with its tool matcher; empty if the event has no tools."""
-    config: tuple[str, str, str]
-    """The variable that moves its settings, and where they are without it: a folder, a file."""
-    plugin: str = ""
-    """The folder of the equivalent plugin, beside this file."""
-    before_tools: Mapping[str, str] = {}
-    """Events, with their tools, that are installed only if `hooks.before_tools` is set: each starts
-    a process per use of a tool."""
-    commands: Mapping[str, tuple[str, str]] = {}
-    """For each scope that has slash commands: a folder, and the folder of ours below it."""
-
-
-AGENTS = {
-    "claude-code": Agent(
-        "claude-code",
-        "Claude Code",
-        {
-            "user": (
-                Place("{config}/settings.json", ("hooks",)),
-                Place("{state}", ("mcpServers",)),
-            ),
-            "project": (
-                Place("{top}/.claude/settings.json", ("hooks",)),
-                Place("{top}/.mcp.json", ("mcpServers",)),
-            ),
-            "local": (
-                Place("{top}/.claude/settings.local.json", ("hooks",)),
-                Place("{state}", ("projects", "{main}", "mcpServers")),
-            ),
-        },
-        {
-            "SessionStart": "",
-            "UserPromptSubmit": "",
-            "PostToolUse": "*",
-            "PostToolUseFailure": "*",
-            "SubagentStop": "",
-            "PreCompact": "",
-            "PostCompact": "",
-            "Stop": "",
-            "SessionEnd": "",
-        },
-        ("CLAUDE_CONFIG_DIR", ".claude", ".claude.json"),
-        "plugin",
-        {"PreToolUse": "Edit|Write|MultiEdit|NotebookEdit|Bash"},
-        {"user": ("{config}/commands", "kinen"), "project": ("{top}", ".claude/commands/kinen")},
-    )
-}
+    @property
+    def form(self) -> str:
+        return self.parts[0].form
 
 
 class Done(NamedTuple):
@@ -110,13 +53,20 @@ class Done(NamedTuple):
     backup: str = ""
     root: str = ""
     """The project that it may not lead out of; empty for the user's own."""
+    part: str = ""
+    """What is in it, in words."""
+    form: str = "json"
 
 
 def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[Done]:
-    """Put our entries into both files of a scope; if one of them is broken, into neither."""
+    """Put our entries into all files of a scope; if one of them is broken, into none."""
     agent, places = _places(name, scope, here)
-    events = {**agent.events, **(agent.before_tools if _asks_before_tools(here) else {})}
-    plans = [_planned(place, _entries(agent, scope, place, events)) for place in places]
+    before_tools = bool(agent.before_tools) and _asks_before_tools(here)
+    line = command(shared=scope == "project")
+    plans = [
+        _planned(place, agent, ours.written(agent, place.parts, line, before_tools=before_tools))
+        for place in places
+    ]
     for plan in plans if not dry_run else ():
         if plan.before != plan.after:
             _write(plan)
@@ -125,12 +75,19 @@ def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[
 
 def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[Done]:
     """Remove our entries; a file that did not exist before is deleted."""
+    agent, places = _places(name, scope, here)
+    if name == "codex" and scope == "user" and not dry_run:
+        from kinen.hooks.codex_trust import withdraw
+
+        withdraw(folder_of(agent))
     plans = []
-    for place in _places(name, scope, here)[1]:
-        text = _read(place.file, place.root)
-        bare = _without(place, text)
+    for place in places:
+        text = _read(place)
+        bare = _without(place, agent, text)
         done = "removed" if bare != text else "not installed"
-        plans.append(Done(place.file, done, text, bare, backup_path(place.file), place.root))
+        words = ours.in_words(place.parts)
+        backup = backup_path(place.file)
+        plans.append(Done(place.file, done, text, bare, backup, place.root, words, place.form))
     for plan in plans if not dry_run else ():
         if plan.before != plan.after:
             _restore(plan)
@@ -139,41 +96,65 @@ def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> lis
 
 def plugin_folder(name: str) -> str:
     """The folder of the equivalent plugin."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), _agent(name).plugin)
+    return ours.shipped(_agent(name).plugin)
 
 
-def _agent(name: str) -> Agent:
+def folder_of(agent: Client) -> str:
+    """The folder of an agent in the user's home, whether it is there or not."""
+    return locations(agent, os.getcwd())["config"]
+
+
+def _agent(name: str) -> Client:
     if name not in AGENTS:
         raise QueryError(f"no agent {name!r}", "use one of " + ", ".join(AGENTS))
     return AGENTS[name]
 
 
-def _places(name: str, scope: str, here: str) -> tuple[Agent, list[Place]]:
-    agent = _agent(name)
-    if scope not in agent.scopes:
-        raise QueryError(f"no scope {scope!r}", "use one of " + ", ".join(agent.scopes))
-    names = locations(agent, here)
-    places = []
-    for place in agent.scopes[scope]:
-        keys = tuple(str(key).format(**names) for key in place.keys)
-        file = os.path.normpath(place.file.format(**names))
-        places.append(Place(file, keys, names["top"] if place.file.startswith("{top}") else ""))
-    return agent, places
-
-
-def locations(agent: Agent, here: str) -> dict[str, str]:
-    """What places name: the agent's settings and state, the project and its main checkout."""
-    variable, folder, file = agent.config
+def locations(agent: Client, here: str) -> dict[str, str]:
+    """What places name: the agent's folder, the project and its main checkout, and so on."""
     home = user_folder(os.environ)
-    override = os.environ.get(variable, "")
+    override = os.environ.get(agent.variable, "") if agent.variable else ""
     here = os.path.realpath(here)
     git = git_above(here)
+    settings = _program_settings(home)
+    folder = agent.folder.format(settings=settings)
     return {
+        "home": home,
+        "settings": settings,
         "config": override or os.path.join(home, folder),
-        "state": os.path.join(override or home, file),
+        "base": override or home,
         "top": git.top if git else here,
         "main": git.main if git else here,
     }
+
+
+def _program_settings(home: str) -> str:
+    """Where programs with windows keep their settings on this system."""
+    import sys
+
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support")
+    if os.name == "nt":
+        return os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    return os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+
+
+def _places(name: str, scope: str, here: str) -> tuple[Client, list[Place]]:
+    """The files of a scope, each once."""
+    agent = _agent(name)
+    if scope not in agent.scopes:
+        scopes = ", ".join(agent.scopes)
+        raise QueryError(f"{agent.title} has no settings of the scope {scope!r}", f"use {scopes}")
+    names = locations(agent, here)
+    places: dict[str, Place] = {}
+    for setting in agent.scopes[scope]:
+        keys = tuple(str(key).format(**names) for key in setting.keys)
+        file = os.path.normpath(setting.file.format(**names))
+        root = names["top"] if setting.file.startswith("{top}") else ""
+        parts = places[file].parts if file in places else ()
+        resolved = Setting(setting.part, file, keys, setting.form)
+        places[file] = Place(file, (*parts, resolved), root)
+    return agent, list(places.values())
 
 
 def _asks_before_tools(here: str) -> bool:
@@ -189,150 +170,116 @@ def _asks_before_tools(here: str) -> bool:
     return config.load(home, root).hooks.before_tools
 
 
-def _entries(agent: Agent, scope: str, place: Place, events: Mapping[str, str]) -> dict[Keys, Any]:
-    """Our entries by where they go: a group of hooks for each event, or the server."""
-    line = command(shared=scope == "project")
-    if place.keys[-1] != "hooks":
-        server = {"type": "stdio", "command": line[0], "args": [*line[1:], "mcp"], "env": {}}
-        return {(*place.keys, NAME): server}
-    hook = {"type": "command", "command": shlex.join([*line, "hook", agent.name])}
-    group = {"hooks": [{**hook, "timeout": TIMEOUT}]}
-    return {
-        (*place.keys, event, None): {"matcher": tools, **group} if tools else group
-        for event, tools in events.items()
-    }
+def _planned(place: Place, agent: Client, written: Mapping[Keys, Any] | str) -> Done:
+    text = _read(place)
+    words = ours.in_words(place.parts)
+    if isinstance(written, str):
+        new = _whole(place, text, written)
+    else:
+        _check(place, text, written)
+        new = _with_entries(place, agent, text, written)
+    if new is None:  # another has our name
+        return Done(place.file, "kept", text, text, root=place.root, part=words)
+    if new == text:
+        return Done(place.file, "unchanged", text, text, part=words)
+    done = "updated" if _is_ours(place, agent, text) else "installed"
+    backup = backup_path(place.file)
+    return Done(place.file, done, text, new, backup, place.root, words, place.form)
 
 
-def command(*, shared: bool = False) -> list[str]:
-    """The command of the kinen that runs now; by its name alone in a file shared with others."""
-    if shared and shutil.which("kinen"):
-        return ["kinen"]
-    invoked = sys.argv[0] if os.path.basename(sys.argv[0]) in ("kinen", "kinen.exe") else ""
-    beside = os.path.join(os.path.dirname(sys.executable), "kinen")
-    program = next(filter(None, map(shutil.which, (invoked, beside))), "")
-    if not program:
-        return [sys.executable, "-P", "-m", "kinen"]  # -P: not with modules of the project
-    return [os.path.abspath(program).replace(os.sep, "/")]
+def _whole(place: Place, text: str, written: str) -> str | None:
+    """A file of rules with our block, or a file that is all ours; None if it is somebody else's."""
+    if place.form == "block":
+        return put_block(without_block(text), written)
+    return None if text and ours.MARK not in text else written
 
 
-def _planned(place: Place, entries: dict[Keys, Any]) -> Done:
-    text = _read(place.file, place.root)
-    settings = _parsed(text, place.file)
-    for path in entries:
-        _check(settings, path, place.file)
-    ours = _ours(place, settings)
-    if any(path not in ours and _value(settings, path) is not None for path in entries):
-        return Done(place.file, "kept", text, text, root=place.root)  # another server has our name
-    hooks = place.keys[-1] == "hooks"
-    there = [(*path[:-3], None) if hooks else path for path in ours]
-    values = [_value(settings, path[:-2] if hooks else path) for path in ours]
-    if len(ours) == len(entries) and dict(zip(there, values, strict=True)) == entries:
-        return Done(place.file, "unchanged", text, text)
-    new = _without(place, text) or "{}\n"
-    for path, value in entries.items():
-        new = put(new, path, value)
-    done = "updated" if ours else "installed"
-    return Done(place.file, done, text, new, backup_path(place.file), place.root)
+def _with_entries(
+    place: Place, agent: Client, text: str, written: Mapping[Keys, Any]
+) -> str | None:
+    form = FORMS[place.form]
+    settings = form.parse(text, place.file)
+    present = ours.present(place.parts, settings)
+    foreign = [
+        path for path in written if path not in present and value_at(settings, path) is not None
+    ]
+    wanted = {path: value for path, value in written.items() if path not in foreign}
+    if not wanted:
+        return None
+    if ours.values(settings, present) == wanted:
+        return text
+    new = _without(place, agent, text) or form.empty
+    if not text:
+        for key, value in agent.defaults.items() if ours.has_hooks(place.parts) else ():
+            new = form.put(new, (key,), value)
+    for path, value in wanted.items():
+        new = form.put(new, path, value)
+    return new
 
 
-def _ours(place: Place, settings: dict[str, Any]) -> list[Keys]:
-    """The paths of our entries: the server, or each hook in the groups of its event."""
-    if place.keys[-1] != "hooks":
-        path = (*place.keys, NAME)
-        return [path] if _calls_kinen(_value(settings, path)) else []
-    paths: list[Keys] = []
-    events = _value(settings, place.keys)
-    for event, groups in events.items() if isinstance(events, dict) else ():
-        for n, group in enumerate(groups if isinstance(groups, list) else ()):
-            hooks = group.get("hooks") if isinstance(group, dict) else None
-            for m, hook in enumerate(hooks if isinstance(hooks, list) else ()):
-                paths += [(*place.keys, event, n, "hooks", m)] if _calls_kinen(hook) else []
-    return paths
+def _is_ours(place: Place, agent: Client, text: str) -> bool:
+    return _without(place, agent, text) != text
 
 
-def _calls_kinen(entry: Any) -> bool:
-    if not isinstance(entry, dict):
-        return False
-    args = entry.get("args")
-    words = [entry.get("command", ""), *(args if isinstance(args, list) else ())]
-    line = " ".join(map(str, words))
-    return "kinen" in line and line.endswith((" mcp", *(f" hook {name}" for name in AGENTS)))
-
-
-def _has_entries(value: Any) -> bool:
-    """Whether a value has entries of ours, of any scope or project."""
-    inner = value.values() if isinstance(value, dict) else value
-    return _calls_kinen(value) or (
-        isinstance(value, (dict, list)) and any(_has_entries(item) for item in inner)
-    )
-
-
-def _without(place: Place, text: str) -> str:
+def _without(place: Place, agent: Client, text: str) -> str:
     """The text without our entries and empty containers; the original if nothing else changed."""
-    settings = _parsed(text, place.file)
     before = _before(place.file)
-    was = _parsed(before or "", "")
-    ours = _ours(place, settings)
-    for path in reversed(ours):
-        text = drop(text, path)
+    if place.form == "block":
+        bare = without_block(text)
+        return before if before is not None and bare.strip() == before.strip() else bare
+    if place.form == "file":
+        return "" if ours.MARK in text else text
+    form = FORMS[place.form]
+    was = form.parse(before or "", "")
+    paths = ours.present(place.parts, form.parse(text, place.file))
+    bare = text
+    for path in reversed(paths):
+        bare = form.drop(bare, path)
         for n in range(len(path) - 1, 0, -1):
-            held = _value(_parsed(text, ""), path[:n])
+            held = value_at(form.parse(bare, ""), path[:n])
             used = held and not (isinstance(held, dict) and held.keys() == {"matcher"})
-            if used or _value(was, path[:n]) is not None:
+            if held is None or used or value_at(was, path[:n]) is not None:
                 break
-            text = drop(text, path[:n])
-    return before if ours and before is not None and _parsed(text, "") == was else text
+            bare = form.drop(bare, path[:n])
+    left = form.parse(bare, "")
+    if before == "" and left == dict(agent.defaults):
+        left = {}
+    return before if paths and before is not None and left == was else bare
 
 
-def _value(value: Any, path: Keys) -> Any:
-    """The value at a path, or None."""
-    for key in path:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
-def _check(settings: Any, path: Keys, file: str) -> None:
+def _check(place: Place, text: str, paths: Iterable[Keys]) -> None:
     """Refuse settings with a value of another type where our entries go."""
-    for n, key in enumerate(path):
-        there = _value(settings, path[:n]) if n else settings
-        if there is not None and not isinstance(there, list if key is None else dict):
-            where = ".".join(map(str, path[:n]))
-            raise KinenError(f"cannot add to {file}: {where} is {there!r}", "fix it first")
+    settings = FORMS[place.form].parse(text, place.file)
+    for path in paths:
+        for n, key in enumerate(path):
+            there = value_at(settings, path[:n]) if n else settings
+            if there is not None and not isinstance(there, list if key is None else dict):
+                where = ".".join(map(str, path[:n]))
+                fact = f"cannot add to {place.file}: {where} is {there!r}"
+                raise KinenError(fact, "fix it first")
 
 
-def _read(path: str, root: str = "") -> str:
-    """The text of a file of settings, empty if there is none; refused unless it is an object.
+def _read(place: Place) -> str:
+    """The text of a file of settings, empty if there is none; refused unless it can be parsed.
 
     With a root, the file may not lead out of it.
     """
+    path = place.file
     try:
-        if root:
-            text = inside.read(root, os.path.relpath(path, root), LARGEST).decode()
+        if place.root:
+            data = inside.read(place.root, os.path.relpath(path, place.root), LARGEST)
         else:
-            text = regular.read(path, LARGEST).decode()
-    except FileNotFoundError:
+            data = regular.read(path, LARGEST)
+        text = data.decode()
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise KinenError(f"cannot read {path}: {error}", "nothing was written") from None
-    if not text:
+    if not text and FORMS.get(place.form, FORMS["toml"]).empty:
         raise KinenError(f"{path} is empty", "remove it; nothing was written")
-    _parsed(text, path)
+    if place.form in FORMS:
+        FORMS[place.form].parse(text, path)
     return text
-
-
-def _parsed(text: str, path: str) -> dict[str, Any]:
-    try:
-        settings = json.loads(text.removeprefix("\ufeff")) if text else {}
-    except (ValueError, RecursionError) as error:
-        raise KinenError(
-            f"{path} is not valid JSON: {error}", "fix it; nothing was written"
-        ) from None
-    if not isinstance(settings, dict):
-        raise KinenError(f"{path} is not a JSON object", "fix it; nothing was written")
-    return settings
 
 
 def backup_path(path: str) -> str:
@@ -352,13 +299,24 @@ def _before(path: str) -> str | None:
 
 def _write(plan: Done) -> None:
     try:
-        if not _has_entries(_parsed(plan.before, plan.path)):
+        if not ours.any_present(plan.form, plan.before):
             private.write(plan.backup, plan.before)
+        _note_folders({*_made_folders(), *_missing_folders(plan.path)})
         _replace(plan)
         if not plan.before and plan.path.endswith(".claude.json"):
             os.chmod(plan.path, 0o600)  # the client keeps more in it later on
     except OSError as error:
         raise _unwritable(plan.path, error) from None
+
+
+def _missing_folders(path: str) -> list[str]:
+    """The folders above a file that are not there yet, the innermost first."""
+    missing = []
+    folder = os.path.dirname(path)
+    while folder and not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing
 
 
 def _replace(plan: Done) -> None:
@@ -374,13 +332,43 @@ def _restore(plan: Done) -> None:
             _replace(plan)
         else:
             os.unlink(plan.path)
-        if os.path.exists(plan.backup) and not _has_entries(_parsed(plan.after, plan.path)):
+            _remove_folders(os.path.dirname(plan.path))
+        if os.path.exists(plan.backup) and not ours.any_present(plan.form, plan.after):
             os.unlink(plan.backup)
     except OSError as error:
         raise _unwritable(plan.path, error) from None
-    folder = os.path.dirname(plan.path)
-    if not plan.after and os.path.basename(folder) == ".claude" and not os.listdir(folder):
-        os.rmdir(folder)
+
+
+def _folder_note() -> str:
+    return os.path.join(default_home(os.environ), "backups", "folders")
+
+
+def _made_folders() -> set[str]:
+    """The folders that installs made, so that an uninstall removes them and no others."""
+    try:
+        return set(private.read(_folder_note()).decode().splitlines())
+    except OSError:
+        return set()
+
+
+def _note_folders(folders: set[str]) -> None:
+    if folders:
+        private.write(_folder_note(), "\n".join(sorted(folders)))
+    elif os.path.exists(_folder_note()):
+        os.unlink(_folder_note())
+
+
+def _remove_folders(folder: str) -> None:
+    """Remove a folder and those above it that an install made, as far as they are empty."""
+    made = _made_folders()
+    while folder in made:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            break
+        made.remove(folder)
+        folder = os.path.dirname(folder)
+    _note_folders(made)
 
 
 def _unwritable(path: str, error: OSError) -> KinenError:

@@ -12,7 +12,8 @@ import os
 from typing import Any, NamedTuple
 
 from kinen.errors import KinenError
-from kinen.hooks.install import AGENTS, Done, backup_path, locations, plugin_folder
+from kinen.hooks.entries import command_files
+from kinen.hooks.install import AGENTS, Done, backup_path, locations
 from kinen.storage import inside, private
 from kinen.text import digest
 
@@ -57,7 +58,9 @@ def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[
     if folder is None:
         return []
     record = _recorded(folder)
-    plans = [_plan(folder, file, text, record) for file, text in _commands(name).items()]
+    plans = [
+        _plan(folder, file, text, record) for file, text in command_files(AGENTS[name]).items()
+    ]
     if not dry_run and any(plan.before != plan.after for plan in plans):
         _write(folder, plans, record)
     return plans
@@ -69,7 +72,7 @@ def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> lis
     if folder is None:
         return []
     record = _recorded(folder)
-    packaged = _commands(name)
+    packaged = command_files(AGENTS[name])
     plans = []
     for file in sorted({*record.files, *packaged}):
         before = folder.read(file)
@@ -89,15 +92,6 @@ def _folder(name: str, scope: str, here: str) -> Folder | None:
         return None
     root, below = agent.commands[scope]
     return Folder(os.path.normpath(root.format(**locations(agent, here))), below)
-
-
-def _commands(name: str) -> dict[str, str]:
-    """The commands of the package: the text of each file by its name."""
-    plugin = plugin_folder(name)
-    return {
-        file: inside.read(plugin, f"commands/{file}", LARGEST).decode()
-        for file in inside.files(plugin, "commands")
-    }
 
 
 def _plan(folder: Folder, file: str, text: str, record: Record) -> Done:

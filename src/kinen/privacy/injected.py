@@ -181,7 +181,10 @@ def _runs_kinen(words: list[str]) -> bool | None:
 
 def is_kinen_tool(name: str) -> bool:
     """Whether a tool of an MCP client is kinen's own: its results are in the memory already."""
-    return name.startswith(("mcp__kinen", "mcp__plugin_kinen", "kinen_")) or "_kinen_" in name
+    return (
+        name.startswith(("mcp__kinen", "mcp__plugin_kinen", "kinen_", "kinen-"))
+        or "_kinen_" in name
+    )
 
 
 def marked(text: str) -> str:

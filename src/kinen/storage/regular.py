@@ -37,6 +37,16 @@ def read(path: str, limit: int, *, cut: bool = False) -> bytes:
         os.close(file)
 
 
+def tail(path: str, limit: int) -> bytes:
+    """The last `limit` bytes of a file; the first line of them may be cut."""
+    file = open_file(path)
+    try:
+        os.lseek(file, max(0, os.fstat(file).st_size - limit), os.SEEK_SET)
+        return read_open(file, path, limit, cut=True)
+    finally:
+        os.close(file)
+
+
 def text(path: str, limit: int, errors: str = "replace") -> str:
     """The content as text; empty if it cannot or may not be read."""
     from kinen.errors import UnsafeFile

@@ -1,0 +1,43 @@
+"""Claude Code: hooks in its settings, whose shape is the one that kinen shares."""
+
+from __future__ import annotations
+
+from kinen.agents.client import SHARED_EVENTS, Client, Setting
+
+CLIENT = Client(
+    "claude-code",
+    "Claude Code",
+    program="claude",
+    folder=".claude",
+    variable="CLAUDE_CONFIG_DIR",
+    scopes={
+        "user": (
+            Setting("hooks", "{config}/settings.json", ("hooks",)),
+            Setting("server", "{base}/.claude.json", ("mcpServers",)),
+        ),
+        "project": (
+            Setting("hooks", "{top}/.claude/settings.json", ("hooks",)),
+            Setting("server", "{top}/.mcp.json", ("mcpServers",)),
+        ),
+        "local": (
+            Setting("hooks", "{top}/.claude/settings.local.json", ("hooks",)),
+            Setting("server", "{base}/.claude.json", ("projects", "{main}", "mcpServers")),
+        ),
+    },
+    events={event: event for event in SHARED_EVENTS if event != "PreToolUse"},
+    matchers={"PostToolUse": "*", "PostToolUseFailure": "*"},
+    before_tools={"PreToolUse": "Edit|Write|MultiEdit|NotebookEdit|Bash"},
+    hook={"type": "command", "command": "{line}", "timeout": 10},
+    server={"type": "stdio", "command": "{program}", "args": ["{args}"], "env": {}},
+    plugin="plugin",
+    commands={
+        "user": ("{config}/commands", "kinen"),
+        "project": ("{top}", ".claude/commands/kinen"),
+    },
+    command_form="claude",
+    answer="claude",
+    told_at=("SessionStart", "UserPromptSubmit", "PreToolUse", "PreCompact"),
+    project_variable="CLAUDE_PROJECT_DIR",
+    imports=True,
+    proved="2.1.325",
+)
