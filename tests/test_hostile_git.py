@@ -562,6 +562,7 @@ def plain_words(node: ast.List | ast.Tuple) -> bool:
 STARTERS = {
     *(
         "space/gitcommand.py",
+        "cli/agent_checks.py",
         "cli/editor.py",
         "distill/process.py",
         "extract/child.py",
@@ -569,7 +570,7 @@ STARTERS = {
         "ipc/client.py",
     ),
 }
-"""Modules that start processes: git, an editor, a distiller, and kinen from the last three."""
+"""Modules that start processes: git, agents, an editor, a distiller, and kinen from the last."""
 PROCESSES = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "pty.", "create_sub")
 
 

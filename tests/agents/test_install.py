@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import kinen
 from kinen.errors import KinenError
 from kinen.hooks import install as agents
-from kinen.hooks.install import AGENTS, command, install, plugin_folder, uninstall
+from kinen.hooks.entries import command
+from kinen.hooks.install import AGENTS, install, plugin_folder, uninstall
 from kinen.hooks.jsontext import drop, put
 from kinen.text import digest
 

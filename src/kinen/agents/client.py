@@ -128,8 +128,8 @@ class Client:
     transcript: Keys = ()
     """Where the last answer is, if no event has it: the type of a line of the transcript, and the
     path in it."""
-    by_hand: str = ""
-    """What the user has to do after an install."""
+    by_hand: Mapping[str, str] = {}
+    """What the user has to do after an install in a scope."""
     imports: bool = False
     """Whether `kinen import transcripts` reads its past sessions."""
     proved: str = ""
@@ -150,10 +150,10 @@ def load(name: str) -> Client | None:
     if not module.isidentifier() or module != module.lower():
         return None
     try:
-        found = __import__(f"kinen.agents.clients.{module}", fromlist=["CLIENT"])
+        description = __import__(f"kinen.agents.clients.{module}", fromlist=["CLIENT"])
     except ImportError:
         return None
-    client: Client = found.CLIENT
+    client: Client = description.CLIENT
     return client
 
 

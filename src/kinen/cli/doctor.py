@@ -11,11 +11,10 @@ from collections.abc import Iterator
 import click
 
 from kinen import config, paths
+from kinen.cli.agent_checks import check_activity, check_agents, prove
 from kinen.cli.command import Output, json_command
-from kinen.cli.install import is_connected, is_here
-from kinen.cli.run import colours, screen
+from kinen.cli.run import colours
 from kinen.errors import KinenError
-from kinen.hooks.install import AGENTS
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
@@ -23,8 +22,6 @@ from kinen.render.style import Style
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private
-
-COLUMNS = 80
 
 
 def _check_json(check: Check) -> dict[str, object]:
@@ -40,10 +37,22 @@ def _check_text(check: Check, style: Style) -> str:
 
 
 @click.command()
+@click.option(
+    "--prove", "agent", metavar="AGENT", help="send an event through the hooks of an agent"
+)
 @json_command
-def doctor() -> Output:
-    """Check everything kinen needs and suggest fixes. Exit 1 if a check fails."""
-    checks = list(run_checks())
+def doctor(agent: str | None) -> Output:
+    """Check everything kinen needs and suggest fixes. Exit 1 if a check fails.
+
+    `--prove` runs the command that stands in the agent's settings, with an event as the agent sends
+    it, and looks for it in the memory; then it removes it.
+
+    \b
+    Examples:
+      kinen doctor
+      kinen doctor --prove codex
+    """
+    checks = [prove(agent)] if agent else list(run_checks())
     style = colours()
     return Output(
         {"findings": [_check_json(check) for check in checks]},
@@ -64,7 +73,7 @@ def run_checks() -> Iterator[Check]:
     except KinenError as error:
         yield Check("your config", False, error.message, error.hint)
     yield _check_daemon(home)
-    yield from _check_agents()
+    yield from check_agents()
     yield _check_distillers()
     try:
         for space in registry.registered(home):
@@ -79,33 +88,10 @@ def run_checks() -> Iterator[Check]:
     yield from _check_space(here.root)
 
 
-def _check_agents() -> Iterator[Check]:
-    """The agents on this machine: are they connected?"""
-    for name, agent in AGENTS.items():
-        if not is_here(agent) or "user" not in agent.scopes:
-            continue
-        try:
-            connected = is_connected(agent, "user")
-        except KinenError as error:
-            yield Check(name, False, error.message, error.hint)
-            continue
-        if connected:
-            yield Check(name, True, "hooks ok")
-        else:
-            yield Check(name, True, f"found, not connected: run `kinen install {name}`")
-
-
 def _check_distillers() -> Check:
     """The programs that can write digests; `extract` is always there."""
     programs = [name for name in ("claude", "gemini", "ollama") if shutil.which(name)]
     return Check("distillers", True, ", ".join(["extract (built in)", *programs]))
-
-
-def _check_last_events(memory: Memory) -> Iterator[Check]:
-    """The last event of each agent in this space."""
-    view = screen()._replace(width=COLUMNS)
-    for agent in memory.journal.recent_activity().agents:
-        yield Check(agent.agent, True, f"last event here {view.time(agent.at / 1000)}")
 
 
 def _check_sqlite() -> Check:
@@ -158,6 +144,6 @@ def _check_space(root: str) -> Iterator[Check]:
     try:
         with Memory.open(root) as memory:
             yield from check_memory(memory)
-            yield from _check_last_events(memory)
+            yield from check_activity(memory)
     except KinenError as error:
         yield Check("index", False, error.message, error.hint)

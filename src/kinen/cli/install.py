@@ -130,7 +130,7 @@ def _report(
             lines += _diff(file)
     lines += _command_lines(commands, AGENTS[agent], dry_run)
     if any(file.done == "installed" for file in files) and not dry_run:
-        lines += _next_steps(AGENTS[agent], bool(commands))
+        lines += _next_steps(AGENTS[agent], scope, bool(commands))
     data = {"agent": agent, "scope": scope, "dry_run": dry_run, "files": rows}
     data["commands"] = [{"path": file.path, "done": file.done} for file in commands]
     return Output(data, "\n".join(lines))
@@ -154,10 +154,10 @@ def _command_lines(commands: list[Done], agent: Client, dry_run: bool) -> list[s
     return lines
 
 
-def _next_steps(agent: Client, commands: bool) -> list[str]:
+def _next_steps(agent: Client, scope: str, commands: bool) -> list[str]:
     lines = [f"{agent.title} uses kinen from its next session on"]
-    if agent.by_hand:
-        lines.append(f"left to do: {agent.by_hand}")
+    if scope in agent.by_hand:
+        lines.append(f"left to do: {agent.by_hand[scope]}")
     if agent.name == "claude-code" and not commands:
         folder = shlex.quote(plugin_folder(agent.name))
         lines.append(f"slash commands: claude --plugin-dir {folder}")
@@ -200,15 +200,15 @@ def _trusted(output: Output, agent: str) -> Output:
     from kinen.hooks.codex_trust import grant
 
     count = grant(folder_of(AGENTS[agent]))
-    text = output.text.replace(f"left to do: {AGENTS[agent].by_hand}", "").rstrip()
+    text = output.text.replace(f"left to do: {AGENTS[agent].by_hand['user']}", "").rstrip()
     assert isinstance(output.data, dict)
     return Output({**output.data, "trusted": count}, f"{text}\nhooks approved: {count}")
 
 
 def is_here(agent: Client) -> bool:
     """Whether an agent is on this machine."""
-    found = bool(agent.program) and shutil.which(agent.program) is not None
-    return found or os.path.isdir(folder_of(agent))
+    runs = bool(agent.program) and shutil.which(agent.program) is not None
+    return runs or os.path.isdir(folder_of(agent))
 
 
 def is_connected(agent: Client, scope: str) -> bool:

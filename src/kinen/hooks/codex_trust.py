@@ -35,15 +35,15 @@ def records(folder: str) -> dict[str, str]:
     """The keys of our handlers in the hooks of a folder, each with its hash."""
     path = os.path.join(folder, "hooks.json")
     events = value_at(FORMS["json"].parse(_read(path), path), ("hooks",))
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for event, groups in events.items() if isinstance(events, dict) else ():
         snake = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
         for n, group in enumerate(groups if isinstance(groups, list) else ()):
             hooks = value_at(group, ("hooks",))
             for m, hook in enumerate(hooks if isinstance(hooks, list) else ()):
                 if calls_kinen(hook):
-                    found[f"{path}:{snake}:{n}:{m}"] = _hash(snake, group, hook)
-    return found
+                    hashes[f"{path}:{snake}:{n}:{m}"] = _hash(snake, group, hook)
+    return hashes
 
 
 def _hash(event: str, group: dict[str, Any], hook: dict[str, Any]) -> str:

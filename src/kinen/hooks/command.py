@@ -188,8 +188,16 @@ def _start(session: Session) -> str:
     last = last if last and last[0] not in context.refs else None
     memories = [memory for memory in memories if not context.has(memory[0], memory[1])][:MEMORIES]
     issue = capsules.issue_in_progress(here.index) if db else ""
-    text = brief(plan, pins, last, memories, session.budget, overview, issue)
-    entries = [*pins, *([last] if last else []), *memories]
+    summary = capsules.summary(db, session.capsule) if db else None
+    beside = (
+        capsules.others(db, session.capsule, session.now, summary[0] if summary else "")
+        if db
+        else []
+    )
+    beside = [entry for entry in beside if entry[0] not in context.refs]
+    author = capsules.author(db, last[0]) if db and last else ""
+    text = brief(plan, pins, last, memories, session.budget, overview, issue, beside, author)
+    entries = [*pins, *([last] if last else []), *beside, *memories]
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
 
 

@@ -199,12 +199,12 @@ def _plugin(agent: Client, line: list[str]) -> str:
 
 def slash_commands() -> dict[str, tuple[str, str]]:
     """Our slash commands by name, each with its description and its text."""
-    found = {}
+    commands = {}
     for name in COMMANDS:
         head, _, body = _text(os.path.join("plugin", "commands", f"{name}.md")).partition("\n---\n")
         description = head.partition("description: ")[2].partition("\n")[0]
-        found[name] = (description, body.strip())
-    return found
+        commands[name] = (description, body.strip())
+    return commands
 
 
 def command_files(agent: Client) -> dict[str, str]:

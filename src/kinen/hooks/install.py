@@ -14,14 +14,11 @@ from typing import Any, NamedTuple
 from kinen.agents.client import Client, Setting, clients
 from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.hooks import entries as ours
-from kinen.hooks.entries import command
 from kinen.hooks.forms import FORMS, Keys, put_block, value_at, without_block
 from kinen.paths import default_home, user_folder
 from kinen.space.repository import git_above
 from kinen.storage import atomic, inside, private, regular
 from kinen.text import digest
-
-__all__ = ["AGENTS", "Done", "command", "folder_of", "install", "plugin_folder", "uninstall"]
 
 LARGEST = 16 << 20
 """Bytes of a file of settings."""
@@ -62,7 +59,7 @@ def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[
     """Put our entries into all files of a scope; if one of them is broken, into none."""
     agent, places = _places(name, scope, here)
     before_tools = bool(agent.before_tools) and _asks_before_tools(here)
-    line = command(shared=scope == "project")
+    line = ours.command(shared=scope == "project")
     plans = [
         _planned(place, agent, ours.written(agent, place.parts, line, before_tools=before_tools))
         for place in places
@@ -139,6 +136,11 @@ def _program_settings(home: str) -> str:
     return os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
 
 
+def places_of(name: str, scope: str, here: str) -> list[Place]:
+    """The files of a scope, each once, with what is ours in it."""
+    return _places(name, scope, here)[1]
+
+
 def _places(name: str, scope: str, here: str) -> tuple[Client, list[Place]]:
     """The files of a scope, each once."""
     agent = _agent(name)
@@ -203,16 +205,16 @@ def _with_entries(
     foreign = [
         path for path in written if path not in present and value_at(settings, path) is not None
     ]
-    wanted = {path: value for path, value in written.items() if path not in foreign}
-    if not wanted:
+    additions = {path: value for path, value in written.items() if path not in foreign}
+    if not additions:
         return None
-    if ours.values(settings, present) == wanted:
+    if ours.values(settings, present) == additions:
         return text
     new = _without(place, agent, text) or form.empty
     if not text:
         for key, value in agent.defaults.items() if ours.has_hooks(place.parts) else ():
             new = form.put(new, (key,), value)
-    for path, value in wanted.items():
+    for path, value in additions.items():
         new = form.put(new, path, value)
     return new
 
@@ -360,15 +362,15 @@ def _note_folders(folders: set[str]) -> None:
 
 def _remove_folders(folder: str) -> None:
     """Remove a folder and those above it that an install made, as far as they are empty."""
-    made = _made_folders()
-    while folder in made:
+    folders = _made_folders()
+    while folder in folders:
         try:
             os.rmdir(folder)
         except OSError:
             break
-        made.remove(folder)
+        folders.remove(folder)
         folder = os.path.dirname(folder)
-    _note_folders(made)
+    _note_folders(folders)
 
 
 def _unwritable(path: str, error: OSError) -> KinenError:

@@ -29,8 +29,10 @@ KEEP = "Keep in the summary, word for word, what is pinned and what the plan sti
 PLAN = 0.2
 PINS = 0.35
 SUMMARY = 0.85
+BESIDE = 0.25
 MEMORY = 60
-"""Shares of the budget that the plan, all pins and the summary may take; tokens of a memory."""
+"""Shares of the budget that the plan, all pins, the summary and other sessions may take; tokens of
+a memory."""
 HALF_LIFE = 90 * 86_400_000
 """Milliseconds in which a memory counts half as much."""
 LONGEST = 200_000
@@ -55,11 +57,14 @@ def brief(
     budget: int,
     known: str = "",
     issue: str = "",
+    others: Iterable[Entry] = (),
+    author: str = "",
 ) -> str:
     """All of it as text; nothing if there is nothing to tell.
 
     What the last session came to is read first, then what was decided. Plan and pins have their
-    share for sure; the session gets what the others leave. `known` is what `known_line` says.
+    share for sure; the session gets what the others leave. `known` is what `known_line` says,
+    `others` are sessions of other agents, and `author` is who the last session was.
     """
     ask = known or ASK
     room = budget - sum(map(estimate, (MEMORY_OPEN, HEAD, ask, MEMORY_CLOSE)))
@@ -74,16 +79,25 @@ def brief(
     kept_pins = section("## Pinned", (item(ref, text, each) for ref, text in pinned.items()), room)
     room -= estimate(kept_pins)
     shown = summary if summary and summary[0] not in pinned else None
-    last = last_session(shown, min(room, budget * SUMMARY))
+    lines = (item(ids.short_ref(ref), text, MEMORY, _on(at)) for ref, text, at in others)
+    beside = section("## Other sessions", lines, min(room, budget * BESIDE))
+    room -= estimate(beside)
+    last = last_session(shown, min(room, budget * SUMMARY), author)
     said = " ".join(last.split())
     texts = {text: ref for ref, text, *_ in memories if ref not in pinned and text not in said}
     learned = (item(ids.short_ref(ref), text, MEMORY) for text, ref in texts.items())
     decided = section("## Decided and learned", learned, room - estimate(last))
-    last = last_session(shown, room - estimate(decided))
-    return marked([part for part in (begun, last, decided, kept_plan, kept_pins) if part], ask)
+    last = last_session(shown, room - estimate(decided), author)
+    parts = (begun, last, beside, decided, kept_plan, kept_pins)
+    return marked([part for part in parts if part], ask)
 
 
-def last_session(summary: Entry | None, room: float) -> str:
+def _on(moment: int) -> str:
+    """The day of a moment, as it stands behind a ref."""
+    return f" {iso(moment / 1000)[:10]}"
+
+
+def last_session(summary: Entry | None, room: float, author: str = "") -> str:
     """What the last session came to, in so many tokens."""
     if summary is None:
         return ""
@@ -93,7 +107,7 @@ def last_session(summary: Entry | None, room: float) -> str:
     size = room - estimate(title)
     while size >= LEAST:
         shown = for_the_next(text, size - estimate(name) - LEAST)
-        line = item(name, shown, size, f" {iso(at / 1000)[:10]}")
+        line = item(name, shown, size, f"{_on(at)} {visible_line(author)}".rstrip())
         over = estimate(f"{title}\n{line}") - room
         if over <= 0:
             return f"{title}\n{line}"
@@ -231,9 +245,9 @@ def plan_of(root: str, now: float) -> list[str]:
         if name and not set(name) & set("/\\:\0") and name[0] != ".":
             path = f".memories/{kind}/{name}.md"
             text = inside.text(root, path, LONGEST)
-            found = _plan(text, name, f"plan:{path}", root, now)
-            if found:
-                return found
+            plan = _plan(text, name, f"plan:{path}", root, now)
+            if plan:
+                return plan
     return []
 
 
@@ -248,9 +262,9 @@ def _plan(text: str, name: str, ref: str, root: str, now: float) -> list[str]:
     lines = [line for line in body.splitlines() if line.strip()]
     open_ = [line for line in lines if line.lstrip()[:5] in ("- [ ]", "* [ ]")]
     done = sum(line.lstrip()[:5].lower() in ("- [x]", "* [x]") for line in lines)
-    said = f" ({done} of {done + len(open_)} done)" if open_ else ""
+    progress = f" ({done} of {done + len(open_)} done)" if open_ else ""
     rest = [line for line in (open_ or lines) if line.strip("# ") != title]
-    return [f"- {title}{said} [{ref}]", *(f"  {line}" for line in rest)]
+    return [f"- {title}{progress} [{ref}]", *(f"  {line}" for line in rest)]
 
 
 def _front(text: str) -> tuple[dict[str, str], str]:

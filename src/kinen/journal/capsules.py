@@ -27,6 +27,12 @@ IDLE = (
 )
 UNNAMED = ""
 """The intent of a capsule before its first prompt."""
+LATELY_MS = 7 * 24 * 3_600_000
+"""Sessions of other agents that are told of."""
+SESSIONS = 50
+"""The newest sessions among which those of other agents are looked for."""
+OTHERS = 6
+"""Sessions of others that are told of at most."""
 MOST = 500
 """Memories that are considered."""
 RECENT = 400
@@ -127,6 +133,66 @@ def summary(db: sqlite3.Connection, but: str) -> Entry | None:
         (but,),
     ).fetchone()
     return row and (row[0], row[1], row[2])
+
+
+def author(db: sqlite3.Connection, ref: str) -> str:
+    """Who a summary is of, as `codex on main`."""
+    row = db.execute(
+        "SELECT c.id, c.agent FROM summaries s JOIN capsules c ON c.id = s.capsule WHERE s.id = ?",
+        (ref.partition(":")[2],),
+    ).fetchone()
+    return _place(db, *row) if row and row[1] else ""
+
+
+def others(db: sqlite3.Connection, but: str, now: int, summary_ref: str) -> list[Entry]:
+    """What other sessions are at: those that are open, and the last one of each other agent.
+
+    Each with its agent and branch, the newest first. `summary_ref` is the summary that is
+    given anyway: its session is left out.
+    """
+    summed = db.execute(
+        "SELECT c.id, c.agent FROM summaries s JOIN capsules c ON c.id = s.capsule WHERE s.id = ?",
+        (summary_ref.partition(":")[2],),
+    ).fetchone() or ("", "")
+    rows = db.execute(
+        "SELECT id, agent, status, intent, opened_at FROM capsules WHERE type = 'session'"
+        " AND forgotten_at = 0 AND agent != '' AND intent NOT IN ('', ?) AND id NOT IN (?, ?)"
+        " AND opened_at > ? ORDER BY opened_at DESC, id LIMIT ?",
+        (REDACTED, but, summed[0], now - LATELY_MS, SESSIONS),
+    ).fetchall()
+    hidden = _hidden(db)
+    agents = {summed[1]}
+    entries = []
+    for id_, agent, status, intent, at in rows:
+        alive = status == "open" and at > now - STALE_MS
+        if (alive or agent not in agents) and f"capsule:{id_}" not in hidden:
+            state = ", at work" if alive else ""
+            answer = _last_answer(db, id_)
+            came = f" → {answer}" if answer else ""
+            text = f"{_place(db, id_, agent)}{state}: {intent}{came}"
+            entries.append((f"capsule:{id_}", text, at))
+        agents.add(agent)
+    return entries[:OTHERS]
+
+
+def _place(db: sqlite3.Connection, capsule: str, agent: str) -> str:
+    """An agent and the branch that it was on last."""
+    row = db.execute(
+        "SELECT branch FROM observations WHERE capsule = ? AND branch != ''"
+        " ORDER BY ts DESC, id DESC LIMIT 1",
+        (capsule,),
+    ).fetchone()
+    return f"{agent} on {row[0]}" if row else agent
+
+
+def _last_answer(db: sqlite3.Connection, capsule: str) -> str:
+    """The first line of what an agent said last in a session."""
+    row = db.execute(
+        f"SELECT content FROM observations WHERE capsule = ? AND kind = 'message' AND {_ALIVE}"
+        ' AND provenance LIKE \'%"role": "assistant"%\' ORDER BY ts DESC, id DESC LIMIT 1',
+        (capsule,),
+    ).fetchone()
+    return row[0].strip().partition("\n")[0] if row and row[0] != REDACTED else ""
 
 
 def memories(db: sqlite3.Connection) -> list[Learned]:

@@ -266,7 +266,9 @@ class Journal:
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
         overview = capsules.overview(db, own, self._core.space.root, self._core.folder)
         issue = capsules.issue_in_progress(self._core.folder)
-        return brief(plan, pins, last, memories, size, overview, issue)
+        others = capsules.others(db, own, at, last[0] if last else "")
+        author = capsules.author(db, last[0]) if last else ""
+        return brief(plan, pins, last, memories, size, overview, issue, others, author)
 
     def state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""

@@ -44,7 +44,7 @@ CLIENT = Client(
     ),
     answer="claude",
     told_at=("SessionStart", "UserPromptSubmit", "PreToolUse"),
-    by_hand="start codex and approve the hooks with /hooks",
+    by_hand={"user": "start codex and approve the hooks with /hooks"},
     imports=True,
     proved="0.166.0",
 )

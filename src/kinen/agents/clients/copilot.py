@@ -52,7 +52,7 @@ CLIENT = Client(
     answer="copilot",
     told_at=("SessionStart", "UserPromptSubmit", "PreToolUse"),
     transcript=("assistant.message", "data.content"),
-    by_hand="trust the folder when copilot asks: hooks of a project run only in a trusted one",
+    by_hand={"project": "trust the folder when copilot asks: hooks of a project run only there"},
     imports=True,
     proved="replay of 1.0.102",
 )

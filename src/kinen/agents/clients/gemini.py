@@ -50,7 +50,7 @@ CLIENT = Client(
     ),
     answer="claude",
     told_at=("SessionStart", "UserPromptSubmit"),
-    by_hand="trust the folder when gemini asks: hooks of a project run only in a trusted one",
+    by_hand={"project": "trust the folder when gemini asks: hooks of a project run only there"},
     imports=True,
     proved="0.61.0",
 )

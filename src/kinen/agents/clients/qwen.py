@@ -39,7 +39,7 @@ CLIENT = Client(
     ),
     answer="claude",
     told_at=("SessionStart", "UserPromptSubmit"),
-    by_hand="trust the folder when qwen asks",
+    by_hand={"project": "trust the folder when qwen asks"},
     imports=True,
     proved="replay of 0.24.4",
 )

@@ -1,0 +1,186 @@
+"""What `kinen doctor` says of the agents on this machine, and the proof that an event arrives."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from kinen import ids
+from kinen.agents.client import Client
+from kinen.cli.install import is_connected, is_here
+from kinen.cli.run import screen
+from kinen.errors import KinenError, NotFound, QueryError
+from kinen.hooks import codex_trust
+from kinen.hooks.entries import calls_kinen
+from kinen.hooks.forms import FORMS, value_at
+from kinen.hooks.install import AGENTS, folder_of, places_of
+from kinen.memory import Memory
+from kinen.memory.checks import Check
+from kinen.storage import regular
+
+VERSION_SECONDS = 5
+"""How long a program may take to print its version."""
+HOOK_SECONDS = 30
+"""How long the hook of a proof may take; clients wait 3 to 10 s."""
+LARGEST = 1 << 20
+COLUMNS = 80
+NUMBER = re.compile(r"\d+\.\d+[\w.+-]*")
+
+
+def check_agents() -> Iterator[Check]:
+    """The agents on this machine: connected, in which version, and what is left to do by hand."""
+    here = [agent for agent in AGENTS.values() if is_here(agent)]
+    with ThreadPoolExecutor(4) as pool:
+        versions = list(pool.map(version, here))
+    for agent, number in zip(here, versions, strict=True):
+        try:
+            yield _check(agent, f" {number}" if number else "")
+        except KinenError as error:
+            yield Check(agent.name, False, error.message, error.hint)
+
+
+def _check(agent: Client, number: str) -> Check:
+    name = agent.name
+    scopes = [scope for scope in agent.scopes if is_connected(agent, scope)]
+    if not scopes:
+        return Check(name, True, f"found{number}, not connected: run `kinen install {name}`")
+    waiting = codex_trust.waiting(folder_of(agent)) if name == "codex" else []
+    if waiting:
+        fix = f"{agent.by_hand['user']}, or run `kinen install {name} --trust`"
+        return Check(name, False, f"connected{number}, {len(waiting)} hooks not approved", fix)
+    left = [agent.by_hand[scope] for scope in scopes if scope in agent.by_hand]
+    remark = f"; {left[0]}" if left and name != "codex" else ""
+    return Check(name, True, f"connected{number} ({', '.join(scopes)}){remark}")
+
+
+def version(agent: Client) -> str:
+    """The version that an agent's program prints; empty if there is none, or not in time."""
+    program = shutil.which(agent.program) if agent.program else None
+    if not program:
+        return ""
+    try:
+        printed = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    number = NUMBER.search(printed.stdout)
+    return number[0] if number else ""
+
+
+def check_activity(memory: Memory) -> Iterator[Check]:
+    """The last event of each agent in this space, and what it was told last."""
+    view = screen()._replace(width=COLUMNS)
+    for agent in memory.journal.recent_activity().agents:
+        detail = f"last event here {view.time(agent.at / 1000)}"
+        injections, _ = memory.ledger.injections(agent=agent.agent, limit=1)
+        if injections:
+            last = injections[0]
+            detail += f"; told last {view.time(last.at / 1000)}, {last.tokens:,} tokens"
+        yield Check(agent.agent, True, detail)
+
+
+def prove(name: str) -> Check:
+    """Send a prompt through the hook that stands in an agent's settings; it has to arrive.
+
+    The command is run with a payload in the client's own shape. What was recorded is removed again.
+    """
+    agent = AGENTS.get(name)
+    if agent is None or not agent.events:
+        able = ", ".join(client.name for client in AGENTS.values() if client.events)
+        raise QueryError(f"{name!r} has no hooks", f"use one of {able}")
+    event = next(own for own, shared in agent.events.items() if shared == "UserPromptSubmit")
+    line, file = _installed_line(agent, event)
+    if not line:
+        raise NotFound(f"{agent.title} is not connected", f"run `kinen install {name}`")
+    session = f"kinen-proof-{ids.ulid()}"
+    payload = _payload(agent, event, session)
+    started = time.monotonic()
+    try:
+        ran = subprocess.run(
+            shlex.split(line),
+            input=json.dumps(payload).encode(),
+            capture_output=True,
+            timeout=HOOK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Check(name, False, f"the hook in {file} did not end in {HOOK_SECONDS} s", line)
+    except OSError as error:
+        detail = f"the hook in {file} cannot run: {error.strerror}"
+        return Check(name, False, detail, f"run `kinen install {name}` to repair it")
+    seconds = time.monotonic() - started
+    if ran.returncode:
+        reason = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        detail = f"the hook in {file} failed: {' '.join(reason) or ran.returncode}"
+        return Check(name, False, detail, f"run `kinen install {name}` to repair it")
+    if not _arrived(session):
+        detail = f"the hook in {file} ran, and no event arrived in this space"
+        return Check(name, False, detail, f"run `kinen hook {name}` with KINEN_DEBUG=1")
+    return Check(name, True, f"an event through {file} arrived in {seconds:.2f} s")
+
+
+def _installed_line(agent: Client, event: str) -> tuple[str, str]:
+    """The command that stands in an agent's settings for an event, and the file."""
+    for scope in agent.scopes:
+        for place in places_of(agent.name, scope, os.getcwd()):
+            try:
+                text = regular.read(place.file, LARGEST).decode()
+            except (OSError, ValueError):
+                continue
+            for part in place.parts:
+                line = ""
+                if part.part == "hooks":
+                    settings = FORMS[place.form].parse(text, place.file)
+                    line = _hook_line(value_at(settings, (*part.keys, event)))
+                elif part.part == "plugin":
+                    argv = json.loads(text.partition("KINEN: string[] = ")[2].partition("\n")[0])
+                    line = shlex.join([*argv, "hook", agent.name])
+                # A file that came with a repository runs nothing but the kinen in the PATH.
+                if line and (not place.root or line.startswith("kinen hook ")):
+                    return line, place.file
+    return "", ""
+
+
+def _hook_line(entry: Any) -> str:
+    """Our command among the hooks of an event."""
+    if calls_kinen(entry) and isinstance(entry, dict):
+        return str(entry.get("command") or entry.get("bash"))
+    inner = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ()
+    return next(filter(None, map(_hook_line, inner)), "")
+
+
+def _payload(agent: Client, event: str, session: str) -> dict[str, Any]:
+    """A prompt in the shape of a client."""
+    fields = {"session_id": session, "cwd": os.getcwd(), "prompt_id": session, "prompt": session}
+    payload: dict[str, Any] = {"hook_event_name": event, "timestamp": time.time_ns() // 1_000_000}
+    for name, value in fields.items():
+        path = agent.fields.get(name, (name,))[0]
+        key, _, number = path.partition(".")
+        if key != "timestamp":
+            payload[key] = [value] if number else value
+    return payload
+
+
+def _arrived(session: str) -> bool:
+    """Whether a session was recorded; it is removed again."""
+    with Memory.open() as memory:
+        entries, _ = memory.journal.entries("observations", session=session)
+        opened, _ = memory.journal.entries("capsules", session=session)
+        for entry in (*entries, *opened):
+            memory.journal.forget(entry.ref)
+        return bool(entries)

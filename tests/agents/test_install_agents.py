@@ -1,0 +1,240 @@
+"""`kinen install` of every agent: its own files, in their own forms, and to the byte out again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from kinen.hooks import codex_trust, slash
+from kinen.hooks.forms import BEGIN
+from kinen.hooks.install import AGENTS, folder_of, install, places_of, uninstall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CASES = [
+    (name, scope) for name, agent in AGENTS.items() for scope in agent.scopes if scope != "local"
+]
+TEXTS = {
+    "json": '{"theme": "dark", "hooks": {}}\n',
+    "jsonc": '{\n  // mine\n  "theme": "dark", /* and mine */\n  "list": [1, 2,],\n}\n',
+    "toml": '# mine\nmodel = "x"\n\n[projects."/a b"]\ntrust_level = "trusted" # yes\n',
+    "yaml": "# mine\nGOOSE_MODEL: x # yes\nextensions:\n  developer:\n    enabled: true\n",
+    "block": "# Rules\n\nBe brief.",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for agent in AGENTS.values():
+        if agent.variable:
+            monkeypatch.delenv(agent.variable, raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    root = tmp_path / "my project"
+    (root / ".git" / "objects").mkdir(parents=True)
+    (root / ".git" / "refs").mkdir()
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    return root
+
+
+def tree(*folders: Path) -> dict[str, bytes | None]:
+    """Everything below folders, but for what is kinen's own."""
+    paths = (path for folder in folders for path in folder.rglob("*"))
+    contents = {str(path): path.read_bytes() if path.is_file() else None for path in paths}
+    own = os.environ["KINEN_HOME"]
+    return {name: data for name, data in contents.items() if not name.startswith(own)}
+
+
+def prepare(name: str, scope: str, project: Path) -> list[Path]:
+    """Settings that somebody else wrote, for each file that kinen does not have for itself."""
+    written = []
+    for place in places_of(name, scope, str(project)):
+        if place.form in TEXTS and "kinen" not in os.path.basename(place.file):
+            path = Path(place.file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(TEXTS[place.form])
+            written.append(path)
+    return written
+
+
+def parsed(path: Path, form: str) -> Any:
+    from kinen.hooks.jsontext import bare
+
+    text = path.read_text()
+    if form == "toml":
+        return tomllib.loads(text)
+    return yaml.safe_load(text) if form == "yaml" else json.loads(bare(text))
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new", "there"])
+@pytest.mark.parametrize(("name", "scope"), CASES)
+def test_what_is_installed_is_ours_alone_and_out_again_to_the_byte(
+    project: Path, home: Path, name: str, scope: str, there: bool
+) -> None:
+    foreign = prepare(name, scope, project) if there else []
+    modes = {path: path.stat().st_mode for path in foreign}
+    before = tree(project, home)
+    done = install(name, scope, str(project))
+    commands = slash.install(name, scope, str(project))
+    assert {file.done for file in (*done, *commands)} == {"installed"}
+    for place in places_of(name, scope, str(project)):
+        text = Path(place.file).read_text()
+        assert "kinen" in text or place.parts[0].part == "read"
+        if place.form == "block":
+            assert text.count(BEGIN) == 1
+        elif place.form != "file" and Path(place.file) in foreign:
+            merged = parsed(Path(place.file), place.form)
+            assert merged.get("theme", merged.get("model", merged.get("GOOSE_MODEL")))
+    for path in foreign:
+        for comment in ("// mine", "/* and mine */", "# mine", "# yes", "Be brief."):
+            assert (comment in before[str(path)].decode()) <= (comment in path.read_text())
+    after = tree(project, home)
+    again = [*install(name, scope, str(project)), *slash.install(name, scope, str(project))]
+    assert {file.done for file in again} == {"unchanged"}
+    assert tree(project, home) == after
+    slash.uninstall(name, scope, str(project))
+    assert {file.done for file in uninstall(name, scope, str(project))} == {"removed"}
+    assert tree(project, home) == before
+    assert {path: path.stat().st_mode for path in foreign} == modes
+
+
+@pytest.mark.parametrize(("name", "scope"), [case for case in CASES if case[1] == "project"])
+def test_a_project_names_the_command_and_no_path_of_this_machine(
+    project: Path, home: Path, name: str, scope: str
+) -> None:
+    install(name, scope, str(project))
+    for place in places_of(name, scope, str(project)):
+        text = Path(place.file).read_text()
+        assert str(home) not in text
+        assert shutil.which("python3") is None or "python" not in text
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini", "goose", "zed"])
+def test_what_others_write_meanwhile_stays(project: Path, home: Path, name: str) -> None:
+    (path, *_) = [path for path in prepare(name, "user", project) if path.suffix != ".md"]
+    install(name, "user", str(project))
+    place = next(
+        place for place in places_of(name, "user", str(project)) if place.file == str(path)
+    )
+    more = {"toml": '\n[later]\nkey = "kept"\n', "yaml": "later: kept\n"}.get(place.form)
+    text = path.read_text()
+    if more is None:
+        text = text.replace("{", '{\n  "later": "kept",', 1)
+    path.write_text(text + (more or ""))
+    uninstall(name, "user", str(project))
+    settings = parsed(path, place.form)
+    assert "later" in settings
+    assert "kinen" not in path.read_text()
+    assert "mine" in path.read_text() or place.form == "json"
+
+
+def test_a_link_to_the_settings_stays_a_link(project: Path, home: Path) -> None:
+    real = home / "dotfiles.toml"
+    real.write_text(TEXTS["toml"])
+    real.chmod(0o640)
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").symlink_to(real)
+    install("codex", "user", str(project))
+    assert "mcp_servers" in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    uninstall("codex", "user", str(project))
+    assert (home / ".codex" / "config.toml").is_symlink()
+    assert real.read_text() == TEXTS["toml"]
+
+
+def test_a_notify_of_the_user_stays(project: Path, home: Path) -> None:
+    (home / ".codex").mkdir()
+    config = home / ".codex" / "config.toml"
+    config.write_text('notify = ["say", "done"]\n')
+    install("codex", "user", str(project))
+    settings = tomllib.loads(config.read_text())
+    assert settings["notify"] == ["say", "done"]
+    assert settings["mcp_servers"]["kinen"]["args"][-1] == "mcp"
+    uninstall("codex", "user", str(project))
+    assert config.read_text() == 'notify = ["say", "done"]\n'
+
+
+def test_a_file_of_our_name_that_is_not_ours_is_kept(project: Path, home: Path) -> None:
+    plugin = home / ".config" / "opencode" / "plugins" / "kinen.ts"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("export const Mine = async () => ({})\n")
+    done = {os.path.basename(file.path): file.done for file in install("opencode", "user", ".")}
+    assert done["kinen.ts"] == "kept"
+    uninstall("opencode", "user", ".")
+    assert "Mine" in plugin.read_text()
+
+
+def test_codex_hooks_are_approved_only_where_that_is_asked_for(
+    project: Path, home: Path, kinen: Callable[..., Any]
+) -> None:
+    (home / ".codex").mkdir()
+    config = home / ".codex" / "config.toml"
+    config.write_text(TEXTS["toml"])
+    done = kinen("install", "codex", cwd=project)
+    assert "approve the hooks with /hooks" in done.out
+    folder = folder_of(AGENTS["codex"])
+    assert len(codex_trust.waiting(folder)) == len(AGENTS["codex"].events)
+    checked = kinen("doctor", cwd=project)
+    assert checked.code == 1
+    assert "5 hooks not approved" in checked.out
+    assert "hooks approved: 5" in kinen("install", "codex", "--trust", cwd=project).out
+    assert codex_trust.waiting(folder) == []
+    kinen("uninstall", "codex", cwd=project)
+    assert config.read_text() == TEXTS["toml"]
+    assert kinen("install", "gemini", "--trust", cwd=project).code == 2
+
+
+def test_all_agents_of_this_machine_at_once(
+    project: Path, home: Path, kinen: Callable[..., Any]
+) -> None:
+    for folder in (".codex", ".gemini", ".cursor"):
+        (home / folder).mkdir()
+    before = tree(project, home)
+    listed = kinen("install", cwd=project).out
+    assert listed.count("✓") == 3
+    tried = kinen("install", "all", "--dry-run", cwd=project)
+    assert "would be installed" in tried.out
+    assert tree(project, home) == before
+    told = json.loads(kinen("install", "all", "--json", cwd=project).out)
+    assert [row["agent"] for row in told["agents"]] == ["codex", "cursor", "gemini"]
+    states = json.loads(kinen("install", "--json", cwd=project).out)["agents"]
+    assert [row["agent"] for row in states if row["state"] == "connected"] == [
+        *("codex", "cursor", "gemini"),
+    ]
+    kinen("uninstall", "all", cwd=project)
+    assert tree(project, home) == before
+    (home / ".gemini" / "settings.json").write_text("{")
+    broken = kinen("install", "all", cwd=project)
+    assert broken.code == 2
+    assert "the settings of gemini were not changed" in broken.err
+
+
+@pytest.mark.parametrize("name", [name for name, agent in AGENTS.items() if agent.events])
+def test_an_event_through_the_installed_hook_arrives_and_leaves_nothing(
+    space: Path, home: Path, kinen: Callable[..., Any], name: str
+) -> None:
+    assert kinen("doctor", "--prove", name, cwd=space).code == 2  # not connected
+    kinen("install", name, cwd=space)
+    proved = kinen("doctor", "--prove", name, cwd=space)
+    assert proved.code == 0, proved.out
+    assert "arrived in" in proved.out
+    assert json.loads(kinen("list", "observations", "--json", cwd=space).out)["observations"] == []
+
+
+def test_a_proof_runs_no_command_that_a_repository_brings(
+    project: Path, home: Path, kinen: Callable[..., Any]
+) -> None:
+    install("codex", "project", str(project))
+    hooks = project / ".codex" / "hooks.json"
+    bait = f"touch {project}/ran; kinen hook codex"
+    hooks.write_text(hooks.read_text().replace('"kinen hook codex"', json.dumps(bait)))
+    assert kinen("doctor", "--prove", "codex", cwd=project).code == 2
+    assert not (project / "ran").exists()
