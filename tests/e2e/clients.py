@@ -18,6 +18,11 @@ PINNED = {
     "@anthropic-ai/claude-code": "2.1.325",
     "@google/gemini-cli": "0.61.0",
     "@openai/codex": "0.166.0",
+    "opencode-ai": "1.18.18",
+    # What checks the types of our plugin for OpenCode.
+    "@opencode-ai/plugin": "1.18.18",
+    "@types/node": "22.20.5",
+    "typescript": "5.9.3",
 }
 MCP = {
     "@modelcontextprotocol/inspector": "2.12.0",
@@ -37,17 +42,21 @@ class Missing(Exception):
     """The clients cannot be had here, and why."""
 
 
+def folder() -> Path:
+    """Where the clients are installed."""
+    default = Path(__file__).parents[2] / "build" / "e2e"
+    return Path(os.environ.get("KINEN_E2E_CLIENTS") or default)
+
+
 def path() -> str:
     """A PATH with the clients, with node, and with what they call."""
-    folder = Path(
-        os.environ.get("KINEN_E2E_CLIENTS") or Path(__file__).parents[2] / "build" / "e2e"
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
+    place = folder()
+    place.mkdir(parents=True, exist_ok=True)
+    with open(place / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        install(folder)
-    node = shutil.which("node", path=own_node(folder)) or shutil.which("node")
-    return f"{folder / 'node_modules' / '.bin'}:{Path(str(node)).parent}:/usr/bin:/bin"
+        install(place)
+    node = shutil.which("node", path=own_node(place)) or shutil.which("node")
+    return f"{place / 'node_modules' / '.bin'}:{Path(str(node)).parent}:/usr/bin:/bin"
 
 
 def install(folder: Path) -> None:

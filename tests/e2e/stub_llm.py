@@ -1,7 +1,7 @@
-"""A model on loopback for Claude Code, Codex and Gemini CLI that says what it is told to.
+"""A model on loopback for Claude Code, Codex, Gemini CLI and OpenCode that says what it is told to.
 
-What Claude Code and Codex are to do stands in the prompt itself, `@@[{"tool": "Bash", "input":
-{…}}, {"text": "done"}]@@`: each answer is the next step, counted by the answers since that prompt.
+What they are to do stands in the prompt itself, `@@[{"tool": "Bash", "input": {…}}, {"text":
+"done"}]@@`: each answer is the next step, counted by the answers since that prompt.
 """
 
 from __future__ import annotations
@@ -34,8 +34,21 @@ def next_step(messages: list[dict[str, Any]]) -> dict[str, Any]:
         if message["role"] == "assistant":
             n += 1
         elif message["role"] == "user" and "@@[" in (text := said(message["content"])):
-            steps, n = json.JSONDecoder().raw_decode(text.partition("@@")[2])[0], 0
+            steps, n = steps_in("[" + text.partition("@@[")[2]), 0
     return steps[n] if n < len(steps) else {}
+
+
+def steps_in(text: str) -> list[dict[str, Any]]:
+    """The steps at the beginning of a text, none if they are cut, as where kinen tells of them.
+
+    OpenCode escapes the quotes of a prompt.
+    """
+    for form in (text, text.replace('\\"', '"').replace("\\\\", "\\")):
+        try:
+            return list(json.JSONDecoder().raw_decode(form)[0])
+        except ValueError:
+            continue
+    return []
 
 
 def said(content: Any) -> str:
@@ -89,14 +102,18 @@ class Stub:
             spoken = self.anthropic(body)
         elif "/responses" in handler.path:
             spoken = self.responses(body)
+        elif "/chat/completions" in handler.path:
+            spoken = self.chat(body)
         else:
-            spoken = self.gemini()
+            spoken = self.gemini(body)
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
         for event in spoken:
             name = f"event: {event['type']}\n" if "type" in event else ""
             handler.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
+        if "/chat/" in handler.path:
+            handler.wfile.write(b"data: [DONE]\n\n")
 
     def anthropic(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         step = next_step(body["messages"]) if body.get("tools") else {}
@@ -134,7 +151,8 @@ class Stub:
         item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [text]}
         if "tool" in step:
             item = {"type": "function_call", "call_id": f"call_{number}", "name": step["tool"]}
-            item |= {"arguments": json.dumps(step["input"]), "namespace": step["namespace"]}
+            item |= {"arguments": json.dumps(step["input"])}
+            item |= {"namespace": step["namespace"]} if "namespace" in step else {}
         item |= {"id": f"item_{number}", "status": "completed"}
         usage = {"input_tokens": 120, "output_tokens": 11, "total_tokens": 131}
         usage |= {"input_tokens_details": {"cached_tokens": 0}}
@@ -150,8 +168,34 @@ class Stub:
             },
         ]
 
-    def gemini(self) -> list[dict[str, Any]]:
-        content = {"role": "model", "parts": [{"text": self.text}]}
+    def chat(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """Chunks of OpenAI's chat completions."""
+        step = next_step(body["messages"]) if body.get("tools") else {}
+        number = uuid.uuid4().hex[:12]
+        base = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": "stub"}
+        delta: dict[str, Any] = {"role": "assistant", "content": step.get("text", self.text)}
+        if "tool" in step:
+            function = {"name": step["tool"], "arguments": json.dumps(step["input"])}
+            call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+            delta = {"role": "assistant", "content": None, "tool_calls": [call]}
+        usage = {"prompt_tokens": 120, "completion_tokens": 11, "total_tokens": 131}
+        end = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if "tool" in step else "stop"}
+        first = {"index": 0, "delta": delta, "finish_reason": None}
+        return [{**base, "choices": [first]}, {**base, "choices": [end], "usage": usage}]
+
+    def gemini(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        turns = [
+            {
+                "role": "assistant" if content.get("role") == "model" else "user",
+                "content": "\n".join(part.get("text") or "" for part in content["parts"]),
+            }
+            for content in body.get("contents", ())
+        ]
+        step = next_step(turns) if body.get("tools") else {}
+        part: dict[str, Any] = {"text": step.get("text", self.text)}
+        if "tool" in step:
+            part = {"functionCall": {"name": step["tool"], "args": step["input"]}}
+        content = {"role": "model", "parts": [part]}
         usage = {"promptTokenCount": 120, "candidatesTokenCount": 11, "totalTokenCount": 131}
         said = {"content": content, "finishReason": "STOP", "index": 0}
         return [{"candidates": [said], "usageMetadata": usage, "modelVersion": "stub"}]

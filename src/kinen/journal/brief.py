@@ -79,7 +79,8 @@ def brief(
     kept_pins = section("## Pinned", (item(ref, text, each) for ref, text in pinned.items()), room)
     room -= estimate(kept_pins)
     shown = summary if summary and summary[0] not in pinned else None
-    lines = (item(ids.short_ref(ref), text, MEMORY, _on(at)) for ref, text, at in others)
+    size = len("capsule:") + ids.HASH
+    lines = (item(ref[:size], text, MEMORY, _on(at)) for ref, text, at in others)
     beside = section("## Other sessions", lines, min(room, budget * BESIDE))
     room -= estimate(beside)
     last = last_session(shown, min(room, budget * SUMMARY), author)
