@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ForwardRef
 import click
 
 import kinen
+from kinen.agents.client import clients
 from kinen.cli.commands import COMMANDS, overview
 from kinen.cli.groups import root
 from kinen.config import keys
@@ -287,8 +288,37 @@ def annotation_text(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
+def agents_page() -> str:
+    """A row for each description in `kinen.agents.clients`."""
+    lines = ["# Agents", "", NOTE]
+    lines += ["What `kinen install AGENT` connects, and what shows that it works.", ""]
+    heads = ("agent", "record", "tell at start", "tell at prompt", "before compaction", "commands")
+    heads += ("MCP", "import", "proved by")
+    lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    for client in clients().values():
+        settings = [setting for scope in client.scopes.values() for setting in scope]
+        cells = (
+            bool(client.events),
+            "SessionStart" in client.told_at,
+            "UserPromptSubmit" in client.told_at,
+            "PreCompact" in client.told_at,
+            bool(client.commands) or client.command_form == "plugin",
+            any(setting.part == "server" for setting in settings),
+            client.imports,
+        )
+        marks = " | ".join("✓" if cell else "–" for cell in cells)
+        lines.append(f"| {client.title} (`{client.name}`) | {marks} | {client.proved} |")
+    lines += [
+        "",
+        "A version is that of the real client that `make e2e` runs against a model on loopback; a",
+        "replay runs hooks on payloads of that version; of the others the settings are tested.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> dict[str, str]:
     return {
+        "agents.md": agents_page(),
         "cli.md": cli_page(),
         "config.md": config_page(),
         "json.md": json_page(),
