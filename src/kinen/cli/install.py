@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 SCOPES = ("user", "project", "local")
 ALL = "all"
+WIDTH = 80
+"""Columns of the list of agents that are not here."""
 scope_option = choice_option(
     "--scope",
     SCOPES,
@@ -235,7 +238,7 @@ def _found_agents(scope: str) -> Output:
         data.append({"agent": name, "state": state, "hint": hint})
     lines = [screen().rows(rows, ("", "bold", ""))] if rows else []
     if absent:
-        lines.append(f"not found: {', '.join(absent)}")
+        lines.append(fill(f"not found: {', '.join(absent)}", WIDTH, break_on_hyphens=False))
     return Output({"agents": data}, "\n".join(lines))
 
 
