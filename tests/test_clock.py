@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.daemon import control
+from kinen.recall.tiers import short_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ def test_nothing_is_lost_and_what_was_written_last_is_found(machine: Machine, ho
         ref = machine.run(clock, "log", f"logged {word}").strip()
         expected += [f"about {word}", f"logged {word}"]
         assert ref in refs(machine.json(clock, "search", word)), clock
-        assert ref.partition(":")[2][:16] in machine.run(clock, "recall", word), clock
+        assert short_id(ref) in machine.run(clock, "recall", word), clock
         note = machine.space / "tea.md"
         note.write_text(f"# Tea\n\nA samovar{number} hums.\n")
         machine.run(clock, "index", "--no-embed")

@@ -70,7 +70,7 @@ def config_page() -> str:
 REPORT_EXAMPLE = """{
   "space": "parcelry", "branch": "main", "commit": "4f1c2ab", "since": "", "plan": "",
   "sessions": [
-    {"ref": "capsule:01KX8JJZFP0005ZR9M1SFEHGKQ", "id": "01KX8JJZFP0005ZR",
+    {"ref": "capsule:01KX8JJZFP0005ZR9M1SFEHGKQ", "id": "01KX8JJZFP0005",
      "at": "2026-07-11T13:13:02.000Z", "agent": "codex", "open": false,
      "intent": "…", "outcome": "…", "next": ["…"], "state": "tests ✓ …",
      "earlier": ["…"], "decided": ["…"], "learned": ["…"]}

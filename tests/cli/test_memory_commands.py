@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from kinen.cli import main
+from kinen.recall.tiers import SHORT_ID
 from kinen.text import iso, now
 from sources.repositories import Repository
 
@@ -94,12 +95,12 @@ def files_with(folder: Path, text: str) -> list[str]:
 
 def cited(out: str) -> list[str]:
     """The refs of a recall's hits; entries of the journal by the beginning of their id."""
-    return re.findall(r"\[(\w+:[^\]]+|[0-9A-Za-z]{16})\]", out)
+    return re.findall(rf"\[(\w+:[^\]]+|[0-9A-Za-z]{{{SHORT_ID}}})\]", out)
 
 
 def short(ref: str) -> str:
     """A ref of the journal as a recall cites it."""
-    return ref.partition(":")[2][:16]
+    return ref.partition(":")[2][:SHORT_ID]
 
 
 # Checkpoints

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kinen.journal.closing import (
     condensed,
     ends_in_step,
+    first_lines,
     left_points,
     listed_points,
     next_points,
@@ -136,3 +137,13 @@ def test_a_word_of_the_domain_or_of_a_commit_is_nothing_to_do() -> None:
     )
     assert next_points("- `ee31c74` Fix follow-up tag sync after branch bootstrap") == []
     assert next_points("The review of the second part is still pending.") != []
+
+
+def test_a_text_begins_with_whole_lines_and_sentences() -> None:
+    body = "The copy follows a link. So it wrote through it. " + "And so on and on. " * 40
+    assert first_lines(["fix: replace the target", "", body], 24) == (
+        "fix: replace the target\n\nThe copy follows a link. So it wrote through it."
+    )
+    led = ["fix: replace the target", "The copy follows a link. So it did this:", ""]
+    assert first_lines(led, 60) == "fix: replace the target\nThe copy follows a link."
+    assert first_lines(["bump x", "- [Notes](" + "a" * 400 + ")"], 30) == "bump x"

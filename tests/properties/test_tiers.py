@@ -154,7 +154,7 @@ def test_a_recall_reads_like_this() -> None:
         "- Never force-push. [note:rules.md]\n"
         "\n"
         "## Related\n"
-        "- It is a known bug. [01KH97XN320008AX] 2026-03-01\n"
+        "- It is a known bug. [01KH97XN320008] 2026-03-01\n"
         "- The kettle is on. [note:a.md#1] 2026-03-02\n"
         "- [note:c.md#4]\n"
         "  ## Milk\n"
@@ -163,7 +163,7 @@ def test_a_recall_reads_like_this() -> None:
         "  pour\n"
         "  ```\n"
         "\n"
-        "_1 more left out: 507 tokens over the budget of 200 (1000 would do)_"
+        "_1 more left out: 506 tokens over the budget of 200 (1000 would do)_"
     )
     assert [(one.ref, one.reason) for one in recall.dropped] == [
         ("note:rules.md", "already pinned"),

@@ -103,20 +103,33 @@ def condensed(text: str, tokens: int) -> str:
 
 
 def first_lines(lines: Iterable[str], tokens: int) -> str:
-    """The first lines of a text that fit into a number of tokens, without a lead-in at the end."""
+    """The beginning of a text in whole lines and sentences, without a lead-in at its end."""
     chosen: list[str] = []
     for line in lines:
         cost = estimate(line)
         if cost > tokens:
-            if not chosen:
-                share = max(20, len(line) * tokens // cost)
-                chosen.append(excerpt(line, share))
+            is_item = bool(chosen and _ITEM.match(line.strip()))
+            chosen.append("" if is_item else _beginning(line, tokens, whole=bool(chosen)))
             break
         tokens -= cost
         chosen.append(line)
-    while chosen and chosen[-1].rstrip("* ").endswith(":"):
-        chosen.pop()
+    while chosen and (not chosen[-1].strip() or chosen[-1].rstrip("* ").endswith(":")):
+        before_lead_in = " ".join(sentences(chosen.pop())[:-1])
+        chosen += [before_lead_in] if before_lead_in else []
     return "\n".join(chosen)
+
+
+def _beginning(line: str, tokens: int, *, whole: bool) -> str:
+    """The first sentences of a line that fit; if none does, none or the first words."""
+    fitting = ""
+    for sentence in sentences(line):
+        longer = f"{fitting} {sentence}".strip()
+        if estimate(longer) > tokens:
+            break
+        fitting = longer
+    if fitting or whole:
+        return fitting
+    return excerpt(line, max(20, len(line) * tokens // estimate(line)))
 
 
 def without_open(text: str) -> str:

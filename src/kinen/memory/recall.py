@@ -73,6 +73,8 @@ LATELY = ("summary", "checkpoint", "commit", "round", "memory")
 EDITED = ("note", "artifact", "resource")
 """Kinds of files that it also shows if they were edited since the last session."""
 MOST_EDITED = 3
+MERGES = ("Merge pull request ", "Merge branch ", "Merge remote-tracking branch ")
+"""Titles that git and GitHub give to merges."""
 
 
 class Found(NamedTuple):
@@ -244,7 +246,7 @@ class Recaller:
         if narrowed == Query("", limit=0):
             hits = self.latest(query._replace(kinds=LATELY))
             if hits:
-                return self._with_edited(hits, query)
+                return self._with_edited(_without_merges(hits), query)
         return self.latest(query)
 
     def _with_edited(self, hits: Hits, query: Query) -> Hits:
@@ -375,6 +377,12 @@ class Recaller:
             if text:
                 passages[ref] = Passage(ref, text, hit.record.title, hit.record.at)
         return list(passages.values())
+
+
+def _without_merges(hits: Hits) -> Hits:
+    """The hits without merges that only repeat which commits they brought."""
+    kept = (hit for hit in hits if not hit.record.title.startswith(MERGES))
+    return Hits(tuple(kept), hits.query, hits.mode, hits.notes)
 
 
 def whole_size(room: int) -> int:

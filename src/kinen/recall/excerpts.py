@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
 from kinen.journal.closing import first_lines
 from kinen.model.journal import Item, Passage
@@ -49,7 +50,8 @@ def _beginnings(candidates: Sequence[Candidate], room: int, limit: int) -> list[
     """The candidates in order, as many as fit, each by its first lines."""
     items: list[Item] = []
     for candidate in candidates[: limit or None]:
-        entry = _item(candidate, first_lines(candidate.text.splitlines(), COMPACT))
+        lines = unwrapped(candidate.text).splitlines()
+        entry = _item(candidate, first_lines(lines, COMPACT))
         if entry.tokens <= room:
             items.append(entry)
             room -= entry.tokens
