@@ -509,6 +509,7 @@ LIGHT = {
     "ids",
     "journal",
     "journal.brief",
+    "journal.shorten",
     "journal.capsules",
     "journal.ledger",
     "journal.observe",

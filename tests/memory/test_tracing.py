@@ -239,6 +239,14 @@ def test_a_recall_without_a_question_tells_what_happened_last(memory: Memory) ->
     assert memory.recall("refresh").items
 
 
+def test_a_recall_without_a_question_leaves_out_merges(memory: Memory, repo: Repository) -> None:
+    repo.git("commit", "-q", "--allow-empty", "-m", "Merge branch 'kettles'")
+    repo.git("commit", "-q", "--allow-empty", "-m", "Descale every kettle")
+    texts = [item.text for item in memory.recall().items]
+    assert any("Descale every kettle" in text for text in texts)
+    assert not any("Merge branch" in text for text in texts)
+
+
 def test_a_forgotten_commit_is_seen_nowhere_until_it_is_restored(
     memory: Memory, repo: Repository
 ) -> None:
