@@ -15,6 +15,7 @@ from kinen.consolidation.rivals import rivals
 from kinen.journal import memories as learn
 from kinen.memory import checks
 from kinen.model.journal import Learned
+from kinen.text import now
 from kinen.web.health import FIXES
 from web.demo import LABELS, fill
 
@@ -91,11 +92,17 @@ def test_a_file_says_who_changed_it_and_why(site: Site) -> None:
     assert tree(opened).css_first("ol.cards pre") is not None
 
 
-def test_a_commit_belongs_to_the_session_that_made_the_edit(site: Site) -> None:
+def test_a_commit_belongs_to_the_session_that_made_the_edit(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soon = round(now()) + 10  # git has seconds alone, and the last commit is of this one
     with site.memory() as memory:
         scope = {"session": "s1", "agent": "claude"}
         memory.journal.open_capsule("say who is on call", scope=scope)
-        memory.observe("edit", kind="file_diff", scope=scope, files=["notes/oncall.md"])
+        edited = {"files": ["notes/oncall.md"], "at": soon * 1000}
+        memory.observe("edit", kind="file_diff", scope=scope, **edited)
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.setenv(name, f"@{soon + 10} +0000")
     note = site.project.root / "notes" / "oncall.md"
     note.write_text(note.read_text() + "\nAda is on call.\n")
     site.project.commit("docs(oncall): who\n\nNobody knew.")

@@ -206,7 +206,7 @@ def _hit(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> Html:
         )
     title = hit_description(hit) or record.title or record.ref
     if title == untitled(record):
-        title = title.partition(" ")[0].capitalize()
+        title = title.partition(" ")[0].replace("_", " ").capitalize()
     around = [
         html.p(chunk.text, class_="neighbour")
         for chunk in (*hit.before[-AROUND:], *hit.after[:AROUND])

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kinen.model.journal import Observation
     from kinen.web.html import Html
 
-MOST = 50
-"""Sessions on a page."""
+MOST = 20
+"""Sessions on a page at first: each is read whole."""
 STEPS = 1_000
 """Steps on the page of a session that shows all of them."""
 OUTPUT = 8_000
@@ -43,7 +43,8 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     words = visit.fields.get("q").lower()
     since = visit.fields.get("since")
     at = iso(milliseconds(since) / 1000) if since else ""
-    limit = 0 if words else MOST + 1  # each is read whole
+    most = visit.fields.number("n", MOST, 1_000)
+    limit = 0 if words else most + 1
     agent = visit.fields.get("agent")
     sessions = memory.sessions.overviews(limit, agent=agent, since=at)
     chosen = [session for session in sessions if _matches(session, words)]
@@ -56,13 +57,13 @@ def list_page(memory: Memory, visit: Visit) -> Page:
         action=visit.url(),
         class_="fields",
     )
-    items = [card(visit, session) for session in chosen[:MOST]]
+    items = [card(visit, session) for session in chosen[:most]]
     more = len(chosen) - len(items)
     body = html.join(
         [
             form,
             html.ol(items, class_="cards") if items else empty("No session matches."),
-            html.p("There are more: narrow them down by words or time.", class_="quiet")
+            html.p(html.a("older ones too", href=visit.here(n=2 * most + MOST)))
             if more > 0
             else None,
         ]

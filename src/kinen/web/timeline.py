@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SPANS = (30, 90, 365)
 ROWS = 6
 """Agents with a row of their own; the others share one."""
-STREAM = 60
+STREAM = 30
 """Sessions and commits in the stream."""
 CELL = 10
 """Width of a column; rows are a little higher."""
