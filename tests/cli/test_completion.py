@@ -76,3 +76,35 @@ def test_other_shells_read_the_script(kinen, tmp_path: Path, shell: str) -> None
     script.write_text(kinen("completion", shell).out)
     ran = subprocess.run([program, "-n", str(script)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def in_shell(shell: list[str], folder: Path, programs: str) -> list[str]:
+    """What a shell prints that has kinen on its path."""
+    env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    ran = subprocess.run(
+        shell, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120
+    )
+    return ran.stdout.split()
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_completes_values(kinen, space: Path, programs: str) -> None:
+    kinen("init", "--name", "kettle")
+    load = "kinen completion fish | source"
+    for line, word in {
+        "kinen search --type sum": "summaries",
+        "kinen standup -s ke": "kettle",
+    }.items():
+        shell = ["fish", "--no-config", "-c", f'{load}; complete -C "{line}"']
+        assert in_shell(shell, space, programs)[0] == word
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_zsh_loads_the_script_and_gets_values(kinen, space: Path, programs: str) -> None:
+    kinen("init", "--name", "kettle")
+    dump = space.parent / "zcompdump"
+    load = f'autoload -U compinit; compinit -u -d {dump}; eval "$(kinen completion zsh)"'
+    shown = in_shell(["zsh", "-f", "-c", f"{load}; whence -w _kinen_completion"], space, programs)
+    assert shown == ["_kinen_completion:", "function"]
+    asked = 'COMP_WORDS="kinen search --type sum" COMP_CWORD=3 _KINEN_COMPLETE=zsh_complete kinen'
+    assert "summaries" in in_shell(["zsh", "-f", "-c", asked], space, programs)
