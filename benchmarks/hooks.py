@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     Payload = dict[str, Any]
 
+FIXTURES = Path(__file__).parents[1] / "tests" / "agents" / "payloads"
 MEMORIES = 2_000
 AGAINST = 'python -c "import sqlite3"'
 RECORDED = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "Stop")
@@ -77,6 +78,19 @@ def captured(file: Path, folder: str) -> Iterator[Payload]:
             yield here
 
 
+def agents(folder: str, options: Payload) -> Iterator[Replayed]:
+    """A command of each agent, as the fixtures of the tests have it."""
+    for file in sorted(FIXTURES.glob("*.jsonl")):
+        lines = file.read_text().replace("ROOT", folder).splitlines()
+        event = next(json.loads(line) for line in lines if "echo hello" in line)
+        words = [KINEN, "hook", file.stem, *filter(None, [event["event"]])]
+        said = {"hook_event_name": "PostToolUse", "tool_use_id": "t", **event["payload"]}
+        hook = Replayed(said, words, **options)
+        hook.name = f"{file.stem}, a command"
+        hook.recorded = True
+        yield hook
+
+
 class Replayed:
     """One payload, sent again and again; a new event each time."""
 
@@ -91,6 +105,7 @@ class Replayed:
         self.sent += 1
         mark = f"{self.name} {self.sent}"
         fresh = {"tool_use_id": mark, "prompt_id": mark, "agent_id": mark}
+        fresh["timestamp"] = f"2026-01-01T00:00:00.{self.sent:06d}Z"
         if not self.recorded:
             fresh["session_id"] = mark
         said = {**self.said, **{key: fresh[key] for key in fresh if key in self.said}}
@@ -122,6 +137,7 @@ def rows(bench: Bench, payloads: Path | None, times: int) -> Iterator[Row]:
     line = [KINEN, "hook", "claude-code"]
     said = captured(payloads, space) if payloads else made(space)
     hooks = [Replayed(one, line, **options) for one in said]
+    hooks += [] if payloads else agents(space, options)
     on = {**options, "env": {**options["env"], "KINEN_HOOKS_INJECT_ON_PROMPT": "true"}}
     prompt = next(one for one in hooks if one.name == "UserPromptSubmit")
     told = Replayed(prompt.said, line, **on)

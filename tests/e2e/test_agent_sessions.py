@@ -31,7 +31,7 @@ check_for_update_on_startup = false
 enabled = false
 [model_providers.stub]
 name = "stub"
-base_url = "URL/v1"
+base_url = "LOOPBACK/v1"
 wire_api = "responses"
 env_key = "STUB_KEY"
 request_max_retries = 0
@@ -48,7 +48,7 @@ OPENCODE = """{
   "model": "stub/stub-model",
   "small_model": "stub/stub-model",
   "provider": {"stub": {"npm": "@ai-sdk/openai-compatible", "name": "Stub",
-    "options": {"baseURL": "URL/v1", "apiKey": "sk-test"},
+    "options": {"baseURL": "LOOPBACK/v1", "apiKey": "sk-test"},
     "models": {"stub-model": {"name": "Stub", "limit": {"context": 100000, "output": 4096}}}}},
   "permission": "allow",
 }
@@ -104,7 +104,7 @@ class Agents:
         for file, text in SETTINGS.values():
             path_ = home / file
             path_.parent.mkdir(parents=True, exist_ok=True)
-            path_.write_text(text.replace("URL", stub.url))
+            path_.write_text(text.replace("LOOPBACK", stub.url))
 
     def run(self, *command: str, check: bool = True) -> str:
         ran = subprocess.run(
