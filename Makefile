@@ -95,6 +95,14 @@ stress: $(STAMP)
 e2e: $(STAMP)
 	KINEN_E2E=1 $(BIN)/python -m pytest -n auto tests/e2e
 
+# The adapters against the real frameworks, in an environment of their own: a gigabyte, and
+# Strands needs an older mcp than kinen's server.
+.PHONY: frameworks
+frameworks:
+	@test -x build/frameworks/bin/python || $(PYTHON) -m venv build/frameworks
+	build/frameworks/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[frameworks]' hypothesis pytest
+	build/frameworks/bin/python -m pytest -o filterwarnings=default -p no:cacheprovider tests/frameworks
+
 # The pages in Debian's chromium, driven by Playwright; axe-core, from npm, looks at accessibility.
 browser: $(STAMP)
 	$(PIP) playwright

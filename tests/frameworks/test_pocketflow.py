@@ -20,21 +20,13 @@ from pocketflow import (
     Node,
 )
 
-from kinen import Memory
+from frameworks_memory import SECRET, on_disk
 from kinen.frameworks.pocketflow import LONGEST, Recall, Remembering, remember
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    (tmp_path / "space").mkdir()
-    with Memory.open(tmp_path / "space", home=tmp_path / "home") as memory:
-        yield memory
+    from kinen import Memory
 
 
 def tree(memory: Memory) -> list[Any]:
@@ -242,8 +234,7 @@ def test_secrets_are_masked_and_outputs_cut(memory: Memory, tmp_path: Path) -> N
     node.run({})
     (output,) = memory.journal.entries("observations", kind="node_output")[0]
     assert len(output.content) <= LONGEST
-    for file in (tmp_path / "home").rglob("*"):
-        assert not file.is_file() or SECRET.encode() not in file.read_bytes()
+    assert not on_disk(tmp_path / "home", SECRET)
 
 
 def test_a_memory_that_fails_does_not_fail_the_flow(

@@ -11,23 +11,19 @@ wrong with the memory is logged; the flow never fails because of it.
 
 from __future__ import annotations
 
-import logging
 import os
 import reprlib
-import threading
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kinen.frameworks.history import memory_of, quietly, recall
 from kinen.ids import ulid
 from kinen.ipc import extras
-from kinen.memory import Memory
 from kinen.model.journal import Scope
-from kinen.model.records import Query
 from kinen.privacy import entrance
-from kinen.recall.tiers import shown
 
 try:
     from pocketflow import BaseNode, Flow, Node
@@ -37,6 +33,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
+    from kinen.memory import Memory
+
 LONGEST = 2_000
 """Characters of a parameter or an output that are recorded."""
 SCANNED = 100_000
@@ -44,8 +42,7 @@ SCANNED = 100_000
 STEPS = 30
 """Nodes that the summary of a flow names."""
 
-_log = logging.getLogger("kinen.pocketflow")
-_lock = threading.Lock()
+_quietly = partial(quietly, None)
 _current: ContextVar[Run | None] = ContextVar("kinen_pocketflow", default=None)
 
 
@@ -84,11 +81,14 @@ class Remembering:
 
 
 class Recall(Node):  # type: ignore[misc]
-    """A node that asks the memory: the answer to `shared[question]` goes to `shared[answer]`."""
+    """A node that asks the memory: the answer to `shared[question]` goes to `shared[answer]`.
+
+    The memory is that of the working folder if omitted.
+    """
 
     def __init__(
         self,
-        memory: Memory,
+        memory: Memory | None = None,
         *,
         question: str = "question",
         answer: str = "memory",
@@ -104,12 +104,10 @@ class Recall(Node):  # type: ignore[misc]
         return str(shared.get(self.question, ""))
 
     def exec(self, question: str) -> str:
-        try:
-            with _lock:
-                return shown(self.memory.recall(Query(question, budget=self.budget)))
-        except Exception as error:
-            _log.warning("cannot recall: %s", error)
-            return ""
+        return quietly("", self._recall, question)
+
+    def _recall(self, question: str) -> str:
+        return recall(self.memory or memory_of(os.getcwd()), question, self.budget)
 
     def post(self, shared: Any, _question: str, answer: str) -> None:
         shared[self.answer] = answer
@@ -126,10 +124,14 @@ def remember(flow: BaseNode, memory: Memory) -> BaseNode:
         visited.add(id(node))
         waiting += node.successors.values()
         waiting.append(getattr(node, "start_node", None))
-        node.memory = memory
-        if not isinstance(node, (Remembering, Recall)):
-            node.__class__ = _remembering(type(node))
+        quietly(None, _record_into, node, memory)
     return flow
+
+
+def _record_into(node: BaseNode, memory: Memory) -> None:
+    if not isinstance(node, (Remembering, Recall)):
+        node.__class__ = _remembering(type(node))
+    node.memory = memory
 
 
 def _remembering(cls: type) -> type:
@@ -156,14 +158,13 @@ class Run:
     def observe(self, kind: str, text: str, **provenance: Any) -> None:
         if self.memory is None:
             return
-        with _lock:
-            self.memory.observe(
-                text,
-                kind=kind,
-                scope=self.scope,
-                capsule=self.capsule,
-                provenance={"node": self.name, **provenance},
-            )
+        self.memory.observe(
+            text,
+            kind=kind,
+            scope=self.scope,
+            capsule=self.capsule,
+            provenance={"node": self.name, **provenance},
+        )
 
     def failed(self, item: Any, error: Exception) -> None:
         """Record an attempt that failed; several inputs of a batch are counted apart."""
@@ -176,25 +177,23 @@ class Run:
     def open(self) -> None:
         if self.memory is None:
             return
-        with _lock:
-            capsule = self.memory.journal.open_capsule(
-                self.name,
-                type="pocketflow_node",
-                scope=self.scope,
-                parent=self.outer.capsule if self.outer else "",
-            )
+        capsule = self.memory.journal.open_capsule(
+            self.name,
+            type="pocketflow_node",
+            scope=self.scope,
+            parent=self.outer.capsule if self.outer else "",
+        )
         self.capsule = capsule.id
 
     def close(self, error: BaseException | None) -> None:
         if self.memory is None or not self.capsule:
             return
         steps = " → ".join(self.steps[:STEPS]) + (" → …" if len(self.steps) > STEPS else "")
-        result = f"failed: {_described(error)}" if error else f"ended with {self.action!r}"
+        result = f"failed: {_described(error)}" if error else f"ended with {_action(self.action)}"
         summary = ": ".join(filter(None, (self.name, steps, result)))
-        with _lock:
-            self.memory.journal.close_capsule(
-                f"capsule:{self.capsule}", summary, confidence=0.5 if error else 1.0
-            )
+        self.memory.journal.close_capsule(
+            f"capsule:{self.capsule}", summary, confidence=0.5 if error else 1.0
+        )
 
 
 @contextmanager
@@ -204,7 +203,7 @@ def _recorded(node: Any) -> Iterator[Run]:
     memory = node.memory or (outer.memory if outer else None)
     name = type(node).__name__
     if memory is None:
-        memory = _quietly(_memory_of, os.getcwd())
+        memory = quietly(None, lambda: memory_of(os.getcwd()))
     scope = outer.scope if outer else Scope(session=f"pocketflow-{ulid()}", agent="pocketflow")
     is_flow = isinstance(node, Flow)
     if is_flow and outer:
@@ -230,15 +229,10 @@ def _recorded(node: Any) -> Iterator[Run]:
         _current.reset(token)
         if not is_flow:
             spent = round((time.monotonic() - run.began) * 1000)
-            ended = "failed" if error else f"ended with {run.action!r}"
+            ended = "failed" if error else f"ended with {_action(run.action)}"
             _quietly(run.observe, "node_end", f"{name} {ended}", duration_ms=spent)
         if owns_capsule:
             _quietly(run.close, error)
-
-
-@cache
-def _memory_of(folder: str) -> Memory:
-    return Memory.open(folder)
 
 
 @contextmanager
@@ -290,15 +284,6 @@ def _output(run: Run | None, output: Any) -> Any:
     return output
 
 
-def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the memory; what goes wrong is logged and nothing else."""
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        _log.warning("not recorded: %s", error)
-        return None
-
-
 class _Shown(reprlib.Repr):
     """Values as bounded text, with the secrets in each string masked before it is cut."""
 
@@ -325,6 +310,10 @@ def _shown(value: Any) -> str:
         return _cut(_Shown().repr(value))
     except Exception:
         return f"<{type(value).__name__}>"
+
+
+def _action(action: Any) -> str:
+    return _Shown().repr(action)
 
 
 def _cut(text: str) -> str:
