@@ -86,13 +86,22 @@ def methods_by_name(text: str) -> dict[str, set[str]]:
     return methods
 
 
+def variables(module_name: str) -> dict[str, Any]:
+    """The globals of a module; none of an adapter whose framework is not installed."""
+    try:
+        return vars(importlib.import_module(module_name))
+    except ImportError:
+        assert module_name.startswith("kinen.frameworks.")
+        return {}
+
+
 def compiled_expressions() -> Iterator[Expression]:
     """Expressions in the globals of all modules."""
     texts = {name: path.read_text(encoding="utf-8") for name, path in modules()}
     everywhere = methods_by_name("\n".join(texts.values()))
     for module_name, text in texts.items():
         here = methods_by_name(text)
-        for name, value in vars(importlib.import_module(module_name)).items():
+        for name, value in variables(module_name).items():
             for pattern in patterns(value):
                 methods = (here if name.startswith("_") else everywhere).get(name, set())
                 alone = isinstance(value, re.Pattern) and bool(methods)
