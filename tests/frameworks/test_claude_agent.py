@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk", reason="make frameworks")
-from claude_agent_sdk.testing import run_session_store_conformance
-
 from frameworks_memory import SECRET, on_disk
 from kinen import Memory
 from kinen.frameworks.claude_agent import KinenSessionStore
@@ -30,7 +27,8 @@ ENTRIES: list[Any] = [
 
 
 def test_the_conformance_suite_of_the_sdk_passes(tmp_path: Path) -> None:
-    memories = []
+    suite = pytest.importorskip("claude_agent_sdk.testing", reason="make frameworks")
+    memories: list[Memory] = []
 
     def make_store() -> KinenSessionStore:
         folder = tmp_path / str(len(memories))
@@ -38,9 +36,30 @@ def test_the_conformance_suite_of_the_sdk_passes(tmp_path: Path) -> None:
         memories.append(Memory.open(folder, home=tmp_path / "home"))
         return KinenSessionStore(memories[-1])
 
-    asyncio.run(run_session_store_conformance(make_store))
+    asyncio.run(suite.run_session_store_conformance(make_store))
     for memory in memories:
         memory.close()
+
+
+def test_sessions_of_projects_and_their_parts_are_apart(memory: Memory, tmp_path: Path) -> None:
+    store = KinenSessionStore(memory)
+    part = {**KEY, "subpath": "subagents/agent-1"}
+    other = {**KEY, "project_key": "other"}
+
+    async def main() -> None:
+        for key, word in ((KEY, "main"), (part, "rooibos"), (other, "other")):
+            await store.append(key, [{"type": "user", "message": {"content": word}}])
+        assert len(await store.load(part) or []) == 1
+        assert await store.list_subkeys(KEY) == ["subagents/agent-1"]
+        sessions = await store.list_sessions(KEY["project_key"])
+        assert [session["session_id"] for session in sessions] == ["s-1"]
+        await store.delete(KEY)
+        assert await store.load(KEY) is None
+        assert await store.load(part) is None
+        assert await store.load(other)
+
+    asyncio.run(main())
+    assert not on_disk(tmp_path / "home", "rooibos")
 
 
 def test_an_entry_is_stored_once(memory: Memory) -> None:

@@ -11,8 +11,6 @@ import pytest
 from frameworks_memory import SECRET, on_disk
 from kinen.frameworks.openai_agents import KinenSession
 
-sessions = pytest.importorskip("agents.memory", reason="make frameworks")
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -31,6 +29,7 @@ def run(coroutine: Any) -> Any:
 
 
 def test_a_session_is_one_of_the_sdk(memory: Memory) -> None:
+    sessions = pytest.importorskip("agents.memory", reason="make frameworks")
     assert isinstance(KinenSession("s1", memory), sessions.Session)
 
 
@@ -80,6 +79,7 @@ def test_the_history_can_be_searched(memory: Memory) -> None:
 
 
 def test_the_runner_of_the_sdk_goes_on_where_it_was(memory: Memory) -> None:
+    pytest.importorskip("agents.memory", reason="make frameworks")
     from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
     sdk = import_module("agents")
