@@ -246,7 +246,9 @@ def test_opencode_is_not_delayed_by_a_kinen_that(
     agents.install("opencode")
     plugin = agents.home / ".config/opencode/plugins/kinen.ts"
     program = tmp_path / "kinen"
-    body = {"missing": "", "slow": "sleep 5\n", "crashing": "echo printed-by-a-crash; exit 9\n"}[kinen]
+    body = {"missing": "", "slow": "sleep 5\n", "crashing": "echo printed-by-a-crash; exit 9\n"}[
+        kinen
+    ]
     if body:
         program.write_text(f"#!/bin/sh\n{body}")
         program.chmod(0o755)
