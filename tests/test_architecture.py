@@ -35,7 +35,7 @@ LAYERS = (
     {"sources", "worklog", "agents", "transfer", "recall", "distill", "consolidation"},
     {"memory", "render"},
     {"api"},
-    {"frameworks", "hooks", "cli", "mcp", "http", "web", "daemon", "__init__", "__main__"},
+    {"frameworks", "hooks", "cli", "mcp", "http", "web", "tui", "daemon", "__init__", "__main__"},
 )
 """A part may import parts of its own layer and of the layers before it."""
 HOOKS = LAYERS[0] | LAYERS[1] | {"journal", "agents", "hooks"}

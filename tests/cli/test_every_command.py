@@ -80,6 +80,8 @@ SKIPPED = {
     "demo": "builds a space of its own",
     "mcp": "waits for a client",
     "serve": "runs until it is stopped",
+    "pick": "runs until an entry is chosen",
+    "tui": "runs until it is closed",
     "ui": "runs until it is closed",
     "web": "runs until it is stopped",
     "checkpoint": "opens an editor",

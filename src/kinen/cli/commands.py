@@ -24,6 +24,8 @@ COMMANDS = (
     ("Search", "cochange", "kinen.cli.history:cochange", "files that usually change with others"),
     ("Search", "tags", "kinen.cli.tags:tags", "list file tags, or tags for a commit message"),
     ("Search", "issues", "kinen.cli.issues:issues", "issues of beads and other trackers"),
+    ("Search", "tui", "kinen.cli.tui:tui", "browse the memory in the terminal"),
+    ("Search", "pick", "kinen.cli.tui:pick", "choose an entry and print its path or ref"),
     ("Search", "web", "kinen.cli.web:web", "look at the memory in a browser"),
     ("Record", "checkpoint", "kinen.cli.checkpoint:checkpoint", "save what was done and why"),
     ("Record", "plan", "kinen.cli.plan:plan", "save and follow plans"),

@@ -18,8 +18,15 @@ from kinen.cli.command import (
 )
 from kinen.cli.options import AGENT, PERIOD, REPO, USER
 from kinen.cli.run import colours, screen
+from kinen.errors import NotFound
 from kinen.render.journal import consolidated_json, consolidated_text
-from kinen.render.sessions import session_json, sessions_text, timeline_json, timeline_text
+from kinen.render.sessions import (
+    resume_command,
+    session_json,
+    sessions_text,
+    timeline_json,
+    timeline_text,
+)
 from kinen.text import spelled
 
 if TYPE_CHECKING:
@@ -36,6 +43,33 @@ EMPTY = (
 @group()
 def session() -> None:
     """Sessions of agents, recorded or imported, and sessions written by hand in sessions/."""
+
+
+@session.command()
+@click.argument("words", nargs=-1, required=True, metavar="ID|WORDS...")
+@memory_command
+def resume(memory: Memory, words: tuple[str, ...]) -> Output:
+    """Print the command that resumes a session in its agent: by its id, or by what was said.
+
+    Exit 1 if no session matches, or its agent has no such command.
+
+    \b
+    Examples:
+      kinen session resume 'the label printer'
+      $(kinen session resume last)
+    """
+    try:
+        overview = memory.sessions.timeline(" ".join(words)).overview
+    except NotFound:
+        refs = memory.sessions.matching(" ".join(words))
+        if not refs:
+            return Output(None, found=False, notes=["no session matches: `kinen session list`"])
+        overview = memory.sessions.timeline(refs[0]).overview
+    command = resume_command(overview)
+    notes = [f"{overview.id}: {overview.title}"]
+    if not command:
+        notes.append(f"{overview.agent or 'a session by hand'} has no command that resumes it")
+    return Output(session_json(overview), command, found=bool(command), notes=notes)
 
 
 @session.command("list")

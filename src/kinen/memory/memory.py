@@ -265,7 +265,7 @@ class Memory:
         """Sessions of agents and people, with their timelines."""
         from kinen.memory.sessions import Sessions
 
-        return Sessions(self.core, self.journal, self.worklog, self.consolidation)
+        return Sessions(self.core, self.journal, self.worklog, self.consolidation, self.searcher)
 
     @cached_property
     def reports(self) -> Reports:

@@ -21,6 +21,7 @@ from kinen.journal.timeline import (
 )
 from kinen.markdown.frontmatter import read_frontmatter
 from kinen.model.journal import Capsule, Observation
+from kinen.model.records import Query
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
 from kinen.worklog import sessions as folders
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kinen.memory.consolidation import Consolidation
     from kinen.memory.core import Core
     from kinen.memory.journal import Journal
+    from kinen.memory.search import Searcher
     from kinen.memory.worklog import Worklog
     from kinen.worklog.sessions import Session
 
@@ -39,6 +41,8 @@ TITLE = 300
 """Characters of a title or an outcome."""
 SHORTEST_ID = 8
 """Characters of an id, or more where these do not tell it apart."""
+MOST_HITS_OF_SESSIONS = 100
+"""Hits among which sessions are looked for by their words."""
 FIRST_PROMPTS = 12
 """Messages that are looked through for one that somebody typed."""
 
@@ -47,9 +51,15 @@ class Sessions:
     """Lists and timelines of sessions."""
 
     def __init__(
-        self, core: Core, journal: Journal, worklog: Worklog, consolidation: Consolidation
+        self,
+        core: Core,
+        journal: Journal,
+        worklog: Worklog,
+        consolidation: Consolidation,
+        searcher: Searcher,
     ) -> None:
         self._core = core
+        self._searcher = searcher
         self._journal = journal
         self._worklog = worklog
         self._consolidation = consolidation
@@ -91,6 +101,18 @@ class Sessions:
             if overview is not None:
                 overviews.append(overview)
         return overviews
+
+    def matching(self, words: str, most: int = 20) -> list[str]:
+        """Refs of sessions whose entries answer a question, the best first."""
+        kinds = ("observation", "capsule", "summary", "round")
+        hits = self._searcher.search(Query(words, limit=MOST_HITS_OF_SESSIONS, kinds=kinds))
+        refs: dict[str, None] = {}
+        for hit in hits:
+            parent = str((hit.record.metadata or {}).get("parent", ""))
+            own = hit.record.ref if hit.record.kind == "capsule" else ""
+            folder = f"session:{hit.record.session}" if hit.record.kind == "round" else ""
+            refs.update(dict.fromkeys(filter(None, (parent or own or folder,))))
+        return list(refs)[:most]
 
     def timeline(self, name: str = LAST) -> SessionTimeline:
         """A session with its steps: by its id, the client's id or the folder's name, or `last`.

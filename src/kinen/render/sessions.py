@@ -42,8 +42,29 @@ PIPED_WIDTH = 200
 """Width of a line if the output is not a terminal."""
 
 
+RESUME = {
+    "claude-code": "claude --resume {}",
+    "codex": "codex resume {}",
+    "copilot": "copilot --resume={}",
+    "opencode": "opencode --session {}",
+    "pi": "pi --session {}",
+}
+"""The command that takes up a session in its agent."""
+
+
+def resume_command(session: SessionOverview) -> str:
+    """The command that resumes a session in its agent; empty where there is none."""
+    form = RESUME.get(session.agent)
+    plain = all(letter.isalnum() or letter in "-_." for letter in session.session)
+    return form.format(session.session) if form and session.session and plain else ""
+
+
 def session_json(session: SessionOverview) -> dict[str, Any]:
-    return {**asdict(session), "seconds": session.seconds}
+    return {
+        **asdict(session),
+        "seconds": session.seconds,
+        "resume": resume_command(session) or None,
+    }
 
 
 def sessions_text(sessions: Sequence[SessionOverview], screen: Screen) -> str:

@@ -1,0 +1,229 @@
+"""What the screens list and show, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.characters import visible, visible_line
+from kinen.errors import NotFound
+from kinen.model.records import Query
+from kinen.query import recall_query
+from kinen.render.graph import links_text
+from kinen.render.history import revisions_text
+from kinen.render.issues import details_text
+from kinen.render.journal import learned_text, origin_text, recall_text
+from kinen.render.screen import Screen
+from kinen.render.sessions import resume_command, timeline_text
+from kinen.render.text import place, record_text
+from kinen.text import estimate
+from kinen.worklog.plans import steps
+
+if TYPE_CHECKING:
+    from kinen.journal.timeline import SessionOverview
+    from kinen.memory import Memory
+    from kinen.model.journal import Learned
+    from kinen.model.records import Hit
+
+HITS = 60
+"""Hits of a search."""
+PAGE = 300
+"""Entries of a list; more come when its end is reached."""
+BAR = 12
+"""Characters of the longest bar of a vote."""
+
+
+class Entry(NamedTuple):
+    """A line of a list."""
+
+    ref: str
+    line: str
+    """What the list shows."""
+    path: str = ""
+    """The file behind it, relative to the space; empty if there is none."""
+    at_line: int = 0
+    head: str = ""
+    """What stands above its text: votes of a hit."""
+
+
+class View(NamedTuple):
+    """A screen: its name, key, entries, and the text of an entry."""
+
+    name: str
+    key: str
+    entries: Callable[[Memory, str, int], list[Entry]]
+    """The entries for what is typed, at most so many."""
+    text: Callable[[Memory, Entry], str]
+    hint: str = ""
+    """What to do where there is nothing."""
+
+
+def search(memory: Memory, typed: str, most: int) -> list[Entry]:
+    """The hits for what is typed; without anything, what happened last."""
+    if not typed.strip():
+        return [
+            Entry(item.ref, _line(item.text), head=f"{item.ref}  {item.at[:10]}")
+            for item in memory.recall("").items
+        ][:most]
+    return [_hit(hit) for hit in memory.search(Query(typed, limit=min(HITS, most))).hits]
+
+
+def _hit(hit: Hit) -> Entry:
+    title = hit.record.title or place(hit)
+    first = next((line for line in hit.display.text.splitlines() if line.strip()), "")
+    where = f"{place(hit)}  {hit.record.kind}  {hit.record.at[:10]}".rstrip()
+    head = "\n".join(map(visible_line, [where, *votes(hit)]))
+    return Entry(
+        hit.chunk.id,
+        _line(f"{hit.strength:>3} {title} · {first}"),
+        hit.record.path,
+        hit.line or hit.chunk.start_line,
+        f"{head}\n\n{visible(hit.display.text)}\n\n── the whole record ──",
+    )
+
+
+def votes(hit: Hit) -> list[str]:
+    """The share of each retriever in the score of a hit, as bars that add up."""
+    total = sum(vote.share for vote in hit.votes) or 1.0
+    return [
+        f"{vote.retriever:<10} {'█' * max(1, round(BAR * vote.share / total)):<{BAR}}"
+        f" {vote.share / total:4.0%}  rank {vote.rank}"
+        for vote in hit.votes
+    ]
+
+
+def sessions(memory: Memory, typed: str, most: int) -> list[Entry]:
+    """Sessions, the newest first; those whose text has what is typed."""
+    chosen = memory.sessions.overviews(0 if typed.strip() else most)
+    if typed.strip():
+        order = memory.sessions.matching(typed)
+        by_ref = {session.ref: session for session in chosen}
+        chosen = [by_ref[ref] for ref in order if ref in by_ref]
+    return [Entry(session.ref, _session_line(session)) for session in chosen[:most]]
+
+
+def _session_line(session: SessionOverview) -> str:
+    outcome = f" → {session.outcome}" if session.outcome else ""
+    return _line(f"{session.started[:10]} {session.agent or 'by hand'}  {session.title}{outcome}")
+
+
+def memories(memory: Memory, typed: str, most: int) -> list[Entry]:
+    """Decisions, lessons, patterns and insights that have every typed word; newest first."""
+    words = typed.lower().split()
+    chosen = [
+        learned
+        for learned in memory.consolidation.memories()
+        if not learned.superseded_by and all(word in learned.content.lower() for word in words)
+    ]
+    return [Entry(learned.ref, _memory_line(learned)) for learned in chosen[:most]]
+
+
+def _memory_line(learned: Learned) -> str:
+    return _line(f"{learned.type:<8} {learned.content}")
+
+
+def plan(memory: Memory, typed: str, most: int) -> list[Entry]:
+    """The steps of the active plan."""
+    active = memory.worklog.plan()
+    if active is None:
+        return []
+    return [
+        Entry(f"{active.ref}#{step.number}", _line(f"[{'x' if step.done else ' '}] {step.text}"))
+        for step in steps(active.text)
+        if typed.lower() in step.text.lower()
+    ][:most]
+
+
+def issues(memory: Memory, typed: str, most: int) -> list[Entry]:
+    """Issues that are not closed, the most urgent first."""
+    return [
+        Entry(
+            issue.ref, _line(f"{issue.id:<14} {issue.status.replace('_', ' '):<12} {issue.title}")
+        )
+        for issue in memory.issues.all()
+        if not issue.is_closed and typed.lower() in f"{issue.id} {issue.title}".lower()
+    ][:most]
+
+
+def told(memory: Memory, typed: str, most: int) -> list[Entry]:
+    """What an agent would be sent: at the start of a session, and by a recall of what is typed."""
+    del most
+    start = estimate(memory.journal.brief("", ""))
+    recalled = memory.recall(recall_query(typed))
+    question = f"recall {typed!r}" if typed.strip() else "recall without a question"
+    return [
+        Entry("start", f"{start:>5} tokens  session start"),
+        Entry(f"recall:{typed}", f"{recalled.tokens:>5} tokens  {visible_line(question)}"),
+    ]
+
+
+def record(memory: Memory, entry: Entry) -> str:
+    """A record as a page, below what the list says of it."""
+    name, _, number = entry.ref.rpartition("#")
+    try:
+        found, chunks = memory.records.show(name if number.isdecimal() and name else entry.ref)
+    except NotFound as error:
+        return str(error)
+    return f"{entry.head}\n\n{record_text(found, chunks)}".strip()
+
+
+def session_page(memory: Memory, entry: Entry) -> str:
+    """A session with the command that resumes it."""
+    timeline = memory.sessions.timeline(entry.ref)
+    resume = resume_command(timeline.overview)
+    head = f"resume with: {resume}\n\n" if resume else ""
+    return head + timeline_text(timeline)
+
+
+def memory_page(memory: Memory, entry: Entry) -> str:
+    learned = memory.consolidation.get(entry.ref)
+    lines = [learned_text(learned, sources=True), origin_text(memory.consolidation.origin(learned))]
+    return "\n".join(filter(None, lines))
+
+
+def plan_page(memory: Memory, entry: Entry) -> str:
+    del entry
+    active = memory.worklog.plan()
+    return visible(active.text) if active else ""
+
+
+def issue_page(memory: Memory, entry: Entry) -> str:
+    return details_text(memory.issues.show(entry.ref), Screen())
+
+
+def told_page(memory: Memory, entry: Entry) -> str:
+    if entry.ref == "start":
+        return memory.journal.brief("", "") or "nothing: a session starts without a word of kinen"
+    return recall_text(memory.recall(recall_query(entry.ref.partition(":")[2])))
+
+
+def links_page(memory: Memory, entry: Entry) -> str:
+    """The links around a record."""
+    name = memory.records.get(entry.ref.partition("#")[0]).ref
+    edges = memory.records.links(name)
+    return links_text(name, edges) if edges else f"nothing is linked with {name}"
+
+
+def history_page(memory: Memory, entry: Entry) -> str:
+    """The commits of the file behind an entry, and why."""
+    if not entry.path:
+        return f"{entry.ref} has no file"
+    try:
+        return revisions_text(memory.git.history(entry.path))
+    except NotFound as error:
+        return str(error)
+
+
+def _line(text: str) -> str:
+    return visible_line(" ".join(text.split()))[:400]
+
+
+VIEWS: Sequence[View] = (
+    View("Search", "1", search, record, "nothing here yet: type what you look for"),
+    View("Sessions", "2", sessions, session_page, "no sessions yet: `kinen install` records them"),
+    View("Memories", "3", memories, memory_page, "no memories yet: `kinen consolidate` draws them"),
+    View("Plan", "4", plan, plan_page, "no plan is active: `kinen plan save TITLE --activate`"),
+    View("Issues", "5", issues, issue_page, "no open issues: kinen reads .beads of the repository"),
+    View("Told", "6", told, told_page),
+)
+"""The screens, in order."""

@@ -1,0 +1,265 @@
+"""Every screen and key of `kinen tui`, in a terminal that Textual simulates."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("textual")
+
+from kinen import Memory
+from kinen.tui.app import Browser
+from kinen.tui.lists import VIEWS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+Steps = Callable[["Screen"], Awaitable[None]]
+SCOPE = {"session": "s-1", "agent": "claude-code"}
+HOSTILE = "[red]bold[/red] [@click=app.quit]x[/] \x1b]0;owned\x07"
+
+
+class Screen:
+    """The running program: press keys, wait until it is idle, read what it shows."""
+
+    def __init__(self, app: Browser, pilot: Pilot[Any]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> str:
+        """The screen after some keys."""
+        await self.pilot.press(*keys)
+        await self.settle()
+        return self.text
+
+    async def settle(self) -> None:
+        await self.app.workers.wait_for_complete()
+        await self.pilot.pause()
+
+    @property
+    def text(self) -> str:
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(part.text for part in strip).rstrip() for strip in strips)
+
+    @property
+    def refs(self) -> list[str]:
+        return [entry.ref for entry in self.app.entries]
+
+
+@pytest.fixture
+def browse(space: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs steps in the program and returns what it ends with."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    monkeypatch.chdir(space)
+
+    def run(steps: Steps, **options: Any) -> str | None:
+        async def main() -> str | None:
+            app = Browser(**options)
+            async with app.run_test(size=(80, 24)) as pilot:
+                screen = Screen(app, pilot)
+                await screen.settle()
+                await steps(screen)
+            return app.return_value
+
+        return asyncio.run(main())
+
+    return run
+
+
+@pytest.fixture
+def filled(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A space with notes, a session, memories and a plan."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    (space / "tea.md").write_text("# Tea\n\nGreen tea is brewed at eighty degrees.\n")
+    (space / "coffee.md").write_text("# Coffee\n\nSee [[tea]] for temperatures.\n")
+    (space / "evil.md").write_text(f"# Evil\n\n{HOSTILE} wormwood\n")
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+        capsule = memory.journal.open_capsule("fix the kettle", scope=SCOPE)
+        memory.observe(
+            "the kettle whistles too early",
+            capsule=capsule.id,
+            scope=SCOPE,
+            provenance={"role": "user"},
+        )
+        memory.worklog.checkpoint("Kettle", decision="Boil at 99 degrees because we live high up.")
+        memory.worklog.checkpoint("Pot", decision="Use a porcelain pot because iron rusts.")
+        memory.worklog.save_plan("Breakfast", "- [ ] boil\n- [x] lay the table\n", activate=True)
+        memory.consolidation.consolidate()
+        assert len(memory.consolidation.memories()) == 2
+    return space
+
+
+def test_typing_searches_and_shows_the_votes(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        shown = await screen.press(*"green", "space", *"brewed")
+        assert screen.refs[0].startswith("note:tea.md")
+        assert "fulltext" in shown
+        assert "100%" in shown or "%  rank" in shown
+        assert "eighty degrees" in shown
+
+    browse(steps)
+
+
+def test_links_history_and_copies(
+    browse: Any, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press(*"brewed", "enter")
+        assert "coffee" in await screen.press("l")
+        assert "git" in await screen.press("h")
+        await screen.press("y")
+        assert screen.app.clipboard.startswith("note:tea.md")
+        await screen.press("Y")
+        assert screen.app.clipboard.endswith("(tea.md#L3)")
+
+    browse(steps)
+
+
+def test_sessions_are_found_by_their_words_and_resumed(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        shown = await screen.press("escape", "2")
+        assert "fix the kettle" in shown
+        assert "claude --resume s-1" in shown
+        await screen.press("o")
+        assert screen.app.clipboard == "claude --resume s-1"
+        await screen.press("slash", *"whistles")
+        assert len(screen.refs) == 1
+        await screen.press("escape", "slash", *"zebra")
+        assert screen.refs == []
+        assert "nothing matches" in screen.text
+
+    browse(steps)
+
+
+def test_memories_are_hidden_merged_superseded_pinned_and_brought_back(
+    browse: Any, filled: Path
+) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("escape", "3")
+        before = list(screen.refs)
+        assert len(before) == 2
+        await screen.press("x")
+        assert screen.refs == before[1:]
+        await screen.press("u")
+        assert screen.refs == before
+        for key in ("M", "S"):
+            await screen.press("g", "m", "j", key)
+            assert screen.refs == before[:1], key
+            await screen.press("u")
+            assert screen.refs == before, key
+        await screen.press("p")
+        with Memory.open(filled) as memory:
+            assert len(memory.journal.entries("pins")[0]) == 1
+        await screen.press("u", "u")
+        assert "nothing to undo" in await screen.press("u")
+
+    browse(steps)
+
+
+def test_the_wording_of_a_memory_is_edited(
+    browse: Any, filled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/porcelain/glass/' \"$1\"\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.setattr(Browser, "suspend", lambda self: contextlib.nullcontext())
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("escape", "3", "slash", *"porcelain", "enter", "e")
+        await screen.press("slash", *(["backspace"] * 9), *"glass")
+        assert len(screen.refs) == 1
+        await screen.press("escape", "u")
+        assert screen.refs == []
+
+    browse(steps)
+
+
+def test_steps_of_the_plan_are_checked(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        assert "[ ] boil" in await screen.press("escape", "4")
+        assert "[x] boil" in await screen.press("space")
+        assert "[ ] boil" in await screen.press("u")
+
+    browse(steps)
+
+
+def test_what_agents_are_told_is_counted(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        shown = await screen.press("escape", "6")
+        assert "tokens  session start" in shown
+        assert "Breakfast" in shown
+
+    browse(steps)
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_every_screen_opens_in_an_empty_space(browse: Any, view: Any) -> None:
+    async def steps(screen: Screen) -> None:
+        shown = await screen.press("escape", view.key)
+        assert f"[{view.key} {view.name}]" in shown
+        for key in ("e", "y", "Y", "o", "l", "h", "p", "x", "m", "M", "space", "u", "r", "enter"):
+            await screen.press(key)
+        assert "keys" not in screen.text
+
+    browse(steps)
+
+
+def test_hostile_text_is_shown_as_it_is(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        shown = await screen.press(*"wormwood")
+        assert "[red]bold[/red]" in shown.replace("\n", " ")
+        assert "\x1b" not in shown
+
+    browse(steps)
+
+
+def test_new_entries_of_hooks_appear(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("escape", "2")
+        await screen.app.look()
+        with Memory.open(filled) as memory:
+            capsule = memory.journal.open_capsule("polish the tray", scope={"session": "s-2"})
+            memory.observe("polish it", capsule=capsule.id, scope={"session": "s-2"})
+        await screen.app.look()
+        await screen.settle()
+        assert "polish the tra" in screen.text
+
+    browse(steps)
+
+
+def test_help_lists_the_keys_and_q_ends(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        assert "undo the last change" in await screen.press("escape", "question_mark")
+        assert "undo the last change" not in await screen.press("escape")
+        await screen.press("q")
+
+    assert browse(steps) is None
+
+
+def test_pick_ends_with_the_chosen_file(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press(*"brewed", "enter")
+        await screen.pilot.press("enter")
+
+    assert browse(steps, pick=True) == "tea.md:3"
+
+
+def test_without_a_terminal_it_says_what_to_use(kinen: Any) -> None:
+    ran = kinen("tui")
+    assert ran.code == 2
+    assert ran.err == "kinen: this needs a terminal · use `kinen search` in scripts\n"
+
+
+def test_a_session_is_resumed_from_the_command_line(kinen: Any, filled: Path) -> None:
+    assert kinen("session", "resume", "whistles").out == "claude --resume s-1\n"
+    assert kinen("session", "resume", "last").out == "claude --resume s-1\n"
+    missing = kinen("session", "resume", "zebra", "quantum")
+    assert (missing.code, missing.out) == (1, "")
