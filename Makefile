@@ -71,6 +71,7 @@ package:
 reference: $(STAMP)
 	$(BIN)/python tools/build_docs.py
 	$(BIN)/python tools/terminal_picture.py
+	$(BIN)/python tools/tui_picture.py
 
 # The pictures of the guide to the pages, taken by the tests in chromium from the demo space.
 screenshots: $(STAMP)

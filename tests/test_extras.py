@@ -28,11 +28,15 @@ OPTIONAL = (
     "mcp_types",
     "pydantic",
     "starlette",
+    "textual",
     "tree_sitter",
     "uvicorn",
     "watchfiles",
 )
-SERVERS = ("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web")
+SERVERS = (
+    *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),
+    "kinen.tui",
+)
 """Packages that may import an optional dependency when they are loaded."""
 REFUSAL = f"""
 import sys
@@ -216,7 +220,7 @@ def test_each_extra_declares_what_its_modules_import() -> None:
     for extra, modules in extras.EXTRAS.items():
         requirements = " ".join(declared[extra])
         assert [module for module in modules if module not in requirements] == []
-    assert declared["all"] == ["kinen[code,http,mcp,zed]"]
+    assert declared["all"] == ["kinen[code,http,mcp,tui,zed]"]
     assert "kinen[all,pocketflow]" in declared["dev"]
     required = {requirement.split(">")[0].lower() for requirement in project["dependencies"]}
     assert not required & {*OPTIONAL, "h11"}

@@ -64,6 +64,9 @@ class Hostile:
         self._write("notes/line\nbreak.md", _note("alpha gamma"))
         self._write(f"resources/paper{NAME}.md", _note("alpha resource"))
         self._write(f"broken{NAME}.pdf", "no PDF")
+        issue = {"id": "evil-1", "title": f"alpha {EVIL}", "description": f"alpha {EVIL}"}
+        issue |= {"status": f"open{EVIL}", "labels": [EVIL], "assignee": EVIL}
+        self._write(".beads/issues.jsonl", json.dumps(issue) + "\n")
         (self.root / os.fsdecode(ODD_FILE)).write_text("# Odd\n\nalpha odd\n")
         self._git("init", "-q", "-b", BRANCH)
         self._commit(f"feat(x): alpha {EVIL}\n\nalpha body {EVIL}\n\ntags: +{visible_line(EVIL)}")

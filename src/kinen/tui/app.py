@@ -203,16 +203,21 @@ class Browser(App[str]):
 
     def say(self, message: str) -> None:
         """A remark on the last line."""
-        self.query_one("#status", Static).update(Content(visible(message)))
+        for line in self.query("#status").results(Static):
+            line.update(Content(visible(message)))
 
     def show_text(self, text: str) -> None:
-        self.query_one("#page", Static).update(Content(visible(text)))
-        self.query_one("#text").scroll_home(animate=False)
+        """Show a text beside the list; nothing where the program is about to end."""
+        for page in self.query("#page").results(Static):
+            page.update(Content(visible(text)))
+            self.query_one("#text").scroll_home(animate=False)
 
     @property
     def entry(self) -> Entry | None:
         """The entry that the list stands on."""
-        place = self.query_one("#list", OptionList).highlighted
+        place = next(
+            (listed.highlighted for listed in self.query("#list").results(OptionList)), None
+        )
         return self.entries[place] if place is not None and place < len(self.entries) else None
 
     @on(OptionList.OptionHighlighted, "#list")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import QueryError
-from kinen.worklog.plans import steps
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -62,6 +61,8 @@ def supersede(memory: Memory, ref: str, by: str) -> Change:
 
 def tick(memory: Memory, ref: str) -> Change:
     """Check a step of the active plan, or clear it."""
+    from kinen.worklog.plans import steps  # slow to import
+
     number = int(ref.rpartition("#")[2])
     plan = memory.worklog.plan()
     if plan is None:

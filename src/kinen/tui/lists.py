@@ -14,10 +14,8 @@ from kinen.render.history import revisions_text
 from kinen.render.issues import details_text
 from kinen.render.journal import learned_text, origin_text, recall_text
 from kinen.render.screen import Screen
-from kinen.render.sessions import resume_command, timeline_text
 from kinen.render.text import place, record_text
 from kinen.text import estimate
-from kinen.worklog.plans import steps
 
 if TYPE_CHECKING:
     from kinen.journal.timeline import SessionOverview
@@ -124,6 +122,8 @@ def _memory_line(learned: Learned) -> str:
 
 def plan(memory: Memory, typed: str, most: int) -> list[Entry]:
     """The steps of the active plan."""
+    from kinen.worklog.plans import steps  # the markdown parser is slow to import
+
     active = memory.worklog.plan()
     if active is None:
         return []
@@ -169,6 +169,8 @@ def record(memory: Memory, entry: Entry) -> str:
 
 def session_page(memory: Memory, entry: Entry) -> str:
     """A session with the command that resumes it."""
+    from kinen.render.sessions import resume_command, timeline_text  # slow to import
+
     timeline = memory.sessions.timeline(entry.ref)
     resume = resume_command(timeline.overview)
     head = f"resume with: {resume}\n\n" if resume else ""
