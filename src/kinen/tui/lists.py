@@ -63,7 +63,7 @@ def search(memory: Memory, typed: str, most: int) -> list[Entry]:
             Entry(item.ref, _line(item.text), head=f"{item.ref}  {item.at[:10]}")
             for item in memory.recall("").items
         ][:most]
-    return [_hit(hit) for hit in memory.search(Query(typed, limit=min(HITS, most))).hits]
+    return [_hit(hit) for hit in memory.search(Query(typed, limit=min(HITS, most)))]
 
 
 def _hit(hit: Hit) -> Entry:
