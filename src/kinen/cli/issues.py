@@ -139,13 +139,13 @@ def _open(issues: list[Issue]) -> list[Issue]:
 
 
 def _listed(memory: Memory, issues: list[Issue], limit: int) -> Output:
-    shown = issues[:limit] if limit > 0 else issues
-    data = {"issues": [issue_json(issue) for issue in shown], "total": len(issues)}
+    listed = issues[:limit] if limit > 0 else issues
+    data = {"issues": [issue_json(issue) for issue in listed], "total": len(issues)}
     closed = len(memory.issues.all()) if not issues else 0
     empty = f"none of the {counted(closed, 'issues')}: `kinen issues list --status all` lists them"
-    output = listing(data, issues_text(shown, screen()), issues, empty if closed else EMPTY)
+    output = listing(data, issues_text(listed, screen()), issues, empty if closed else EMPTY)
     notes = [*output.notes]
-    if len(shown) < len(issues):
-        notes.append(f"{len(issues) - len(shown)} more: `-n 0` lists all")
+    if len(listed) < len(issues):
+        notes.append(f"{len(issues) - len(listed)} more: `-n 0` lists all")
     age = age_note(memory.issues.age())
     return Output(data, output.text, output.found, [*notes, age] if age else notes)

@@ -57,10 +57,12 @@ def known_ids(db: sqlite3.Connection) -> dict[str, str]:
 
 def mentions(db: sqlite3.Connection, id_: str) -> list[Mention]:
     """The records that name an issue, newest first; a session once for all of its entries."""
-    known = {id_.lower()}
+    tracked = {id_.lower()}
     by_ref: dict[str, Mention] = {}
     for record, text in _candidates(db, id_):
-        names = [name for name in references(_own_words(record, text), known) if _is(name.id, id_)]
+        names = [
+            name for name in references(_own_words(record, text), tracked) if _is(name.id, id_)
+        ]
         if not names:
             continue
         owner = _owner(db, record)
@@ -81,12 +83,12 @@ def mentions(db: sqlite3.Connection, id_: str) -> list[Mention]:
 
 def named_in(db: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
     """The issues that a record names, as ids and types: `closes` or `mentions`."""
-    known = known_ids(db)
+    tracked = known_ids(db)
     ids: dict[str, str] = {}
     for owner, text in _texts(db, record):
-        for name in references(_own_words(owner, text), known):
+        for name in references(_own_words(owner, text), tracked):
             closes = name.closes and record.kind in ("commit", "checkpoint")
-            id_ = known.get(name.id.lower(), name.id)
+            id_ = tracked.get(name.id.lower(), name.id)
             if closes or id_ not in ids:
                 ids[id_] = "closes" if closes else "mentions"
     return sorted(ids.items())
@@ -98,10 +100,10 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
     if ref.startswith("issue:"):
         id_ = ref.partition(":")[2]
         own = _dependencies(to_issue(record)) if record else []
-        named = [
+        naming = [
             Edge(item.record.ref, ref, item.type, text=item.text) for item in mentions(db, id_)
         ]
-        return [*own, *_dependents(db, id_), *named, *_joined(db, "issue", id_)]
+        return [*own, *_dependents(db, id_), *naming, *_joined(db, "issue", id_)]
     joined = _joined(db, "concerns", ref)
     if record is None or record.kind not in NAMING_KINDS:
         return joined

@@ -77,11 +77,11 @@ class Issues:
         """The issue of an id, which may be written `#12` or as a ref."""
         self._catch_up()
         id_ = name.strip().removeprefix("issue:").lstrip("#")
-        known = stored.known_ids(self._core.reader.db)
-        record = self._core.reader.record(f"issue:{known.get(id_.lower(), id_)}")
+        ids = stored.known_ids(self._core.reader.db)
+        record = self._core.reader.record(f"issue:{ids.get(id_.lower(), id_)}")
         if record is not None:
             return stored.to_issue(record)
-        near = nearest(id_, known.values())
+        near = nearest(id_, ids.values())
         hint = f"did you mean {near}?" if near else "`kinen issues` lists them"
         raise NotFound(f"no issue {id_!r}", hint)
 

@@ -83,13 +83,13 @@ class Reference(NamedTuple):
     start: int
 
 
-def references(text: str, known: Collection[str] = ()) -> Iterator[Reference]:
+def references(text: str, tracked: Collection[str] = ()) -> Iterator[Reference]:
     """The issues that a text names: `#12`, keys such as `SHOP-42`, and ids that are known.
 
-    `known` has ids in lower case. `Fixes #1, #2 and #3` closes three.
+    `tracked` has ids in lower case. `Fixes #1, #2 and #3` closes three.
     """
     closing_end = -1
-    own = list(_known_ids(text, known))
+    own = list(_known_ids(text, tracked))
     places = {start for start, _, _ in own}
     others = [row for row in (*_numbers(text), *_keys(text)) if row[0] not in places]
     for start, end, id_ in sorted([*own, *others]):
@@ -112,9 +112,9 @@ def _keys(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), match.end(), match[1]
 
 
-def _known_ids(text: str, known: Collection[str]) -> Iterator[tuple[int, int, str]]:
+def _known_ids(text: str, tracked: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Known ids, also inside the name of a branch (`fix/bd-a1b2-login`)."""
-    if not known:
+    if not tracked:
         return
     for match in _WORD.finditer(text.replace("/", " ")):
         word = match[0].lstrip("#")
@@ -122,7 +122,7 @@ def _known_ids(text: str, known: Collection[str]) -> Iterator[tuple[int, int, st
         parts = word.lower().split("-")[:MOST_PARTS]
         for first, last in combinations(range(len(parts) + 1), 2):
             id_ = "-".join(parts[first:last])
-            if id_ in known:
+            if id_ in tracked:
                 place = start + len("-".join(parts[:first])) + bool(first)
                 yield place, place + len(id_), id_
 

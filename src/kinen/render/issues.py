@@ -68,9 +68,9 @@ def details_text(details: Details, screen: Screen) -> str:
         ("Named by", [_mention_line(mention, screen) for mention in details.mentions]),
     ):
         if rows:
-            shown = rows[:MOST_MENTIONS]
-            more = len(rows) - len(shown)
-            lines += ["", screen.style("bold", title), *shown]
+            visible_rows = rows[:MOST_MENTIONS]
+            more = len(rows) - len(visible_rows)
+            lines += ["", screen.style("bold", title), *visible_rows]
             lines += [f"  … and {more} more (--json has all)"] if more else []
     return "\n".join(lines)
 

@@ -95,12 +95,12 @@ class Issues:
         files = self._open()
         stamps = {_FILE + name: _stamp(file) for name, file in files.items()}
         rules = f"{READING}:{self._size}:{self._overlap}:{self._masked}"
-        known = {key for key in states if key.startswith(_FILE)}
+        indexed = {key for key in states if key.startswith(_FILE)}
         same = all(states.get(key) == State(stamp, rules) for key, stamp in stamps.items())
-        if known == set(stamps) and same and not self._is_shown_again(states):
+        if indexed == set(stamps) and same and not self._is_shown_again(states):
             _close(files.values())
             return Delta(0, iter(()))
-        if any(states[key].digest != rules for key in known):
+        if any(states[key].digest != rules for key in indexed):
             states = dict.fromkeys(states, _NEVER)
         places = self._places(files, states)
         changed = [key for key, place in places.items() if self._differs(key, place, states)]
@@ -146,13 +146,13 @@ class Issues:
 
         Of two lines with one id the later one counts: that is what a merge of two exports leaves.
         """
-        known = {state.digest: key for key, state in states.items() if state.digest}
+        by_digest = {state.digest: key for key, state in states.items() if state.digest}
         places: dict[str, Place] = {}
         for name, file in files.items():
             start = 0
             for number, line in enumerate(_lines(file), 1):
                 content = digest(line)
-                key = known.get(content, "")
+                key = by_digest.get(content, "")
                 if not key or key.startswith(_FILE) or ":" in key:
                     key = _id_or_place(line, name, number)
                 if line.strip() and len(places) < MOST:

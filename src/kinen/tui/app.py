@@ -134,7 +134,7 @@ class Browser(App[str]):
         self.entries: list[Entry] = []
         self.marked = ""
         self._limit = PAGE
-        self._asked = 0
+        self._turn = 0
         self._undo: list[Change] = []
         self._memory: Memory | None = None
         self._seen = ""
@@ -174,20 +174,20 @@ class Browser(App[str]):
     @work(exclusive=True, group="list")
     async def refill(self, keep: str = "") -> None:
         """Read the list of the view again; an older question that still waits is dropped."""
-        self._asked += 1
-        asked = self._asked
+        self._turn += 1
+        turn = self._turn
         view = self.view
         typed = self.query_one("#typed", Input).value
 
         def entries(memory: Memory) -> list[Entry] | None:
-            return view.entries(memory, typed, self._limit) if asked == self._asked else None
+            return view.entries(memory, typed, self._limit) if turn == self._turn else None
 
         try:
             answer = await self.ask(entries)
         except KinenError as error:
             self.say(str(error))
             return
-        if answer is None or asked != self._asked:
+        if answer is None or turn != self._turn:
             return
         self.entries = answer
         options = self.query_one("#list", OptionList)

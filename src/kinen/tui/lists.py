@@ -145,7 +145,7 @@ def issues(memory: Memory, typed: str, most: int) -> list[Entry]:
     ][:most]
 
 
-def told(memory: Memory, typed: str, most: int) -> list[Entry]:
+def outgoing(memory: Memory, typed: str, most: int) -> list[Entry]:
     """What an agent would be sent: at the start of a session, and by a recall of what is typed."""
     del most
     start = estimate(memory.journal.brief("", ""))
@@ -161,10 +161,10 @@ def record(memory: Memory, entry: Entry) -> str:
     """A record as a page, below what the list says of it."""
     name, _, number = entry.ref.rpartition("#")
     try:
-        found, chunks = memory.records.show(name if number.isdecimal() and name else entry.ref)
+        entity, chunks = memory.records.show(name if number.isdecimal() and name else entry.ref)
     except NotFound as error:
         return str(error)
-    return f"{entry.head}\n\n{record_text(found, chunks)}".strip()
+    return f"{entry.head}\n\n{record_text(entity, chunks)}".strip()
 
 
 def session_page(memory: Memory, entry: Entry) -> str:
@@ -193,7 +193,7 @@ def issue_page(memory: Memory, entry: Entry) -> str:
     return details_text(memory.issues.show(entry.ref), Screen())
 
 
-def told_page(memory: Memory, entry: Entry) -> str:
+def outgoing_page(memory: Memory, entry: Entry) -> str:
     if entry.ref == "start":
         return memory.journal.brief("", "") or "nothing: a session starts without a word of kinen"
     return recall_text(memory.recall(recall_query(entry.ref.partition(":")[2])))
@@ -226,6 +226,6 @@ VIEWS: Sequence[View] = (
     View("Memories", "3", memories, memory_page, "no memories yet: `kinen consolidate` draws them"),
     View("Plan", "4", plan, plan_page, "no plan is active: `kinen plan save TITLE --activate`"),
     View("Issues", "5", issues, issue_page, "no open issues: kinen reads .beads of the repository"),
-    View("Told", "6", told, told_page),
+    View("Told", "6", outgoing, outgoing_page),
 )
 """The screens, in order."""
