@@ -568,9 +568,10 @@ STARTERS = {
         "extract/child.py",
         "hooks/command.py",
         "ipc/client.py",
+        "memory/issues.py",
     ),
 }
-"""Modules that start processes: git, agents, an editor, a distiller, and kinen from the last."""
+"""Modules that start processes: git, agents, an editor, a distiller, kinen, and `bd` if asked."""
 PROCESSES = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "pty.", "create_sub")
 
 

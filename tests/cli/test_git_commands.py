@@ -293,7 +293,9 @@ def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None
     source = ask("search -t commits rotating --json").json["results"][0]["source"]
     assert (source["ref"], source["at"]) == (f"commit:{sha}", "2023-11-14T22:14:20.000Z")
     assert source["metadata"]["author"] == "Ada"
-    assert ask("search -t commits --fulltext zebra") == (1, "", "")
+    nothing = ask("search -t commits --fulltext zebra")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert "nothing has the words of 'zebra' among commits" in nothing.err
     by_bob = ask("search -t commits --fulltext client --author bob")
     assert [line.startswith("commit:") for line in by_bob.lines].count(True) == 1
     assert ask("search -t commits --fulltext client -l").code == 1

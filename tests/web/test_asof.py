@@ -57,7 +57,9 @@ def test_the_budget_and_links_keep_the_time(site: Site, past: None) -> None:
     assert "on the roof" not in page.css_first("main").text()
     assert "When a session starts" not in page.css_first("main").text()
     links = [node.attributes["href"] or "" for node in page.css("nav a")]
-    assert [link.endswith("as_of=3d") for link in links if "search" in link or "memories" in link]
+    dated = [link for link in links if "search" in link or "memories" in link]
+    assert dated
+    assert all(link.endswith("as_of=3d") for link in dated), dated
     assert page.css_first("input[name=as_of]").attributes["value"] == "3d"
     slider = page.css_first("#as-of").attributes
     assert 0 < int(slider["value"] or 0) < int(slider["max"] or 0)

@@ -125,6 +125,8 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
         code, output, notes = _answer(text, {**options, "as_json": True})
         return print_lines(output, code, files=options["files"])
     code, output, notes = _answer(text, options)
+    if code and not any("nothing" in remark for remark in notes):
+        notes = [*notes, _nothing(text, options)]
     if notes and not options["as_json"]:
         from kinen.cli.run import note
 
@@ -137,6 +139,14 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
     elif output:
         print_rendered(output)
     return code
+
+
+def _nothing(text: str, options: dict[str, Any]) -> str:
+    """What was looked for and where, and what to do."""
+    kinds = ", ".join(options["types"])
+    where = f" among {kinds}" if kinds else ""
+    hint = "use other words, or see what is indexed with `kinen status`"
+    return f"nothing has the words of {text!r}{where}: {hint}"
 
 
 def _answer(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
