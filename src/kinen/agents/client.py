@@ -87,6 +87,8 @@ class Client:
 
     program: str = ""
     """Its command."""
+    resume: str = ""
+    """The command that takes up a past session, with `{}` for its id."""
     folder: str = ""
     """Its own folder in the user's home, by which it is detected, too."""
     variable: str = ""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from kinen.agents.client import load
 from kinen.characters import visible_line
 from kinen.journal.timeline import Gap, Step, fold, overview, select
 from kinen.render.screen import columns, fit
@@ -42,21 +43,13 @@ PIPED_WIDTH = 200
 """Width of a line if the output is not a terminal."""
 
 
-RESUME = {
-    "claude-code": "claude --resume {}",
-    "codex": "codex resume {}",
-    "copilot": "copilot --resume={}",
-    "opencode": "opencode --session {}",
-    "pi": "pi --session {}",
-}
-"""The command that takes up a session in its agent."""
-
-
 def resume_command(session: SessionOverview) -> str:
     """The command that resumes a session in its agent; empty where there is none."""
-    form = RESUME.get(session.agent)
+    client = load(session.agent) if session.agent else None
     plain = all(letter.isalnum() or letter in "-_." for letter in session.session)
-    return form.format(session.session) if form and session.session and plain else ""
+    if client is None or not client.resume or not session.session or not plain:
+        return ""
+    return client.resume.format(session.session)
 
 
 def session_json(session: SessionOverview) -> dict[str, Any]:

@@ -8,6 +8,7 @@ CLIENT = Client(
     "claude-code",
     "Claude Code",
     program="claude",
+    resume="claude --resume {}",
     folder=".claude",
     variable="CLAUDE_CONFIG_DIR",
     scopes={

@@ -8,6 +8,7 @@ CLIENT = Client(
     "codex",
     "Codex CLI",
     program="codex",
+    resume="codex resume {}",
     folder=".codex",
     variable="CODEX_HOME",
     scopes={

@@ -8,6 +8,7 @@ CLIENT = Client(
     "copilot",
     "GitHub Copilot CLI",
     program="copilot",
+    resume="copilot --resume={}",
     folder=".copilot",
     scopes={
         "user": (

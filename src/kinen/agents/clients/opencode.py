@@ -8,6 +8,7 @@ CLIENT = Client(
     "opencode",
     "OpenCode",
     program="opencode",
+    resume="opencode --session {}",
     folder=".config/opencode",
     scopes={
         "user": (

@@ -8,6 +8,7 @@ CLIENT = Client(
     "pi",
     "pi",
     program="pi",
+    resume="pi --session {}",
     folder=".pi",
     scopes={
         "user": (Setting("plugin", "{config}/agent/extensions/kinen.ts", form="file"),),
