@@ -5,6 +5,8 @@ STAMP := .venv/.ready
 DOCS := .venv/.docs
 # Versions of everything in .venv. `make PINS= test` takes what the index has instead.
 PINS ?= --constraint constraints.txt
+# Two processes per core: many tests wait for a process or a daemon of their own.
+WORKERS := PYTEST_XDIST_AUTO_NUM_WORKERS=$(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test check fix lint lock coverage package bench docs reference screenshots stress e2e browser clean
@@ -24,7 +26,7 @@ demo: $(STAMP)
 	@$(BIN)/kinen demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto
+	$(WORKERS) $(BIN)/python -m pytest -n auto
 
 # Before a commit: style, types, and the tests of the modules that differ from BASE.
 check: lint
@@ -94,7 +96,7 @@ stress: $(STAMP)
 # The real Claude Code, Codex and Gemini CLI, installed by npm into build/e2e, against a model on loopback.
 # Fails where one of them cannot be installed.
 e2e: $(STAMP)
-	KINEN_E2E=1 $(BIN)/python -m pytest -n auto tests/e2e
+	KINEN_E2E=1 $(WORKERS) $(BIN)/python -m pytest -n auto tests/e2e
 
 # The adapters against the real frameworks, in an environment of their own: a gigabyte, and
 # Strands needs an older mcp than kinen's server.

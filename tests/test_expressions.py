@@ -32,6 +32,7 @@ COMPOSED = {
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("mcp/tool.py", "re.split"): "one of two separators, below",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
+    ("worklog/files.py", "re.sub"): "one class of characters",
     ("render/text.py", "re.sub"): "escaped words of a question, as alternatives",
     ("privacy/shapes.py", "re.compile"): "tests/test_linear_time.py has all that it is given",
     ("markdown/chunks.py", "re.finditer"): "a run of a fixed length",

@@ -301,7 +301,9 @@ def test_while_the_journal_is_locked_events_wait_in_the_spool(
         path = memory.core.store.path
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
-    assert hook(payload(space, "SessionStart", "s2", source="startup")) == ""
+    assert "claude-code, at work: before" in hook(
+        payload(space, "SessionStart", "s2", source="startup")
+    )
     hook(ran(space, "make", "t1", "built", session="s2"))
     hook(payload(space, "PostCompact", "s2", compact_summary="what it came to"))
     assert len(spooled(home)) == 2  # and each of them ended while the lock was held

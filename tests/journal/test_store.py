@@ -454,7 +454,7 @@ def test_an_entry_is_known_by_its_ref_its_id_and_the_beginning_of_it(journal: Jo
     [
         (A[:14], (), f"may be observation:{A}, observation:{B}"),
         (A[:5], (), "no entry of the journal"),
-        (f"observation:{A[:5]}", (), "no entry of the journal"),
+        (f"observation:{A[:5]}", (), f"may be observation:{A}, observation:{B}"),
         ("01KDWMA8G0ZZZZ", (), "no entry of the journal"),
         (f"capsule:{A}", (), "no entry of the journal"),
         (f"observation:{A}", ("capsule",), "no capsule"),

@@ -311,7 +311,7 @@ BAD = (
     ("kinen_search", {"query": "x", "type": "poems"}, "no type 'poems' · use rounds"),
     ("kinen_search", {"query": "x", "since": "soon"}, "invalid time 'soon' · use 2026-"),
     ("kinen_recall", {"query": "x", "type": "decision rounds"}, "ask for them one by one"),
-    ("kinen_context", {"file": NOTE, "session": "s"}, "a session, a file or the plan · give one"),
+    ("kinen_context", {"file": NOTE, "session": "s"}, "an issue or the plan · give one"),
     ("kinen_links", {"path": "note:none.md"}, "kinen_search shows refs and paths"),
     ("kinen_get_artifact", {"ref": "HEAD"}, "path is required"),
     ("kinen_get_artifact", {"path": NOTE, "ref": "v99"}, "v99"),

@@ -13,10 +13,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def requirements() -> list[Requirement]:
-    """Every requirement of kinen and its extras, without kinen itself."""
+    """Every requirement of kinen, of its extra `all` and for development, without kinen itself.
+
+    Frameworks that kinen adapts to are not pinned: not all of them fit into one environment.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"].values()
-    lines = chain(project["dependencies"], *extras)
+    extras = project["optional-dependencies"]
+    pinned = ("code", "http", "mcp", "tui", "zed", "pocketflow", "docs", "dev")
+    lines = chain(project["dependencies"], *(extras[name] for name in pinned))
     return [row for row in map(Requirement, lines) if row.name != "kinen"]
 
 

@@ -32,7 +32,7 @@ HOOK_SECONDS = 30
 """How long the hook of a proof may take; clients wait 3 to 10 s."""
 LARGEST = 1 << 20
 COLUMNS = 80
-NUMBER = re.compile(r"\d+\.\d+[\w.+-]*")
+NUMBER = re.compile(r"\d{1,9}\.\d{1,9}[\w.+-]{0,60}")
 
 
 def check_agents() -> Iterator[Check]:
