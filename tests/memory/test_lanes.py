@@ -89,9 +89,9 @@ def links(descriptor: Path) -> list[Path]:
 
 def test_an_observation_is_kept_while_a_search_of_its_space_waits(space: Path) -> None:
     with (
-        held(space, "index.db"),
         server(space) as post,
         ThreadPoolExecutor() as pool,
+        held(space, "index.db"),
     ):
         search = pool.submit(post, "search", {"query": "kettle"})
         wait_until_opened_twice(database(space, "index.db"))
@@ -102,9 +102,9 @@ def test_an_observation_is_kept_while_a_search_of_its_space_waits(space: Path) -
 
 def test_a_search_is_answered_while_an_observation_of_its_space_waits(space: Path) -> None:
     with (
-        writer_of(space, "journal.db"),
         server(space) as post,
         ThreadPoolExecutor() as pool,
+        writer_of(space, "journal.db"),
     ):
         write = pool.submit(post, "observations", OBSERVATION)
         wait_until_opened_twice(database(space, "journal.db"))
