@@ -272,15 +272,17 @@ def test_a_subfolder_reads_its_own_files_only(tmp_path: Path) -> None:
 # One process
 
 
-def children() -> list[str]:
-    """The processes of git that this one started, as the system lists them."""
+def children(root: Path) -> list[str]:
+    """The processes of git that this one started for a repository, as the system lists them."""
     listed = subprocess.run(
         ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    return [line.split()[0] for line in listed.splitlines() if "cat-file" in line]
+    return [
+        line.split()[0] for line in listed.splitlines() if "cat-file" in line and f"{root} " in line
+    ]
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="lists processes as Linux does")
@@ -291,27 +293,27 @@ def test_one_process_serves_many_reads_and_is_gone_after_close(
     repo: Repository, tmp_path: Path
 ) -> None:
     memory = remembered(repo.root, tmp_path / "home")
-    assert children() == []
+    assert children(repo.root) == []
     seen = set()
     for n in range(30):
         memory.git.read("src/a.py", "HEAD" if n % 2 else "v1")
         if n % 3 == 0:
             with pytest.raises(NotFound):
                 memory.git.read("nowhere.py")
-        seen.update(children())
+        seen.update(children(repo.root))
     assert len(seen) == 1
     memory.close()
-    assert children() == []
+    assert children(repo.root) == []
     assert memory.git.read("src/a.py") == NEW
     memory.close()
-    assert children() == []
+    assert children(repo.root) == []
 
 
 @linux
-def test_a_process_that_was_killed_is_started_again(memory: Memory) -> None:
+def test_a_process_that_was_killed_is_started_again(memory: Memory, repo: Repository) -> None:
     memory.git.read("src/a.py")
-    (pid,) = children()
+    (pid,) = children(repo.root)
     os.kill(int(pid), signal.SIGKILL)
     time.sleep(0.05)
     assert memory.git.read("src/a.py") == NEW
-    assert children() != [pid]
+    assert children(repo.root) != [pid]
