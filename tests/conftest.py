@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from forked import Starter
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", "XDG_"))]:
     if _name not in (
@@ -99,18 +101,33 @@ def write(space: Path) -> Callable[[str, str], Path]:
     return _write
 
 
-class Ran:
+class Ran(NamedTuple):
     """What a command printed, and how it ended."""
 
-    def __init__(self, run: subprocess.CompletedProcess[str]) -> None:
-        self.code, self.out, self.err = run.returncode, run.stdout, run.stderr
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[Starter]:
+    """Starts commands without importing kinen for each."""
+    starter = Starter()
+    yield starter
+    starter.close()
 
 
 @pytest.fixture
-def kinen(space: Path) -> Callable[..., Ran]:
-    """Runs the real command in a real process, in the space unless told otherwise."""
+def kinen(space: Path, starter: Starter) -> Callable[..., Ran]:
+    """Runs the real command in a process of its own, in the space unless told otherwise.
+
+    With a variable for Python itself, such as PYTHONPATH, Python is started anew.
+    """
 
     def run(*words: str, cwd: Path | None = None, stdin: str = "", **env: str) -> Ran:
+        if not any(name.startswith("PYTHON") for name in env):
+            ended = starter.run([*words], cwd or space, stdin, {**os.environ, **env})
+            return Ran(ended.code, _text(ended.out), _text(ended.err))
         done = subprocess.run(
             [sys.executable, "-m", "kinen", *words],
             cwd=cwd or space,
@@ -121,9 +138,14 @@ def kinen(space: Path) -> Callable[..., Ran]:
             timeout=300,
             check=False,
         )
-        return Ran(done)
+        return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+def _text(data: bytes) -> str:
+    """Output as `subprocess` decodes it with text=True."""
+    return data.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 @pytest.fixture(scope="session")

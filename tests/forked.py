@@ -19,6 +19,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import tty
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -69,6 +70,48 @@ def run_lines(
     ]
 
 
+class Starter:
+    """A process that has loaded kinen and forks for each command that it is asked for.
+
+    Starting Python and importing kinen takes most of the time of a short command.
+    """
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def run(self, line: list[str], cwd: Path, stdin: str, env: dict[str, str]) -> Ran:
+        """Run a command to its end."""
+        requests = self._process.stdin
+        answers = self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        asked = {"line": line, "cwd": os.fspath(cwd), "stdin": stdin, "env": env}
+        requests.write(json.dumps(asked).encode() + b"\n")
+        requests.flush()
+        code, out, err = json.loads(answers.readline())
+        return Ran(tuple(line), code, base64.b64decode(out), base64.b64decode(err))
+
+    def close(self) -> None:
+        self._process.communicate(timeout=60)
+
+
+def serve() -> None:
+    """Answer the requests of a Starter until its end of the pipe is closed."""
+    _load()
+    for request in sys.stdin.buffer:
+        asked = json.loads(request)
+        os.environ.clear()
+        os.environ.update(asked["env"])
+        os.chdir(asked["cwd"])
+        stdin = asked["stdin"].encode("utf-8", "surrogateescape")
+        answer = _run(asked["line"], [], stdin)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+        os.chdir("/")
+
+
 def main() -> None:
     asked: Any = json.load(sys.stdin.buffer)
     if len(asked["lines"]) > FEW:
@@ -111,9 +154,7 @@ def _ends(terminal: bool) -> tuple[int, int]:
 def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
     os.setsid()
     signal.alarm(SECONDS)
-    read, write = os.pipe()
-    os.write(write, stdin)
-    os.close(write)
+    read = _filled(stdin)
     for fd, target in ((read, 0), (streams[0], 1), (streams[1], 2)):
         os.dup2(fd, target)
     os.closerange(3, 64)
@@ -132,6 +173,19 @@ def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
 
         traceback.print_exc()
     os._exit(code)
+
+
+def _filled(data: bytes) -> int:
+    """A descriptor to read some bytes from: a pipe holds only little."""
+    if len(data) < 60_000:
+        read, write = os.pipe()
+        os.write(write, data)
+        os.close(write)
+        return read
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 def _read(streams: list[int]) -> list[bytes]:
@@ -154,4 +208,4 @@ def _read(streams: list[int]) -> list[bytes]:
 
 
 if __name__ == "__main__":
-    main()
+    serve() if sys.argv[1:] == ["serve"] else main()
