@@ -158,9 +158,9 @@ def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
     for fd, target in ((read, 0), (streams[0], 1), (streams[1], 2)):
         os.dup2(fd, target)
     os.closerange(3, 64)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0)), "utf-8")
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_named(0, "stdin")), "utf-8")
     for number, name in ((1, "stdout"), (2, "stderr")):
-        raw = io.BufferedWriter(io.FileIO(number, "w"))
+        raw = io.BufferedWriter(_named(number, name, "w"))
         setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "strict", line_buffering=True))
     sys.argv = ["kinen", *line]
     code = 70
@@ -173,6 +173,13 @@ def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
 
         traceback.print_exc()
     os._exit(code)
+
+
+def _named(number: int, name: str, mode: str = "r") -> io.FileIO:
+    """A stream with the name that Python gives it."""
+    file = io.FileIO(number, mode)
+    file.name = f"<{name}>"
+    return file
 
 
 def _filled(data: bytes) -> int:
