@@ -195,7 +195,7 @@ def test_keys_hide_undo_pin_and_edit_memories(tab: Tab, site: Site) -> None:
     page = tab.open("memories")
     page.keyboard.press("j")
     page.keyboard.press("x")
-    page.wait_for_selector(".banner")
+    page.wait_for_url("**done=hidden**")
     assert page.locator("#memories > li").count() == count - 1
     page.keyboard.press("u")
     page.wait_for_url("**done=restored**")
@@ -204,9 +204,11 @@ def test_keys_hide_undo_pin_and_edit_memories(tab: Tab, site: Site) -> None:
     page.keyboard.press("j")
     page.keyboard.press("k")
     page.keyboard.press("p")
-    page.wait_for_selector(".chip.good")
+    page.wait_for_url("**done=pinned**")
+    assert page.locator(".chip.good").count() == 1
     page.keyboard.press("u")
-    page.wait_for_selector(".chip.good", state="detached")
+    page.wait_for_url("**done=unpinned**")
+    assert page.locator(".chip.good").count() == 0
     content = page.locator("#memories .content").first.inner_text()
     page.keyboard.press("j")
     page.keyboard.press("e")
