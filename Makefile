@@ -110,7 +110,7 @@ frameworks:
 browser: $(STAMP)
 	$(PIP) playwright
 	@mkdir -p build/axe && npm install --silent --no-fund --no-audit --prefix build/axe axe-core || echo 'browser: npm does not answer, accessibility is not tested'
-	$(BIN)/python -m pytest -n0 tests/web/test_browser.py tests/web/test_page_in_browser.py
+	$(BIN)/python -m pytest -n 2 tests/web/test_browser.py tests/web/test_page_in_browser.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
