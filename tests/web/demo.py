@@ -75,7 +75,8 @@ def _session(
     scope = {"session": f"{agent}-{intent[:6]}", "agent": agent}
     store = memory.core.store  # the journal of a memory knows no time but now
     capsule = store.open_capsule(intent, "session", memory.journal.scope(scope), at)
-    for number, (kind, text) in enumerate(events):
+    for number, (word, text) in enumerate(events):
+        kind = "message" if word in ("user", "assistant") else word
         files = [text.split("File: ")[1].split("\n")[0]] if "File: " in text else []
         role = {"role": "user" if number == 0 else "assistant"}
         moment = at + 60_000 * (number + 1)

@@ -94,23 +94,31 @@ def _links(memory: Memory, style: Style) -> None:
     print(render.links_text(record.ref, memory.records.links(record.ref), style))
 
 
-EVENTS = (
-    ("message", "Labels of Monday's batch are blank again. Find out why and fix it."),
+EVENTS: tuple[tuple[str, str], ...] = (
+    ("user", "Labels of Monday's batch are blank again. Find out why and fix it."),
     ("command", "$ pytest -q tests/labels\n1 failed: template starts with a byte order mark"),
     ("error", "UnicodeDecodeError in labels/render.py: unexpected byte order mark"),
     ("file_diff", "Tool: Edit\nFile: labels/render.py\n- encoding='utf-8'\n+ encoding='utf-8-sig'"),
+    ("command", "$ pytest -q tests/labels\n2 passed"),
     ("command", "$ DEPLOY_TOKEN=" + "d4Kq7Zt9Xw2Lm5Rb" + " ./deploy labels\ndone"),
-    ("message", "Fixed: templates are read as utf-8-sig. Ask Mira to reprint Monday's batch."),
+    ("assistant", "Fixed: templates are read as utf-8-sig. Ask Mira to reprint Monday's batch."),
 )
+"""Who spoke, or the kind of what happened, and its text."""
 
 
 def _session(memory: Memory, style: Style) -> None:
     """Record a session of an agent, with secrets masked, and recall it."""
     scope = {"session": "demo", "agent": "claude"}
     capsule = memory.journal.open_capsule("fix the blank labels", scope=scope)
-    for kind, text in EVENTS:
-        files = ["labels/render.py"] if kind == "file_diff" else []
-        observation = memory.observe(text, kind=kind, scope=scope, files=files)
+    for word, text in EVENTS:
+        spoken = word in ("user", "assistant")
+        observation = memory.observe(
+            text,
+            kind="message" if spoken else word,
+            scope=scope,
+            files=["labels/render.py"] if word == "file_diff" else [],
+            provenance={"role": word} if spoken else {},
+        )
         if observation.masked:
             print(f"\n{style('bold', '$ kinen log - --kind command')}")
             print(style("dim", "  Secrets are masked before they reach the disk."))
