@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
+import postgres_server
 from forked import Starter
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
         "KINEN_E2E_CLIENTS",
         "KINEN_CHROMIUM",
         "KINEN_SCREENSHOTS",
+        "KINEN_TEST_POSTGRES",
     ):
         del os.environ[_name]
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
@@ -67,6 +69,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(top).as_posix().startswith(SLOW):
             item.add_marker("slow")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the PostgreSQL of this run, once all workers are done with it."""
+    if not hasattr(config, "workerinput"):
+        postgres_server.stop(postgres_server.run_id())
+
+
+@pytest.fixture(scope="session")
+def postgres_server_url() -> str:
+    """A real PostgreSQL with pgvector, shared by the whole run; skips where none can start."""
+    try:
+        return postgres_server.server_url()
+    except postgres_server.NoServer as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def postgres_url(postgres_server_url: str) -> Iterator[str]:
+    """The address of an empty database, dropped after the test."""
+    url = postgres_server.create_database(postgres_server_url)
+    yield url
+    postgres_server.drop_database(postgres_server_url, url)
 
 
 @pytest.fixture(autouse=True)

@@ -31,7 +31,7 @@ LAYERS = (
         "privacy",
     },
     {"config", "space", "ipc", "markdown", "extract", "embed", "query"},
-    {"journal", "index"},
+    {"journal", "index", "postgres"},
     {"sources", "worklog", "agents", "transfer", "recall", "distill", "consolidation"},
     {"memory", "render"},
     {"api"},
@@ -59,7 +59,7 @@ RARELY_SHOWN = {
     *("kinen.sources.files.walk", "kinen.sources.git.worktree"),
 }
 """What `kinen status` and `kinen plan list` do not need: they only read."""
-HEAVY = ("numpy", "onnxruntime", "tokenizers", "mcp", "fastapi", "textual", "click", "rich", "yaml")
+HEAVY = ("psycopg", "numpy", "onnxruntime", "tokenizers", "mcp", "fastapi", "textual", "click", "rich", "yaml")
 
 
 def part(path: Path) -> str:

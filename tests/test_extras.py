@@ -26,6 +26,9 @@ OPTIONAL = (
     "fastapi",
     "mcp",
     "mcp_types",
+    "pgvector",
+    "psycopg",
+    "psycopg_pool",
     "pydantic",
     "starlette",
     "textual",
@@ -35,6 +38,7 @@ OPTIONAL = (
 )
 SERVERS = (
     *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),
+    "kinen.postgres",
     "kinen.tui",
 )
 """Packages that may import an optional dependency when they are loaded."""
@@ -221,7 +225,7 @@ def test_each_extra_declares_what_its_modules_import() -> None:
         requirements = " ".join(declared[extra])
         assert [module for module in modules if module not in requirements] == []
     assert declared["all"] == ["kinen[code,http,mcp,tui,zed]"]
-    assert "kinen[all,pocketflow]" in declared["dev"]
+    assert {"kinen[all,pocketflow]", "kinen[postgres]"} <= {*declared["dev"]}
     required = {requirement.split(">")[0].lower() for requirement in project["dependencies"]}
     assert not required & {*OPTIONAL, "h11"}
 

@@ -12,6 +12,7 @@ from kinen.errors import MissingExtra
 EXTRAS = {
     "http": ("fastapi", "uvicorn", "pydantic"),
     "mcp": ("mcp", "pydantic", "anyio"),
+    "postgres": ("psycopg", "pgvector"),
     "tui": ("textual",),
 }
 """The modules that show that an extra is installed, by its name in pyproject.toml."""

@@ -1,0 +1,168 @@
+"""Connections to PostgreSQL: a pool, a statement timeout, and errors that name no password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+from psycopg import conninfo, errors
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from kinen.errors import Busy, DiskFull, KinenError, StoreError
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+SCHEMES = ("postgresql://", "postgres://")
+OLDEST_SERVER = 150000
+"""The oldest server version that is supported, as `server_version` counts: 15.0."""
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 30
+MOST_CONNECTIONS = 8
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a PostgreSQL database."""
+    return text.startswith(SCHEMES)
+
+
+def parameters(url: str) -> dict[str, Any]:
+    """The parts of a database address; raises StoreError without repeating the address."""
+    if not is_address(url):
+        raise StoreError(
+            "not the address of a PostgreSQL database",
+            "write it as postgresql://user@host:5432/database",
+        )
+    try:
+        return conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        # The driver's message repeats parts of the address, and a password may be in them.
+        raise StoreError(
+            "the address of the database cannot be read",
+            "write it as postgresql://user@host:5432/database; quote special characters as %40",
+        ) from None
+
+
+def place(url: str) -> str:
+    """A database address for messages: server and database, no user and no password."""
+    parts = parameters(url)
+    host = parts.get("host") or parts.get("hostaddr") or "the local socket"
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"{host}{port}/{parts.get('dbname') or ''}"
+
+
+def with_database(url: str, name: str) -> str:
+    """The same server with another database."""
+    head, _, query = url.partition("?")
+    scheme, _, rest = head.partition("://")
+    server = rest.partition("/")[0]
+    return f"{scheme}://{server}/{quote(name, safe='')}" + (f"?{query}" if query else "")
+
+
+class Database:
+    """A PostgreSQL database. It is connected at the first use; `close` ends all connections.
+
+    Every statement is cancelled after `seconds`. Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        application: str = "kinen",
+        most: int = MOST_CONNECTIONS,
+        seconds: float = STATEMENT_SECONDS,
+    ) -> None:
+        self.place = place(url)
+        self._url = url
+        self._options: dict[str, Any] = {
+            "application_name": application,
+            "connect_timeout": CONNECT_SECONDS,
+            "options": f"-c statement_timeout={int(seconds * 1000)}"
+            " -c idle_in_transaction_session_timeout=600000 -c client_min_messages=warning",
+        }
+        self._most = most
+        self._pool: ConnectionPool[Connection] | None = None
+
+    def __repr__(self) -> str:
+        return f"Database({self.place})"
+
+    def connect(self, *, autocommit: bool = False) -> Connection:
+        """A connection outside the pool, for work that outlives a transaction: LISTEN, locks."""
+        with translated(self.place):
+            connection = psycopg.connect(self._url, autocommit=autocommit, **self._options)
+        version = connection.info.server_version
+        if version < OLDEST_SERVER:
+            connection.close()
+            raise StoreError(
+                f"PostgreSQL at {self.place} is version {version // 10000}",
+                "version 15 or newer is needed",
+            )
+        return connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A connection of the pool in a transaction: committed at the end, undone by an error."""
+        if self._pool is None:
+            self._pool = self._open()
+        with translated(self.place), self._pool.connection() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """End the connections of the pool."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> ConnectionPool[Connection]:
+        # A first connection by hand: the pool would only say that it waited in vain.
+        self.connect().close()
+        return ConnectionPool(
+            self._url,
+            kwargs=self._options,
+            min_size=0,
+            max_size=self._most,
+            timeout=STATEMENT_SECONDS,
+            open=True,
+        )
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Errors of the driver as KinenErrors: what the server says, never the address."""
+    try:
+        yield
+    except KinenError:
+        raise
+    except PoolTimeout:
+        raise Busy(
+            f"no connection to PostgreSQL at {where} became free", "try again later"
+        ) from None
+    except errors.QueryCanceled:
+        raise Busy(f"PostgreSQL at {where} took too long", "try again, or ask for less") from None
+    except errors.DiskFull:
+        raise DiskFull(f"PostgreSQL at {where}", "the disk of the database is full") from None
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(_primary(error), f"grant it to the user at {where}") from None
+    except psycopg.OperationalError as error:
+        if error.sqlstate is None:
+            raise StoreError(
+                f"cannot reach PostgreSQL at {where}",
+                "check that it runs, and its address, user and password",
+            ) from None
+        raise StoreError(f"PostgreSQL at {where}: {_primary(error)}") from None
+    except psycopg.Error as error:
+        raise StoreError(f"PostgreSQL at {where}: {_primary(error)}") from None
+
+
+def _primary(error: psycopg.Error) -> str:
+    """The server's sentence, without the detail: that one repeats values of rows."""
+    return error.diag.message_primary or type(error).__name__

@@ -1,0 +1,98 @@
+"""Numbered changes of the tables, each in a transaction together with the record of it.
+
+A part of kinen that has tables of its own has a list of migrations of its own, and its numbers
+begin at 1:
+
+    MIGRATIONS = (Migration(1, "tables", "CREATE TABLE kinen.…"), …)
+    migrate(database, "team", MIGRATIONS)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from psycopg import sql
+
+from kinen.errors import StoreError
+from kinen.postgres.connection import Connection, Database, translated
+
+LOCK = 0x6B696E656E
+"""The advisory lock that lets one process at a time migrate: "kinen" in hexadecimal."""
+TABLE = """
+CREATE SCHEMA IF NOT EXISTS kinen;
+CREATE TABLE IF NOT EXISTS kinen.migration (
+    part text NOT NULL,
+    number int NOT NULL,
+    name text NOT NULL,
+    applied timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (part, number)
+)
+"""
+
+
+class Migration(NamedTuple):
+    """One change of the tables."""
+
+    number: int
+    name: str
+    statements: str
+    """SQL, several statements separated by semicolons."""
+
+
+def migrate(database: Database, part: str, migrations: Sequence[Migration]) -> int:
+    """Bring the tables of a part up to date; how many migrations ran.
+
+    Processes that come at the same time wait for each other. A database that a newer kinen has
+    migrated is refused.
+    """
+    done = 0
+    newest = max((migration.number for migration in migrations), default=0)
+    with database.connect(autocommit=True) as connection, translated(database.place):
+        if version(connection, part) == newest:
+            return 0
+        connection.execute("SET statement_timeout = 0")
+        connection.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
+        try:
+            with connection.transaction():
+                connection.execute(TABLE)
+            _refuse_the_future(connection, part, newest, database.place)
+            for migration in migrations:
+                done += _apply(connection, part, migration)
+        finally:
+            connection.execute("SELECT pg_advisory_unlock(%s)", (LOCK,))
+    return done
+
+
+def version(connection: Connection, part: str) -> int:
+    """The number of the newest migration that a part has had; 0 without any."""
+    table = connection.execute("SELECT to_regclass('kinen.migration')").fetchone()
+    if not table or table[0] is None:
+        return 0
+    query = "SELECT coalesce(max(number), 0) FROM kinen.migration WHERE part = %s"
+    row = connection.execute(query, (part,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _refuse_the_future(connection: Connection, part: str, newest: int, where: str) -> None:
+    reached = version(connection, part)
+    if reached > newest:
+        raise StoreError(
+            f"the database at {where} was written by a newer kinen"
+            f" ({part} {reached}, this one has {newest})",
+            "upgrade kinen",
+        )
+
+
+def _apply(connection: Connection, part: str, migration: Migration) -> int:
+    """Run a migration unless it has run; 1 if it did."""
+    if migration.number <= version(connection, part):
+        return 0
+    with connection.transaction():
+        # the text is a constant of kinen; parameters would allow a single statement only
+        connection.execute(sql.SQL(migration.statements))  # type: ignore[arg-type]
+        connection.execute(
+            "INSERT INTO kinen.migration (part, number, name) VALUES (%s, %s, %s)",
+            (part, migration.number, migration.name),
+        )
+    return 1

@@ -1,0 +1,94 @@
+"""Connections, migrations and the trial of pgvector, against a real server."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kinen.errors import Busy, KinenError, StoreError
+from kinen.postgres.connection import Database, is_address, place, with_database
+from kinen.postgres.migrations import Migration, migrate, version
+from kinen.postgres.vector_probe import require_vectors
+
+SECRET = "hunter2"
+STEPS = (
+    Migration(1, "a table", "CREATE TABLE kinen.tea (leaf text); CREATE TABLE kinen.pot (size int)"),
+    Migration(2, "a row", "INSERT INTO kinen.tea VALUES ('100% green')"),
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "fact"),
+    [
+        (f"mysql://u:{SECRET}@h/d", "not the address of a PostgreSQL database"),
+        (f"postgresql://u:{SECRET}@h/d?nonsense={SECRET}", "cannot be read"),
+        (f"postgresql://u:{SECRET}@h:port/d", "cannot reach PostgreSQL"),
+        (f"postgresql://u:{SECRET}@127.0.0.1:1/d", "cannot reach PostgreSQL at 127.0.0.1:1/d"),
+        (f"postgresql://u:{SECRET}@/d?host=/nowhere", "cannot reach PostgreSQL at /nowhere/d"),
+    ],
+)
+def test_a_database_out_of_reach_is_an_error_without_the_password(url: str, fact: str) -> None:
+    with pytest.raises(KinenError) as caught, Database(url).transaction():
+        pass
+    assert fact in caught.value.line()
+    assert SECRET not in repr(caught.getrepr(chain=True))
+
+
+def test_addresses() -> None:
+    assert is_address("postgres://h/d")
+    assert not is_address("https://h/d")
+    assert place(f"postgresql://u:{SECRET}@h:99/d") == "h:99/d"
+    assert with_database("postgresql://u:p@h/d?sslmode=require", "a b") == (
+        "postgresql://u:p@h/a%20b?sslmode=require"
+    )
+    assert SECRET not in repr(Database(f"postgresql://u:{SECRET}@h/d"))
+
+
+def test_a_wrong_password_is_refused_without_it(postgres_url: str) -> None:
+    head, _, rest = postgres_url.partition("@")
+    url = f"{head.rpartition(':')[0]}:{SECRET}@{rest}"
+    with pytest.raises(StoreError) as caught, Database(url).transaction():
+        pass
+    assert SECRET not in repr(caught.getrepr(chain=True))
+
+
+def test_transactions_end_whole_or_not_at_all(postgres_url: str) -> None:
+    with Database(postgres_url, seconds=0.2) as database:
+        with database.transaction() as connection:
+            connection.execute("CREATE TABLE tea (leaf text)")
+        with pytest.raises(ZeroDivisionError), database.transaction() as connection:
+            connection.execute("INSERT INTO tea VALUES ('green')")
+            raise ZeroDivisionError
+        with database.transaction() as connection:
+            assert connection.execute("SELECT count(*) FROM tea").fetchone() == (0,)
+        with pytest.raises(StoreError, match="does not exist"), database.transaction() as connection:
+            connection.execute("SELECT * FROM pots")
+        with pytest.raises(Busy, match="took too long"), database.transaction() as connection:
+            connection.execute("SELECT pg_sleep(60)")
+
+
+def test_migrations_run_once_and_refuse_the_future(postgres_url: str) -> None:
+    with Database(postgres_url) as database:
+        broken = (*STEPS, Migration(3, "half", "CREATE TABLE kinen.cup (); SELECT 1 / 0"))
+        with pytest.raises(StoreError, match="division by zero"):
+            migrate(database, "tea", broken)
+        with database.transaction() as connection:
+            assert version(connection, "tea") == 2
+            assert connection.execute("SELECT to_regclass('kinen.cup')").fetchone() == (None,)
+            assert connection.execute("SELECT leaf FROM kinen.tea").fetchall() == [("100% green",)]
+        assert migrate(database, "tea", STEPS) == 0
+        assert migrate(database, "other", STEPS[1:]) == 1
+        with pytest.raises(StoreError, match="written by a newer kinen"):
+            migrate(database, "tea", STEPS[:1])
+
+
+def test_processes_that_migrate_at_the_same_time_wait_for_each_other(postgres_url: str) -> None:
+    with Database(postgres_url) as database, ThreadPoolExecutor(4) as threads:
+        runs = [threads.submit(migrate, database, "tea", STEPS) for _ in range(4)]
+        assert sorted(run.result() for run in runs) == [0, 0, 0, 2]
+
+
+def test_the_extension_is_created_and_tried(postgres_url: str) -> None:
+    with Database(postgres_url) as database:
+        assert require_vectors(database) == require_vectors(database)
