@@ -59,7 +59,18 @@ RARELY_SHOWN = {
     *("kinen.sources.files.walk", "kinen.sources.git.worktree"),
 }
 """What `kinen status` and `kinen plan list` do not need: they only read."""
-HEAVY = ("psycopg", "numpy", "onnxruntime", "tokenizers", "mcp", "fastapi", "textual", "click", "rich", "yaml")
+HEAVY = (
+    "psycopg",
+    "numpy",
+    "onnxruntime",
+    "tokenizers",
+    "mcp",
+    "fastapi",
+    "textual",
+    "click",
+    "rich",
+    "yaml",
+)
 
 
 def part(path: Path) -> str:

@@ -13,7 +13,9 @@ from kinen.postgres.vector_probe import require_vectors
 
 SECRET = "hunter2"
 STEPS = (
-    Migration(1, "a table", "CREATE TABLE kinen.tea (leaf text); CREATE TABLE kinen.pot (size int)"),
+    Migration(
+        1, "a table", "CREATE TABLE kinen.tea (leaf text); CREATE TABLE kinen.pot (size int)"
+    ),
     Migration(2, "a row", "INSERT INTO kinen.tea VALUES ('100% green')"),
 )
 
@@ -62,7 +64,10 @@ def test_transactions_end_whole_or_not_at_all(postgres_url: str) -> None:
             raise ZeroDivisionError
         with database.transaction() as connection:
             assert connection.execute("SELECT count(*) FROM tea").fetchone() == (0,)
-        with pytest.raises(StoreError, match="does not exist"), database.transaction() as connection:
+        with (
+            pytest.raises(StoreError, match="does not exist"),
+            database.transaction() as connection,
+        ):
             connection.execute("SELECT * FROM pots")
         with pytest.raises(Busy, match="took too long"), database.transaction() as connection:
             connection.execute("SELECT pg_sleep(60)")
