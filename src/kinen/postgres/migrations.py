@@ -90,7 +90,7 @@ def _apply(connection: Connection, part: str, migration: Migration) -> int:
         return 0
     with connection.transaction():
         # the text is a constant of kinen; parameters would allow a single statement only
-        connection.execute(sql.SQL(migration.statements))  # type: ignore[arg-type]
+        connection.execute(sql.SQL(migration.statements))
         connection.execute(
             "INSERT INTO kinen.migration (part, number, name) VALUES (%s, %s, %s)",
             (part, migration.number, migration.name),
