@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -166,6 +168,32 @@ def kinen(space: Path, starter: Starter) -> Callable[..., Ran]:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., Ran]:
+    """Runs a command in this process, which is faster, where it makes no difference."""
+    from kinen.cli import main
+
+    def run(*words: str, cwd: Path | None = None, stdin: str = "", **env: str) -> Ran:
+        with monkeypatch.context() as here, pytest.raises(SystemExit) as end:
+            here.chdir(cwd or space)
+            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            for name, value in env.items():
+                here.setenv(name, value)
+            main(list(words))
+        gc.enable()  # a process of its own does without
+        return Ran(int(end.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def without_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Full text only, and no agent around."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
+        monkeypatch.delenv(name)
 
 
 def _text(data: bytes) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen.cli import main
 from kinen.recall.tiers import SHORT_ID
 from kinen.text import iso, now
 from sources.repositories import Repository
@@ -45,31 +42,6 @@ def repo(space: Path) -> Repository:
     made.commit("fix(auth): sign them once", {"src/auth.py": "2", "tests/test_auth.py": "2"})
     (space / "src/auth.py").write_text("3")
     return made
-
-
-class Ran(NamedTuple):
-    """How a command ended and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Ask:
-    """Runs a command in this process, which is faster, where it makes no difference."""
-
-    def run(*words: str, cwd: Path | None = None, stdin: str = "", **env: str) -> Ran:
-        with monkeypatch.context() as here, pytest.raises(SystemExit) as end:
-            here.chdir(cwd or space)
-            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-            for name, value in env.items():
-                here.setenv(name, value)
-            main(list(words))
-        gc.enable()  # a process of its own does without
-        return Ran(int(end.value.code or 0), *capsys.readouterr())
-
-    return run
 
 
 def ref(ran: Any) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kinen import Memory
-from kinen.cli import main
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -23,34 +21,7 @@ SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
 LONG_AGO = "2001-01-01"
 
 
-class Ran(NamedTuple):
-    """How a command ended and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Full text only, and no agent around."""
-    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-    for name in [name for name in os.environ if name.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
-        monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Ask:
-    """Runs a command in this process."""
-
-    def run(*words: str, cwd: Path | None = None) -> Ran:
-        with monkeypatch.context() as here, pytest.raises(SystemExit) as end:
-            here.chdir(cwd or space)
-            main(list(words))
-        gc.enable()
-        return Ran(int(end.value.code or 0), *capsys.readouterr())
-
-    return run
+pytestmark = pytest.mark.usefixtures("without_agents")
 
 
 @pytest.fixture

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kinen import Memory
-from kinen.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,34 +21,7 @@ SECRET = "gh" + "p_" + "a1B2c3D4e5F6" * 3
 ESCAPE = "\x1b[31mred"
 
 
-class Ran(NamedTuple):
-    """How a command ended and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Full text only, and no agent around."""
-    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-    for name in [name for name in os.environ if name.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
-        monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Ask:
-    """Runs a command in this process."""
-
-    def run(*words: str) -> Ran:
-        with monkeypatch.context() as here, pytest.raises(SystemExit) as end:
-            here.chdir(space)
-            main(list(words))
-        gc.enable()
-        return Ran(int(end.value.code or 0), *capsys.readouterr())
-
-    return run
+pytestmark = pytest.mark.usefixtures("without_agents")
 
 
 def transcript(folder: Path, name: str, day: str, lines: list[dict[str, Any]]) -> Path:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,9 +18,11 @@ from kinen.consolidation.model import (
 )
 from kinen.distill.chain import distill
 from kinen.model.journal import Observation, Passage
+from loopback import Loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
 CAUSE = "The root cause was a stale socket that `Pool.take` kept after a failover."
@@ -31,7 +31,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 KEY = "test-key-0123456789"
 
 
-class Service:
+class Service(Loopback):
     """A server that answers as OpenAI and Ollama do, or as they should not."""
 
     def __init__(self) -> None:
@@ -40,30 +40,18 @@ class Service:
         self.body: bytes | None = None
         self.hangs = False
         self.requests: list[tuple[str, str, dict[str, Any]]] = []
-        self.released = threading.Event()
-        service = self
+        super().__init__()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                size = int(self.headers["Content-Length"])
-                asked = json.loads(self.rfile.read(size))
-                authorization = self.headers.get("Authorization", "")
-                service.requests.append((self.path, authorization, asked))
-                if service.hangs:
-                    service.released.wait(600)
-                body = service.answer(self.path)
-                self.send_response(service.status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
+    def respond(self, handler: BaseHTTPRequestHandler, sent: bytes) -> None:
+        authorization = handler.headers.get("Authorization", "")
+        self.requests.append((handler.path, authorization, json.loads(sent)))
+        if self.hangs:
+            self.released.wait(600)
+        body = self.answer(handler.path)
+        handler.send_response(self.status)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
 
     def answer(self, path: str) -> bytes:
         if self.body is not None:
@@ -76,12 +64,6 @@ class Service:
 
     def says(self, *memories: Any) -> None:
         self.text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in memories)
-
-    def close(self) -> None:
-        self.released.set()
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
 
 
 @pytest.fixture

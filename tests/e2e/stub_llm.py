@@ -7,10 +7,13 @@ What they are to do stands in the prompt itself, `@@[{"tool": "Bash", "input": {
 from __future__ import annotations
 
 import json
-import threading
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from loopback import Loopback
+
+if TYPE_CHECKING:
+    from http.server import BaseHTTPRequestHandler
 
 
 class Request(NamedTuple):
@@ -58,7 +61,7 @@ def said(content: Any) -> str:
     return "\n".join(one.get("text", "") for one in content if one["type"] in kinds)
 
 
-class Stub:
+class Stub(Loopback):
     """Every request is written down; those without a script in their prompt all get the same
     answer, or none while `silent`.
     """
@@ -67,33 +70,11 @@ class Stub:
         self.text = text
         self.silent = False
         self.requests: list[Request] = []
-        self.released = threading.Event()
-        stub = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_HEAD(self) -> None:
-                self.send_response(200)
-                self.end_headers()
+        super().__init__()
 
-            def do_POST(self) -> None:
-                stub.answer(self)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    def close(self) -> None:
-        self.released.set()
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+    def respond(self, handler: BaseHTTPRequestHandler, sent: bytes) -> None:
+        body = json.loads(sent)
         self.requests.append(Request(handler.path, body))
         if self.silent:
             self.released.wait(60)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,6 +22,10 @@ from kinen.embed.openai import (
     OpenAIEmbedder,
 )
 from kinen.errors import ConfigError, EmbedError
+from loopback import Loopback
+
+if TYPE_CHECKING:
+    from http.server import BaseHTTPRequestHandler
 
 KEY = "sk-very-secret-0123456789"
 DIMENSIONS = 5
@@ -46,7 +48,7 @@ class Request(NamedTuple):
     key: str
 
 
-class Service:
+class Service(Loopback):
     """An embedding service that speaks both protocols."""
 
     def __init__(self) -> None:
@@ -54,34 +56,14 @@ class Service:
         self.requests: list[Request] = []
         self.dimensions = DIMENSIONS
         self.reversed = False
-        self.released = threading.Event()
-        service = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                service.answer(self)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    def close(self) -> None:
-        self.released.set()
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        super().__init__()
 
     def vector(self, text: str) -> list[float]:
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
         return [float(x) for x in np.random.default_rng(seed).normal(size=self.dimensions) * 3]
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        size = int(handler.headers["Content-Length"])
-        asked = json.loads(handler.rfile.read(size))
+    def respond(self, handler: BaseHTTPRequestHandler, sent: bytes) -> None:
+        asked = json.loads(sent)
         key = handler.headers.get("Authorization", "")
         self.requests.append(Request(handler.path, asked["input"], asked["model"], key))
         reply = self.replies.pop(0) if self.replies else Reply(body=self.body(handler.path, asked))

@@ -4,47 +4,26 @@ import hashlib
 import io
 import json
 import sqlite3
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import kinen.journal
+from journals import closed_journals, connected, journal
 from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
 from kinen.privacy.masking import VERSION
-from kinen.storage.database import statements
 from kinen.transfer import stream
 from kinen.transfer.bundle import Filter, export, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-MIGRATIONS = sorted((Path(kinen.journal.__file__).parent / "migrations").glob("*.sql"))
+__all__ = ["closed_journals"]
+pytestmark = pytest.mark.usefixtures("closed_journals")
 TEN = 1772359200000
 """2026-03-01T10:00Z"""
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
-OPEN: list[sqlite3.Connection] = []
-
-
-@pytest.fixture(autouse=True)
-def closing() -> Iterator[None]:
-    yield
-    while OPEN:
-        OPEN.pop().close()
-
-
-def connected(path: str) -> sqlite3.Connection:
-    OPEN.append(sqlite3.connect(path, isolation_level=None))
-    return OPEN[-1]
-
-
-def journal(path: str = ":memory:") -> sqlite3.Connection:
-    db = connected(path)
-    for script in MIGRATIONS:
-        for statement in statements(script.read_text()):
-            db.execute(statement)
-    return db
 
 
 def dump(db: sqlite3.Connection) -> list[str]:

@@ -8,26 +8,24 @@ import os
 import re
 import shutil
 import sqlite3
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import kinen.journal
+from journals import closed_journals, connected, journal
 from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
-from kinen.storage.database import statements
 from kinen.transfer.bundle import load
 from kinen.transfer.kindling import is_kindling, load_database
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-MIGRATIONS = sorted((Path(kinen.journal.__file__).parent / "migrations").glob("*.sql"))
+__all__ = ["closed_journals"]
+pytestmark = pytest.mark.usefixtures("closed_journals")
 TEN = 1772359200000
 """2026-03-01T10:00Z"""
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
-OPEN: list[sqlite3.Connection] = []
 
 TABLES = """
 CREATE TABLE schema_migrations(version INTEGER PRIMARY KEY, name TEXT, applied_at INTEGER);
@@ -49,26 +47,6 @@ CREATE TABLE pins(
   created_at INTEGER NOT NULL, expires_at INTEGER, scope_ids TEXT NOT NULL DEFAULT '{}');
 CREATE VIRTUAL TABLE observations_fts USING fts5(content, content='observations');
 """
-
-
-@pytest.fixture(autouse=True)
-def closing() -> Iterator[None]:
-    yield
-    while OPEN:
-        OPEN.pop().close()
-
-
-def connected(path: str) -> sqlite3.Connection:
-    OPEN.append(sqlite3.connect(path, isolation_level=None))
-    return OPEN[-1]
-
-
-def journal(path: str = ":memory:") -> sqlite3.Connection:
-    db = connected(path)
-    for script in MIGRATIONS:
-        for statement in statements(script.read_text()):
-            db.execute(statement)
-    return db
 
 
 def dataset() -> dict[str, list[dict[str, Any]]]:

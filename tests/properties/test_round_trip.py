@@ -7,14 +7,13 @@ import io
 import json
 import sqlite3
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kinen.journal
+from journals import MIGRATIONS, OPEN, closed_journals, connected
 from kinen.errors import StoreError
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 from kinen.privacy.masking import mask
@@ -27,7 +26,8 @@ from kinen.transfer.unpack import bundle_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MIGRATIONS = sorted((Path(kinen.journal.__file__).parent / "migrations").glob("*.sql"))
+pytestmark = pytest.mark.usefixtures("closed_journals")
+__all__ = ["closed_journals"]
 unhurried = settings(deadline=None)
 TABLES = ("observations", "capsules", "summaries", "pins", "memories", "suppressed", "tag_ops")
 
@@ -41,23 +41,13 @@ def empty() -> bytes:
         return db.serialize()
 
 
-OPEN: list[sqlite3.Connection] = []
-
-
-@pytest.fixture(autouse=True)
-def closing() -> Iterator[None]:
-    yield
-    while OPEN:
-        OPEN.pop().close()
-
-
 def journal() -> sqlite3.Connection:
     """A new journal; no test uses more than a few of them at a time."""
     while len(OPEN) > 4:
         OPEN.pop(0).close()
-    OPEN.append(sqlite3.connect(":memory:", isolation_level=None))
-    OPEN[-1].deserialize(empty())
-    return OPEN[-1]
+    db = connected(":memory:")
+    db.deserialize(empty())
+    return db
 
 
 # What a journal holds was masked when it was written.

@@ -8,9 +8,7 @@ import json
 import os
 import socket
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +22,11 @@ from kinen.index.cache import Cache
 from kinen.model.journal import Digest, Passage
 from kinen.model.kinds import DISTILLERS
 from kinen.text import estimate
+from loopback import Loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from http.server import BaseHTTPRequestHandler
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the scripts are for sh")
 
@@ -544,34 +544,17 @@ def test_more_than_a_model_can_read_is_left_out(desk: Desk) -> None:
 # Ollama
 
 
-class Model:
+class Model(Loopback):
     """A server that answers as Ollama does, or as it should not."""
 
     def __init__(self) -> None:
         self.answer: Callable[[BaseHTTPRequestHandler], None] = self.say("- from ollama [1]")
         self.requests: list[tuple[str, dict[str, Any]]] = []
-        self.released = threading.Event()
-        model = self
+        super().__init__()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                size = int(self.headers["Content-Length"])
-                model.requests.append((self.path, json.loads(self.rfile.read(size))))
-                model.answer(self)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    def close(self) -> None:
-        self.released.set()
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+    def respond(self, handler: BaseHTTPRequestHandler, sent: bytes) -> None:
+        self.requests.append((handler.path, json.loads(sent)))
+        self.answer(handler)
 
     def send(self, status: int, body: bytes, **headers: str) -> Any:
         def answer(handler: BaseHTTPRequestHandler) -> None:

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from kinen import Memory
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repository:
-    return Repository(tmp_path / "repo")
-
-
 def tags(memory: Memory, path: str) -> set[str]:
     return set(memory.records.get(f"file:{path}").tags)
 

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from kinen import Memory
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repository:
-    return Repository(tmp_path / "repo")
-
-
 def subjects(memory: Memory) -> set[str]:
     return set(commits(memory).values())
 

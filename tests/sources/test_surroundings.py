@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repository:
-    return Repository(tmp_path / "repo")
-
-
 def some_history(repo: Repository) -> None:
     """Names and messages that a setting could spoil, renames, a merge, the first commit."""
     repo.commit("first größe", {"src/größe/a.py": LINES, "b.py": "b", "src/c.py": LINES + "c"})
