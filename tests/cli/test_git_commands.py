@@ -124,6 +124,8 @@ def test_a_history_goes_through_renames_by_any_name(ask: Ask) -> None:
     patched = ask(f"history {COOKIES} -n 1 -p").out
     assert patched.startswith(told.lines[0])
     assert f"rename from {OLD}" in patched
+    newest = ask(f"history {COOKIES} -n 1 -p --json").json["revisions"][0]
+    assert f"rename from {OLD}" in newest["patch"]
     assert ask(f"history {OLD}") == told
     revisions = ask(f"history {OLD} --json").json["revisions"]
     assert [one["tags"] for one in revisions][:3] == [["auth"], ["security"], ["auth", "security"]]

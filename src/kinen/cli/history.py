@@ -108,13 +108,14 @@ def history(memory: Memory, path: str, limit: int, patch: bool) -> Output:
     style = colours()
     lines = revision_lines(revisions, style)[-max(0, limit) :]
     revisions = revisions[-max(0, limit) :]
+    listed = [revision_json(revision) for revision in revisions]
     if patch:
         patches = [memory.git.patch(revision) for revision in revisions]
         lines = [f"{line}\n{text}" for line, text in zip(lines, patches, strict=True)]
+        listed = [{**row, "patch": text} for row, text in zip(listed, patches, strict=True)]
     lines.reverse()
     if by_hand:
         lines.append(f"by hand: {' '.join(by_hand)}")
-    listed = [revision_json(revision) for revision in revisions]
     return Output(
         {"path": path, "revisions": listed, "by_hand": by_hand},
         "\n".join(lines),
