@@ -112,5 +112,15 @@ browser: $(STAMP)
 	@mkdir -p build/axe && npm install --silent --no-fund --no-audit --prefix build/axe axe-core || echo 'browser: npm does not answer, accessibility is not tested'
 	$(BIN)/python -m pytest -n 2 tests/web/test_browser.py tests/web/test_page_in_browser.py
 
+# The VS Code extension: its unit tests, the .vsix, and the .vsix in a real VS Code in chromium.
+# code-server comes from npm and is compiled into build/code-server, some minutes the first time.
+.PHONY: editors
+editors: $(STAMP)
+	@command -v npm >/dev/null || { echo 'editors: node and npm are not installed'; exit 1; }
+	cd editors/vscode && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent package
+	$(PIP) playwright
+	@$(BIN)/python tests/editors/code_server.py || echo 'editors: the extension is not tried in VS Code'
+	$(BIN)/python -m pytest -n0 -rs tests/editors
+
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

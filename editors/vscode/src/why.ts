@@ -1,0 +1,185 @@
+/** "Why is this line here?" as a hover, as a CodeLens and as a command. */
+
+import * as vscode from "vscode";
+import type { Revision } from "./answers";
+import type { Client } from "./client";
+import { reasonsHtml } from "./html";
+import { hoverMarkdown, lensTitle } from "./markdown";
+import type { Panels } from "./panel";
+import { commitsOf, isEmpty, type Reasons } from "./reasons";
+import { enabled, folderOf, signalOf } from "./workspace";
+
+const AGE = 60_000;
+const ENTRIES = 50;
+const SYMBOLS = 100;
+
+export interface Explanation {
+  reasons: Reasons;
+  /** The commit of each line, from 0. */
+  commits: (Revision | undefined)[];
+}
+
+interface Entry {
+  time: number;
+  version: number;
+  answer: Promise<Explanation | undefined>;
+}
+
+/** What is known of the open files, asked once a minute and after each save. */
+export class Explanations {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(private readonly client: Client) {}
+
+  forget(): void {
+    this.entries.clear();
+  }
+
+  /** Why the lines of a document are there; undefined for what is not a file of the workspace. */
+  of(document: vscode.TextDocument): Promise<Explanation | undefined> {
+    const folder = folderOf(document.uri);
+    if (document.uri.scheme !== "file" || !folder) {
+      return Promise.resolve(undefined);
+    }
+    const key = document.uri.toString();
+    const entry = this.entries.get(key);
+    if (entry && Date.now() - entry.time < AGE && entry.version === document.version) {
+      return entry.answer;
+    }
+    const answer = this.ask(folder, document);
+    this.entries.delete(key);
+    this.entries.set(key, { time: Date.now(), version: document.version, answer });
+    answer.catch(() => this.entries.delete(key));
+    const oldest = this.entries.keys().next().value;
+    if (this.entries.size > ENTRIES && oldest !== undefined) {
+      this.entries.delete(oldest);
+    }
+    return answer;
+  }
+
+  private async ask(folder: string, document: vscode.TextDocument): Promise<Explanation> {
+    const reasons = await this.client.why(folder, document.uri.fsPath);
+    const lines = document.getText().split(/\r?\n/);
+    return { reasons, commits: commitsOf(reasons, lines) };
+  }
+}
+
+export class WhyHover implements vscode.HoverProvider {
+  constructor(private readonly explanations: Explanations) {}
+
+  async provideHover(document: vscode.TextDocument, position: vscode.Position): Promise<vscode.Hover | undefined> {
+    const explanation = await quietly(this.explanations.of(document));
+    if (!explanation || isEmpty(explanation.reasons)) {
+      return undefined;
+    }
+    const commit = explanation.commits[position.line];
+    const markdown = new vscode.MarkdownString(hoverMarkdown(explanation.reasons, commit, Date.now()));
+    markdown.isTrusted = false;
+    markdown.supportHtml = false;
+    return new vscode.Hover(markdown);
+  }
+}
+
+export class WhyLens implements vscode.CodeLensProvider {
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.changed.event;
+
+  constructor(private readonly explanations: Explanations) {}
+
+  refresh(): void {
+    this.changed.fire();
+  }
+
+  async provideCodeLenses(document: vscode.TextDocument, token: vscode.CancellationToken): Promise<vscode.CodeLens[]> {
+    if (!enabled("codeLens")) {
+      return [];
+    }
+    const explanation = await quietly(this.explanations.of(document));
+    if (!explanation || isEmpty(explanation.reasons) || token.isCancellationRequested) {
+      return [];
+    }
+    const { reasons, commits } = explanation;
+    const whole = lens(document, 0, lensTitle(reasons));
+    const symbols = await quietly(symbolsOf(document));
+    const parts = (symbols ?? []).slice(0, SYMBOLS).flatMap((symbol) => {
+      const line = newestLine(commits, symbol.range.start.line, symbol.range.end.line);
+      const commit = line === undefined ? undefined : commits[line];
+      return commit && line !== undefined ? [lens(document, symbol.range.start.line, lensTitle(reasons, commit, Date.now()), line)] : [];
+    });
+    return [whole, ...parts];
+  }
+}
+
+function lens(document: vscode.TextDocument, line: number, title: string, about = line): vscode.CodeLens {
+  const command = { command: "kinen.why", title, tooltip: "Why is this here?", arguments: [document.uri.toString(), about] };
+  return new vscode.CodeLens(new vscode.Range(line, 0, line, 0), command);
+}
+
+/** The functions and classes of a document, where an extension knows its language. */
+async function symbolsOf(document: vscode.TextDocument): Promise<vscode.DocumentSymbol[]> {
+  const kinds = [vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Class];
+  const answer = await vscode.commands.executeCommand<vscode.DocumentSymbol[] | undefined>(
+    "vscode.executeDocumentSymbolProvider",
+    document.uri,
+  );
+  return (answer ?? []).filter((symbol) => kinds.includes(symbol.kind) && "children" in symbol);
+}
+
+/** The line of a range that was changed last. */
+function newestLine(commits: (Revision | undefined)[], start: number, end: number): number | undefined {
+  let newest: number | undefined;
+  for (let line = start; line <= end; line += 1) {
+    const commit = commits[line];
+    const best = newest === undefined ? undefined : commits[newest];
+    if (commit && (!best || commit.at > best.at)) {
+      newest = line;
+    }
+  }
+  return newest;
+}
+
+/** An answer, or nothing where it failed: a hover must not interrupt with an error. */
+async function quietly<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await answer;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The command: for a line of a CodeLens, else for the line of the cursor. */
+export async function showWhy(
+  explanations: Explanations,
+  panels: Panels,
+  openSession: (folder: string, ref: string) => Promise<void>,
+  place?: { uri: vscode.Uri; line: number },
+): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  const uri = place?.uri ?? editor?.document.uri;
+  if (!uri) {
+    void vscode.window.showInformationMessage("Open a file, and put the cursor into the line to ask about.");
+    return;
+  }
+  const folder = folderOf(uri);
+  const document = await vscode.workspace.openTextDocument(uri);
+  const line = place?.line ?? editor?.selection.active.line ?? 0;
+  const title = "kinen: looking for the reason";
+  const location = vscode.ProgressLocation.Notification;
+  const explanation = await vscode.window.withProgress({ location, title, cancellable: true }, (_, token) => {
+    const stopped = new Promise<undefined>((resolve) => signalOf(token).addEventListener("abort", () => resolve(undefined)));
+    return Promise.race([explanations.of(document), stopped]);
+  });
+  if (!explanation || !folder) {
+    return;
+  }
+  const { reasons, commits } = explanation;
+  const name = `${vscode.workspace.asRelativePath(uri)}:${line + 1}`;
+  const code = line < document.lineCount ? document.lineAt(line).text : "";
+  const body = reasonsHtml(reasons, name, code, commits[line], Date.now());
+  panels.show("why", `Why ${name}`, body, (index) => {
+    const session = reasons.sessions[index];
+    if (session) {
+      void openSession(folder, session.ref);
+    }
+  });
+}
