@@ -149,8 +149,15 @@ def test_filters_are_in_the_address_and_neighbours_come_on_demand(demo_tab: Tab)
     assert set(page.locator(".hits .about .chip:first-child").all_inner_texts()) == {"commit"}
     page.fill("input[name=since]", "1h")
     page.wait_for_url("**since=1h*")
-    page.locator("text=neighbours").first.click()
-    page.wait_for_url("**context=2*")
+    page = demo_tab.open("search", q="why are labels blank")
+    page.wait_for_selector(".hits article")
+    page.keyboard.press("j")
+    page.keyboard.press("n")
+    page.wait_for_url("**around=*")
+    page.wait_for_selector("text=hide neighbours")
+    assert page.evaluate("document.activeElement.closest('.hits') !== null"), "keeps the focus"
+    page.click("text=hide neighbours")
+    page.wait_for_selector("text=hide neighbours", state="detached")
 
 
 def test_the_slider_goes_back_in_time(demo_tab: Tab) -> None:

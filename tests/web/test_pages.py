@@ -72,6 +72,40 @@ def test_search_says_why_a_record_is_missing(site: Site) -> None:
     assert "excluded by the filters; without them it is hit" in excluded
 
 
+def test_hits_are_readable_text_with_the_words_marked(site: Site) -> None:
+    page = tree(site.page("search", q="redis dropped"))
+    passages = page.css(".passage")
+    table = next(node for node in passages if node.css("table"))
+    assert [" ".join(cell.text().split()) for cell in table.css("th")] == [
+        "Decision",
+        "Round",
+        "Rationale",
+    ]
+    assert "Redis" in [mark.text() for mark in table.css("td mark")]
+    shown = " ".join(node.text() for node in passages)
+    for markup in ("|---", "**", "`", "[["):
+        assert markup not in shown, markup
+    assert not page.css(".passage [id]"), "anchors would be there twice"
+    assert not page.css(".passage h2, .passage h3"), "headings belong to hits"
+
+
+def test_neighbours_of_one_hit_come_on_demand(site: Site) -> None:
+    first = tree(site.page("search", q="logins certificates"))
+    assert not first.css(".neighbours")
+    for link in first.css(".around-link"):
+        opened = tree(site.client.get(link.attributes["href"] or "").text)
+        hits = opened.css("article")
+        shown = [hit for hit in hits if hit.css(".neighbours")]
+        assert len(hits) == len(first.css("article"))
+        if shown:
+            break
+    assert len(shown) == 1, "of the hit that was asked for alone"
+    assert shown[0].css(".neighbour")
+    assert texts(opened, ".around-link").count("hide neighbours") == 1
+    back = shown[0].css_first(".around-link").attributes["href"] or ""
+    assert not tree(site.client.get(back).text).css(".neighbours")
+
+
 def test_a_preview_stands_beside_the_hits(site: Site) -> None:
     page = tree(site.page("search", q="redis", open="artifacts/adr-007-session-store.md"))
     assert "ADR 7" in page.css_first("#preview").text()

@@ -361,11 +361,11 @@ def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
     return distinct_passages(
         hits,
         query.limit,
-        lambda hit, covered: _with_surroundings(reader, hit, query_terms, query.context, covered),
+        lambda hit, covered: with_surroundings(reader, hit, query_terms, query.context, covered),
     )
 
 
-def _with_surroundings(
+def with_surroundings(
     reader: Reader, hit: Hit, query_terms: Sequence[str], context: int, covered: Sequence[range]
 ) -> Hit:
     """A hit in its passage, or between its neighbours; an observation comes with its segment."""

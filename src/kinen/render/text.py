@@ -129,17 +129,17 @@ def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> lis
         return hit.chunk.text.splitlines()[1:]
     if hit.passage is not None:
         lines = [line for line in hit.passage.text.splitlines() if line.strip()]
-        lines = _without_titles(lines, hit)
+        lines = without_titles(lines, hit)
         return [
-            _highlighted(clipped(line, query_terms, LINE_WIDTH), query_terms, style)
+            highlighted(clipped(line, query_terms, LINE_WIDTH), query_terms, style)
             for line in lines
         ]
     start = best_line(hit.chunk.text, query_terms)
     lines = [line for line in hit.chunk.text.splitlines()[start:] if line.strip()]
-    return [_highlighted(excerpt(line, 200), query_terms, style) for line in lines[:LINES]]
+    return [highlighted(excerpt(line, 200), query_terms, style) for line in lines[:LINES]]
 
 
-def _without_titles(lines: list[str], hit: Hit) -> list[str]:
+def without_titles(lines: list[str], hit: Hit) -> list[str]:
     """The lines of a passage without the title and headings that the hit's first line shows."""
     shown = {hit.record.title, *hit.display.heading.split(" > ")}
     start = 0
@@ -197,10 +197,11 @@ def matching_lines(text: str, title: str, query_terms: Sequence[str], style: Sty
     stems = {word[:5] for word in query_terms}
     lines = [line for line in text.removeprefix(title).splitlines() if line.strip()]
     matches = [line for line in lines if {word.lower()[:5] for word in words(line)} & stems]
-    return [_highlighted(excerpt(line, 200), query_terms, style) for line in matches[:LINES]]
+    return [highlighted(excerpt(line, 200), query_terms, style) for line in matches[:LINES]]
 
 
-def _highlighted(line: str, query_terms: Sequence[str], style: Style) -> str:
+def highlighted(line: str, query_terms: Sequence[str], style: Style) -> str:
+    """A text with the words of a query in the style `match`."""
     if not style.colour:
         return line
     stems = sorted({re.escape(word[: max(4, len(word) - 2)]) for word in query_terms}, key=len)

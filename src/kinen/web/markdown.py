@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible
-from kinen.web.html import Html, a, code, join, pre, safe_url, span, text
+from kinen.web.html import Html, a, code, join, p, pre, safe_url, span, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Resolve = Callable[[str], str]
     """The page that a link as written leads to; empty if it leads nowhere."""
+    Words = Callable[[str], Html]
+    """The words between the markup as HTML."""
 
 LONGEST = 400_000
 """Characters of a text that are rendered as markdown; a longer one is shown as it is."""
@@ -65,7 +67,37 @@ def markdown(source: str, resolve: Resolve = lambda _: "", first_line: int = 1) 
         if start > last and token.type != "inline":
             token.attrSet("id", f"L{start + first_line}")
             last = start
-    return Html(_render(tokens, resolve))
+    return Renderer(resolve).blocks(tokens)
+
+
+def passage(source: str, words: Words = text) -> Html:
+    """A piece of a text as HTML, for a list: headings are bold lines, and nothing has an id.
+
+    `words` makes HTML of the words between the markup, for instance with some of them marked.
+    """
+    if len(source) > LONGEST:
+        return p(words(source))
+    tokens = _parser().parse(visible(_with_table_head(source)))
+    return Renderer(lambda _: "", words, headings=False).blocks(tokens)
+
+
+def inline(source: str, words: Words = text) -> Html:
+    """One line of text as HTML without links, so that it can be the text of a link."""
+    tokens = _parser().parseInline(visible(source))[0].children or []
+    plain = [token for token in tokens if token.type not in ("link_open", "link_close")]
+    return Renderer(lambda _: "", words, headings=False).inline(plain)
+
+
+def _with_table_head(source: str) -> str:
+    """A text that begins within a table, with the first row as the head that markdown needs."""
+    first, _, rest = source.lstrip().partition("\n")
+    cells = first.strip().strip("|").split("|")
+    if not first.strip().startswith("|") or len(cells) < 2:
+        return source
+    second = rest.partition("\n")[0].strip()
+    if second and set(second) <= set("|:- "):
+        return source
+    return f"{first}\n|{'---|' * len(cells)}\n{rest}"
 
 
 @cache
@@ -77,63 +109,91 @@ def _parser() -> MarkdownIt:
     )
 
 
-def _render(tokens: Iterable[Token], resolve: Resolve) -> str:
-    parts: list[str] = []
-    for token in tokens:
-        if token.type == "inline":
-            parts.append(_inline(token.children or [], resolve))
-        elif token.type in ("fence", "code_block"):
-            language = token.info.split()[0] if token.info.split() else ""
-            parts.append(code_block(token.content, language, id=token.attrGet("id")))
-        elif token.hidden:
-            continue
-        else:
-            parts.append(_tag(token))
-    return "".join(parts)
+class Renderer:
+    """Makes HTML of the parser's tokens."""
 
+    def __init__(self, resolve: Resolve, words: Words = text, *, headings: bool = True) -> None:
+        self._resolve = resolve
+        self._words = words
+        self._headings = headings
 
-def _tag(token: Token) -> str:
-    """A block's start or end tag: its name is one that the parser chooses."""
-    if token.nesting < 0:
-        return f"</{_block(token.tag)}>"
-    attributes = ""
-    anchor = token.attrGet("id")
-    if anchor:
-        attributes += f' id="{text(anchor)}"'
-    if token.tag == "ol" and token.attrGet("start"):
-        attributes += f' start="{text(token.attrGet("start"))}"'
-    return f"<{_block(token.tag)}{attributes}>"
+    def blocks(self, tokens: Iterable[Token]) -> Html:
+        parts: list[str] = []
+        for token in tokens:
+            if token.type == "inline":
+                parts.append(self.inline(token.children or []))
+            elif token.type in ("fence", "code_block"):
+                parts.append(self._code(token))
+            elif not token.hidden:
+                parts.append(self._tag(token))
+        return Html("".join(parts))
 
+    def _code(self, token: Token) -> Html:
+        if not self._headings:
+            return pre(code(self._words(token.content)), class_="code")
+        language = token.info.split()[0] if token.info.split() else ""
+        return code_block(token.content, language, id=token.attrGet("id"))
 
-def _block(tag: str) -> str:
-    """Headings of a text stand below the heading of its page."""
-    return f"h{min(6, int(tag[1]) + 1)}" if tag in ("h1", "h2", "h3", "h4", "h5", "h6") else tag
+    def _tag(self, token: Token) -> str:
+        """A block's start or end tag: its name is one that the parser chooses."""
+        name = self._name(token.tag)
+        if token.nesting < 0:
+            return f"</{name}>"
+        attributes = ' class="heading"' if name == "p" and token.tag != "p" else ""
+        anchor = token.attrGet("id")
+        if anchor:
+            attributes += f' id="{text(anchor)}"'
+        if token.tag == "ol" and token.attrGet("start"):
+            attributes += f' start="{text(token.attrGet("start"))}"'
+        return f"<{name}{attributes}>"
 
+    def _name(self, tag: str) -> str:
+        """Headings of a text stand below the heading of its page."""
+        if tag not in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            return tag
+        return f"h{min(6, int(tag[1]) + 1)}" if self._headings else "p"
 
-def _inline(tokens: list[Token], resolve: Resolve) -> Html:
-    parts: list[Any] = []
-    closing: list[str] = []
-    for token in tokens:
-        kind = token.type
-        if kind == "text":
-            parts.append(_wiki(token.content, resolve))
-        elif kind == "code_inline":
-            parts.append(code(token.content))
-        elif kind in ("softbreak", "hardbreak"):
-            parts.append(Html("<br>" if kind == "hardbreak" else "\n"))
-        elif kind == "image":
-            parts.append(span("image: ", token.content or token.attrGet("src"), class_="image"))
-        elif kind == "link_open":
-            start = _link_start(str(token.attrGet("href") or ""), resolve)
-            closing.append("</a>" if start else "")
-            parts.append(Html(start))
-        elif kind == "link_close":
-            parts.append(Html(closing.pop() if closing else ""))
-        elif token.tag in ("em", "strong", "s"):
-            parts.append(Html(f"<{token.tag}>" if token.nesting > 0 else f"</{token.tag}>"))
-        else:
-            parts.append(token.content)
-    return join(parts)
+    def inline(self, tokens: list[Token]) -> Html:
+        parts: list[Any] = []
+        closing: list[str] = []
+        for token in tokens:
+            kind = token.type
+            if kind == "text":
+                parts.append(self._wiki(token.content))
+            elif kind == "code_inline":
+                parts.append(code(self._words(token.content)))
+            elif kind in ("softbreak", "hardbreak"):
+                parts.append(Html("<br>" if kind == "hardbreak" else "\n"))
+            elif kind == "image":
+                parts.append(span("image: ", token.content or token.attrGet("src"), class_="image"))
+            elif kind == "link_open":
+                start = _link_start(str(token.attrGet("href") or ""), self._resolve)
+                closing.append("</a>" if start else "")
+                parts.append(Html(start))
+            elif kind == "link_close":
+                parts.append(Html(closing.pop() if closing else ""))
+            elif token.tag in ("em", "strong", "s"):
+                parts.append(Html(f"<{token.tag}>" if token.nesting > 0 else f"</{token.tag}>"))
+            else:
+                parts.append(token.content)
+        return join(parts)
+
+    def _wiki(self, words: str) -> Html:
+        """Text with its `[[links]]` as links; those that lead nowhere are marked."""
+        parts: list[Any] = []
+        end = 0
+        for match in _WIKI.finditer(words):
+            parts.append(self._words(words[end : match.start()]))
+            target = match[1].strip()
+            label = match[2] or target
+            page = self._resolve(target)
+            if not self._headings:
+                parts.append(self._words(label))
+            else:
+                parts.append(a(label, href=page) if page else span(label, class_="broken"))
+            end = match.end()
+        parts.append(self._words(words[end:]))
+        return join(parts)
 
 
 def _link_start(url: str, resolve: Resolve) -> str:
@@ -144,18 +204,3 @@ def _link_start(url: str, resolve: Resolve) -> str:
         return ""
     page = url if url.startswith("#") else resolve(url)
     return f'<a href="{text(page)}">' if page and safe_url(page) else ""
-
-
-def _wiki(words: str, resolve: Resolve) -> Html:
-    """Text with its `[[links]]` as links; those that lead nowhere are marked."""
-    parts: list[Any] = []
-    end = 0
-    for match in _WIKI.finditer(words):
-        parts.append(words[end : match.start()])
-        target = match[1].strip()
-        label = match[2] or target
-        page = resolve(target)
-        parts.append(a(label, href=page) if page else span(label, class_="broken"))
-        end = match.end()
-    parts.append(words[end:])
-    return join(parts)

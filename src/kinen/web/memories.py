@@ -11,6 +11,7 @@ from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
 from kinen.web import asof, html
+from kinen.web.markdown import inline
 from kinen.web.page import ALL, Page, Visit, chips, date, empty, mutation, notes, ref_link
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _card(
     more = len(entry.derived_from) - len(sources)
     return html.li(
         html.article(
-            html.p(html.a(entry.content, href=visit.record(entry.ref), class_="content")),
+            html.p(html.a(inline(entry.content), href=visit.record(entry.ref), class_="content")),
             html.p(html.join(facts, " "), class_="about"),
             newer,
             html.details(
@@ -224,7 +225,7 @@ def _next(memory: Memory, visit: Visit) -> Html:
         return html.p(link)
     report = memory.consolidation.consolidate(dry_run=True)
     items = [
-        html.li(html.span(entry.type, class_="chip"), " ", excerpt(entry.content, 300))
+        html.li(html.span(entry.type, class_="chip"), " ", inline(excerpt(entry.content, 300)))
         for entry in report.learned[:MOST]
     ]
     count = f"{report.added:,} new, {report.changed:,} changed, {report.below:,} not sure enough"
@@ -278,7 +279,7 @@ def page_of_all(visit: Visit) -> Page:
     )
     items = [
         html.li(
-            html.p(html.a(entry.content, href=visit.record(entry.ref, space=space))),
+            html.p(html.a(inline(entry.content), href=visit.record(entry.ref, space=space))),
             html.p(
                 html.join(
                     [
@@ -320,4 +321,4 @@ def _superseded(memories: list[Learned]) -> Html | None:
 
 
 def _anchor(memory: Learned) -> Html:
-    return html.a(excerpt(memory.content, 200), href=f"#{memory.id}")
+    return html.a(inline(excerpt(memory.content, 200)), href=f"#{memory.id}")

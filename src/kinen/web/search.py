@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -15,19 +14,16 @@ from kinen.http.queries import search_of
 from kinen.memory.federation import search_spaces
 from kinen.model.kinds import MODES
 from kinen.model.records import KINDS
-from kinen.recall.floor import strength_word
-from kinen.render.style import Style, readable
-from kinen.render.text import hit_description, hit_lines, place, untitled
+from kinen.render.text import counted
 from kinen.text import plural, terms
 from kinen.web import asof, html, records, votes
-from kinen.web.page import ALL, Page, choices, date, empty, entry, notes
+from kinen.web.hits import hit_item, with_neighbours
+from kinen.web.page import ALL, Page, choices, empty, entry, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinen.memory import Memory
     from kinen.memory.search import Standing
-    from kinen.model.records import Hit, Hits
+    from kinen.model.records import Hits
     from kinen.web.html import Html
     from kinen.web.page import Visit
 
@@ -45,11 +41,8 @@ FILTERS = (
     "paths",
 )
 """Parameters of a search that the form has, or that a link may set."""
-AROUND = 2
-"""Neighbours of a hit that are shown on demand."""
-_BEGIN = "\ue000"
-_MATCH = re.compile(f"{_BEGIN}[0-9;]+m(.*?){_BEGIN}0m")
-_STYLE = Style(colour=True, mark=_BEGIN)
+BY = {"hybrid": "", "fulltext": ", by words", "semantic": ", by meaning"}
+"""How hits were found, by mode; hybrid goes without saying."""
 
 
 def parameters(visit: Visit) -> dict[str, object]:
@@ -60,8 +53,8 @@ def parameters(visit: Visit) -> dict[str, object]:
         values = visit.fields.all(name)
         if values:
             fields[name] = values if name in several else values[0]
-    around = visit.fields.number("context", 0, 50)
-    return {**fields, "context": around} if around else fields
+    context = visit.fields.number("context", 0, 50)
+    return {**fields, "context": context} if context else fields
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -74,7 +67,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     why = visit.fields.get("why")
     return _page(
         visit,
-        memory.search(query),
+        with_neighbours(memory, visit, memory.search(query)),
         memory.searcher.standing(query, memory.records.get(resolve(memory, why)[0]))
         if why
         else None,
@@ -117,8 +110,8 @@ def _page(
         results = html.join([notes(hits.notes), empty("No hits. Try fewer words or filters.")])
     else:
         query_terms = terms(hits.query.text)
-        items = [_hit(visit, hit, query_terms) for hit in hits]
-        count = f"{len(items)} hits, by {hits.mode}" if len(items) != 1 else "1 hit"
+        items = [hit_item(visit, hit, query_terms) for hit in hits]
+        count = counted(len(items), "hits") + BY.get(hits.mode, "")
         results = html.join(
             [notes(hits.notes), html.p(count, class_="quiet"), html.ol(items, class_="hits")]
         )
@@ -183,77 +176,6 @@ def _form(visit: Visit, memory: Memory | None) -> Html:
         role="search",
         id="search",
     )
-
-
-def _hit(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> Html:
-    hit = readable(hit)
-    record = hit.record
-    space = hit.space or visit.space
-    line = hit.line or hit.display.start_line
-    about = [
-        html.span(record.kind, class_=f"chip kind-{record.kind}"),
-        html.span(hit.space, class_="chip") if visit.space == ALL else None,
-        html.code(f"{place(hit)}:{line}" if line else place(hit)),
-        date(record.at),
-        html.a("session", href=visit.url("sessions", space, q=record.session))
-        if record.session and record.kind == "observation"
-        else None,
-    ]
-    preview = None
-    if visit.space != ALL:
-        preview = html.a(
-            "preview", href=visit.here(open=record.ref) + "#preview", class_="preview-link"
-        )
-    title = hit_description(hit) or record.title or record.ref
-    if title == untitled(record):
-        title = title.partition(" ")[0].replace("_", " ").capitalize()
-    around = [
-        html.p(chunk.text, class_="neighbour")
-        for chunk in (*hit.before[-AROUND:], *hit.after[:AROUND])
-    ]
-    context = visit.here(context="" if visit.fields.get("context") else AROUND)
-    return html.li(
-        html.article(
-            html.h2(html.a(title, href=visit.record(record.ref, line, space))),
-            html.p(html.join(about, " "), class_="about"),
-            html.div(
-                [marked(text) for text in hit_lines(hit, query_terms, _STYLE)], class_="passage"
-            ),
-            html.details(html.summary(f"{len(around)} around it"), around) if around else None,
-            html.div(
-                votes.bar(hit.votes, hit.score),
-                html.span(
-                    f"{hit.strength} {strength_word(hit.strength)}",
-                    class_="score",
-                    title="how close it is to the question, from 0 to 100",
-                ),
-                html.details(
-                    html.summary("why is this here"),
-                    votes.table(hit.votes, hit.score),
-                    class_="why",
-                ),
-                preview,
-                html.a("neighbours", href=context),
-                class_="evidence",
-            ),
-            data_ref=record.ref,
-        )
-    )
-
-
-def marked(line: str) -> Html:
-    """A line with the words of the query marked."""
-    parts: list[object] = []
-    end = 0
-    for match in _MATCH.finditer(line):
-        parts += [_unmarked(line[end : match.start()]), html.mark(_unmarked(match[1]))]
-        end = match.end()
-    return html.p(parts, _unmarked(line[end:]))
-
-
-def _unmarked(text: str) -> str:
-    """Text without a mark that was in the record itself."""
-    return text.replace(_BEGIN, "\ufffd")
 
 
 def _missing(visit: Visit, standing: Standing | None) -> Html | None:

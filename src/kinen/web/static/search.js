@@ -10,6 +10,15 @@ function address() {
   return `${form.getAttribute("action")}?${new URLSearchParams(pairs)}`;
 }
 
+/** A selector of the link of a hit that has the focus, so that it keeps it when hits are shown anew. */
+function focused() {
+  const link = document.activeElement?.closest?.(".hits a");
+  const ref = link?.closest("article")?.dataset.ref;
+  if (!ref) return "";
+  const name = ["preview-link", "around-link"].find((name) => link.classList.contains(name));
+  return `article[data-ref="${CSS.escape(ref)}"] ${name ? `.${name}` : "h2 a"}`;
+}
+
 async function show(url, push) {
   controller.abort();
   controller = new AbortController();
@@ -17,7 +26,9 @@ async function show(url, push) {
     const page = await fetchPage(url, controller.signal);
     if (!page) return;
     const parts = document.getElementById("results").parentElement;
+    const place = focused();
     parts.replaceWith(document.adoptNode(page.getElementById("results").parentElement));
+    if (place) document.querySelector(place)?.focus({ preventScroll: true });
     history[push ? "pushState" : "replaceState"]({}, "", url);
   } catch (error) {
     if (error.name !== "AbortError") throw error;
@@ -36,13 +47,13 @@ form.addEventListener("submit", (event) => {
 addEventListener("popstate", () => location.reload());
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest(".preview-link");
+  const link = event.target.closest(".preview-link, .around-link");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   show(link.href.replace(/#.*/, ""), true);
 });
 
-// j and k go through the hits, o opens the preview, Enter follows the link.
+// j and k go through the hits, o opens the preview, n the neighbours, Enter follows the link.
 document.addEventListener("keydown", (event) => {
   if (typing(event)) return;
   const links = [...document.querySelectorAll(".hits h2 a")];
@@ -50,4 +61,5 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "j") links[Math.min(at + 1, links.length - 1)]?.focus();
   else if (event.key === "k") links[Math.max(at - 1, 0)]?.focus();
   else if (event.key === "o" && at >= 0) links[at].closest("article").querySelector(".preview-link")?.click();
+  else if (event.key === "n" && at >= 0) links[at].closest("article").querySelector(".around-link")?.click();
 });
