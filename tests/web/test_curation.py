@@ -5,18 +5,20 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shutil
 import stat
 from typing import TYPE_CHECKING
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from kinen.cli import doctor
 from kinen.consolidation.rivals import rivals
 from kinen.journal import memories as learn
-from kinen.memory import checks
+from kinen.memory import Memory, checks
 from kinen.model.journal import Learned
 from kinen.text import now
-from kinen.web.health import FIXES
+from kinen.web.health import FIXES, REMOVE
 from web.demo import LABELS, fill
 
 if TYPE_CHECKING:
@@ -150,11 +152,27 @@ def test_the_editor_is_started_only_if_it_has_a_window(
     assert opened.read_text().strip() == str(site.project.root / "notes" / "oncall.md")
 
 
-def test_health_has_the_buttons_of_doctor(site: Site) -> None:
-    for action in ("sync", "rebuild", "collect"):
-        assert site.post(f"health/{action}").status_code == 303
-    fixes = re.findall(r'"(kinen [^"]+)"', inspect.getsource(checks))
-    assert set(FIXES) <= set(fixes), "each is what a check suggests"
+def test_health_has_the_buttons_of_doctor(site: Site, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    (gone / ".kinen").mkdir(parents=True)
+    with Memory.open(gone) as memory:
+        memory.core.register()
+    shutil.rmtree(gone)
+    page = tree(site.page("health"))
+    actions = {form.attributes["action"].rpartition("/")[2] for form in page.css("form")}
+    assert actions == {"sync", "rebuild", "collect", "remove"}
+    fields = page.css_first("form[action$=remove]").css("input")
+    name = {node.attributes["name"]: node.attributes["value"] for node in fields}["name"]
+    for action in ("sync", "rebuild", "collect", "remove"):
+        assert site.post(f"health/{action}", token="wrong", name=name).status_code == 403
+        assert site.post(f"health/{action}", name=name).status_code == 303
+    assert not tree(site.page("health")).css("form[action$=remove]")
+    assert site.post("health/remove", name="parcelry").status_code == 404, "its folder is there"
+    assert site.post("health/restart").status_code == 404, "this server cannot"
+    fixes = re.findall(r'"(kinen [^"]+)"', inspect.getsource(checks) + inspect.getsource(doctor))
+    by_hand = {"kinen trust", "kinen index status", "kinen daemon status", "kinen daemon"}
+    removal = f"{REMOVE}{{space.name}}"
+    assert {*FIXES, removal} == set(fixes) - by_hand, "each is what a check suggests"
 
 
 @pytest.mark.parametrize("page", ["search", "timeline", "sessions", "memories"])
@@ -163,8 +181,6 @@ def test_all_spaces_at_once(site: Site, page: str, tmp_path: Path) -> None:
     other = tmp_path / "second"
     (other / ".kinen").mkdir(parents=True)
     (other / "tea.md").write_text("# Tea\n\nredis is not a tea.\n")
-    from kinen.memory import Memory
-
     with Memory.open(other) as memory:
         memory.observe("brewed", scope={"agent": "claude", "session": "t"})
         memory.sync()

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
 from kinen.config.keys import Config
+from kinen.daemon import handover
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
+from kinen.daemon.handover import Handover
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.http.guard import Access, failure
 from kinen.ipc import client, loopback
@@ -74,9 +76,12 @@ def run(options: Options) -> None:
     try:
         os.chdir(os.path.abspath(os.sep))
         _log_to(os.path.join(home, client.LOG))
-        Daemon(options).run()
+        daemon = Daemon(options)
+        daemon.run()
     finally:
         os.close(lock)
+    if daemon.handover:
+        daemon.handover.exec(options.stay)
 
 
 def _take_lock(home: str) -> int:
@@ -146,6 +151,10 @@ class Daemon:
         self._port = 0
         self._token = ""
         self._end_reason = ""
+        self._pages: socket.socket | None = None
+        """The listener of the pages, once a browser has needed one."""
+        self.handover: Handover | None = None
+        """What the next daemon gets, if a page has asked for a restart."""
 
     def run(self) -> None:
         log.info("kinen %s, pid %d, in %s", __version__, os.getpid(), self.home)
@@ -200,6 +209,7 @@ class Daemon:
             default=self._options.folder,
             used=self._count_use,
             open_port=self._open_port,
+            restart=self._restart if self._options.port is None and os.name != "nt" else None,
         )
         self._server: IdleServer = server.make(self._for_this_version(app, access), failure)
         self._scheduler: Scheduler = Scheduler(
@@ -218,7 +228,13 @@ class Daemon:
         self._scheduler.watch.watch((self.home, (self.home,), self._of_home, self._of_home))
         self._scheduler.start()
         self._schedule_spaces()
-        self._server.ready = self._announce
+        left = handover.take(os.environ)
+        if left is not None and not self._port:
+            listener, session = left
+            self._access.browsers.admit(session)
+            self._server.ready = lambda: self._take_over(listener)
+        else:
+            self._server.ready = self._announce
         try:
             await self._server.serve(sockets=listeners)
         finally:
@@ -236,10 +252,25 @@ class Daemon:
                 listener = loopback.listen(loopback.USUAL_PORT)
             except KinenError:  # used by another program
                 listener = loopback.listen(0)
-            self._port = listener.getsockname()[1]
-            self._access.listen(self._port)
-            await self._server.add(listener)
+            await self._add_pages(listener)
         return self._port
+
+    async def _add_pages(self, listener: socket.socket) -> None:
+        self._pages = listener
+        self._port = listener.getsockname()[1]
+        self._access.listen(self._port)
+        await self._server.add(listener)
+
+    def _restart(self, cookie: str) -> None:
+        """End, and have a new daemon take over the port and the browser with this cookie."""
+        if self._pages is not None:
+            session = self._access.browsers.pass_on(cookie)
+            self.handover = Handover.of(self._pages, session)
+        self.stop("restarted from a page")
+
+    def _take_over(self, listener: socket.socket) -> None:
+        """Serve the pages at the port of the daemon before this one."""
+        self._loop.create_task(self._add_pages(listener))
 
     def _announce(self) -> None:
         if self._options.port is not None:

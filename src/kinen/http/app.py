@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ STATUS: dict[type, int] = {
     errors.EmbedError: 503,
 }
 """The status of each error that a user can cause and fix."""
+DAMAGE = (sqlite3.DatabaseError, sqlite3.OperationalError)
+"""What SQLite raises for a damaged file; other errors of it are bugs."""
 RETRY_SECONDS = "2"
 HINT = "GET /v1/openapi.json has all endpoints"
 DESCRIPTION = (
@@ -66,12 +69,14 @@ def create_app(
     default: str = "",
     used: Callable[[], None] = lambda: None,
     open_port: Callable[[], Awaitable[int]] | None = None,
+    restart: Callable[[str], None] | None = None,
 ) -> Guard:
     """The application behind its guard.
 
     Without `access` only requests over a Unix socket are answered. `default` is the folder whose
     space is used if a request names none; `used` is called for each request. `open_port` returns
-    the port of the pages, by default the one that `access` has.
+    the port of the pages, by default the one that `access` has. `restart` replaces the daemon and
+    lets the browser with a cookie stay signed in; without it pages have no button for that.
     """
     access = access or Access()
 
@@ -87,7 +92,7 @@ def create_app(
         redoc_url=None,
         telemetry=TELEMETRY,
     )
-    app.state.backend = Backend(pool, hub, state, default, access, open_port or own_port)
+    app.state.backend = Backend(pool, hub, state, default, access, open_port or own_port, restart)
     app.include_router(routes_search.router, prefix="/v1", tags=["ask"])
     app.include_router(routes_journal.router, prefix="/v1", tags=["journal"])
     app.include_router(routes_reports.router, prefix="/v1", tags=["reports"])
@@ -125,6 +130,8 @@ def describe_error(request: Request, error: Exception) -> tuple[int, str, str]:
         }
         message = messages.get(error.status_code, str(error.detail))
         return error.status_code, message, HINT
+    if type(error) in DAMAGE:
+        return 500, f"a database is damaged: {error}", "run `kinen doctor`"
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return 507, "the disk is full", "free some space"

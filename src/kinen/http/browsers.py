@@ -75,6 +75,18 @@ class Browsers:
                 session.last_use = self._clock()
             return session
 
+    def pass_on(self, cookie: str) -> str:
+        """What another process needs to know a session; the cookie cannot be made from it."""
+        return _digest(cookie).hex() if self.session(cookie) else ""
+
+    def admit(self, digest: str) -> None:
+        """Know a session that another process has passed on; an empty digest is none."""
+        if not digest:
+            return
+        with self._lock:
+            session = Session(secrets.token_urlsafe(32), self._clock())
+            self._sessions[bytes.fromhex(digest)] = session
+
     def close(self, cookie: str) -> None:
         """End a session."""
         with self._lock:

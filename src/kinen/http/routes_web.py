@@ -1,6 +1,9 @@
 """The pages for browsers: the link that opens them, their addresses, forms, scripts and events."""
 
+import asyncio
 import os
+import sqlite3
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import Annotated, Any
@@ -8,17 +11,18 @@ from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
+from starlette.background import BackgroundTask
 
 from kinen import paths
 from kinen.api import responses
-from kinen.errors import NotFound, SpaceError
-from kinen.http.browsers import KEY_SECONDS, cookie_name, same
+from kinen.errors import NotFound, SpaceError, StoreError
+from kinen.http.browsers import KEY_SECONDS, cookie_name, cookie_value, same
 from kinen.http.guard import HTML, LIVE, LOCAL, OPEN, PAGES, Refused
 from kinen.http.space import CurrentSpace, RequestSpace, json_response
 from kinen.memory import Memory
 from kinen.space import registry
-from kinen.web import html, site
-from kinen.web.page import ALL, ROOT, Fields, Visit, frame
+from kinen.web import damage, html, site
+from kinen.web.page import ALL, ROOT, Fields, Page, Visit, frame
 
 api = APIRouter()
 pages = APIRouter()
@@ -26,6 +30,8 @@ FIRST = "search"
 """The page that a space opens with."""
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 200
+PATIENCE = 20.0
+"""Seconds that a form waits for a slow action before it goes on in the background."""
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -136,10 +142,20 @@ async def show(request: Request, space: str, page: str) -> Response:
         raise NotFound(f"no page {page!r}", "use the links of the navigation")
 
     def work(memory: Memory) -> Response:
-        content = view(memory, visit)
+        content = _content(view, memory, visit)
         return _document(frame(content, visit), content.status)
 
     return await RequestSpace(backend, space).call(work)
+
+
+def _content(view: Callable[[Memory, Visit], Page], memory: Memory, visit: Visit) -> Page:
+    """What a page shows, or what to do about a damaged database."""
+    try:
+        return view(memory, visit)
+    except (sqlite3.DatabaseError, StoreError) as error:
+        if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError, StoreError):
+            raise
+        return damage.page(memory, visit, error)
 
 
 @pages.get("/web/s/{space}/{page}/data")
@@ -171,7 +187,10 @@ async def change(request: Request, space: str, page: str, action: str) -> Respon
     visit = await _visit(request, space, page, pairs)
     if not same(visit.fields.get("token"), visit.token):
         raise Refused(403, "form without the token of this session", "reload the page")
-    work = site.ACTIONS.get(f"{page}/{action}")
+    name = f"{page}/{action}"
+    if name == site.RESTART and visit.can_restart:
+        return _restart(request, visit)
+    work = site.ACTIONS.get(name)
     if work is None:
         raise NotFound(f"no action {action!r}")
     target = RequestSpace(request.app.state.backend, space)
@@ -182,7 +201,26 @@ async def change(request: Request, space: str, page: str, action: str) -> Respon
             target.publish(done.event, memory, {"ref": done.ref})
         return done.place
 
-    return RedirectResponse(await target.call(run), 303)
+    if name not in site.SLOW:
+        return RedirectResponse(await target.call(run), 303)
+    task = asyncio.ensure_future(target.call(run, apart=True))
+    finished, _ = await asyncio.wait({task}, timeout=PATIENCE)
+    if not finished:
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return RedirectResponse(await task if finished else visit.url(done="busy"), 303)
+
+
+def _restart(request: Request, visit: Visit) -> Response:
+    """Restart the daemon once this response is sent; the next request waits for the new one."""
+    backend = request.app.state.backend
+    header = request.headers.get("cookie", "").encode("latin-1")
+    cookie = cookie_value(header, cookie_name(backend.access.port))
+    return RedirectResponse(
+        visit.url(done="restarted"),
+        303,
+        headers={"Connection": "close"},
+        background=BackgroundTask(backend.restart, cookie),
+    )
 
 
 async def _visit(request: Request, space: str, page: str, pairs: Any) -> Visit:
@@ -191,7 +229,8 @@ async def _visit(request: Request, space: str, page: str, pairs: Any) -> Visit:
     names = await backend.pool.thread(_names)
     token = session.token if session else ""
     daemon = backend.state() if page == "health" else {}
-    return Visit(space, page, Fields(pairs), names, token, daemon)
+    can_restart = backend.restart is not None
+    return Visit(space, page, Fields(pairs), names, token, daemon, can_restart)
 
 
 def _names() -> tuple[str, ...]:

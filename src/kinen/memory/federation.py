@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen import config as configuration
 from kinen import paths
-from kinen.errors import EmbedError, KinenError, QueryError
+from kinen.errors import EmbedError, KinenError, QueryError, StoreError
 from kinen.memory.memory import Memory
 from kinen.model.journal import Item, Recall
 from kinen.model.records import Hit, Hits, Query
@@ -87,6 +88,8 @@ def ask_spaces(
                 return ask(memory)
         except KinenError as error:
             return error
+        except sqlite3.DatabaseError as error:
+            return StoreError(f"a database is damaged: {error}", "run `kinen doctor` there")
 
     chosen = _chosen(names)
     answers: list[T] = []

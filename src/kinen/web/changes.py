@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.api.refs import resolve
 from kinen.cli import editor
 from kinen.errors import NotFound
+from kinen.space import registry
 from kinen.storage import inside
 
 if TYPE_CHECKING:
@@ -112,16 +113,26 @@ def consolidate(memory: Memory, visit: Visit) -> Change:
 def rebuild(memory: Memory, visit: Visit) -> Change:
     """Build the index again from files, git and the journal."""
     memory.sync(rebuild=True, embed=False)
-    return Change(visit.url())
+    return Change(visit.url(done="rebuilt"), "synced")
 
 
 def collect(memory: Memory, visit: Visit) -> Change:
     """Take in observations that wait in the spool."""
     memory.journal.entries("observations", limit=1)
-    return Change(visit.url(), "observation")
+    return Change(visit.url(done="collected"), "observation")
 
 
 def sync(memory: Memory, visit: Visit) -> Change:
     """Bring the full-text index up to date; vectors follow in the background."""
     memory.sync(embed=False)
-    return Change(visit.url())
+    return Change(visit.url(done="synced"), "synced")
+
+
+def remove_space(memory: Memory, visit: Visit) -> Change:
+    """Remove a space whose folder is gone from the list of spaces; its data stays."""
+    name = visit.fields.get("name")
+    home = memory.space.home
+    if name not in [space.name for space in registry.registered(home) if space.missing]:
+        raise NotFound(f"no space {name!r} without a folder")
+    registry.unregister(home, name)
+    return Change(visit.url(done="removed"))

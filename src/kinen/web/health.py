@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.memory import Memory
-from kinen.memory.checks import check_memory
+from kinen.memory.checks import Check, check_memory
+from kinen.space import registry
 from kinen.text import iso
 from kinen.web import html
 from kinen.web.page import Page, Visit, date, empty, mutation
@@ -19,8 +20,23 @@ FIXES = {
     "kinen index": ("sync", "Update the index"),
     "kinen index --rebuild": ("rebuild", "Build the index again"),
     "kinen list observations": ("collect", "Take in the spool"),
+    "kinen daemon restart": ("restart", "Restart the daemon"),
 }
-"""What the checks suggest, as actions of this page. `kinen trust` is for the command line alone."""
+"""What `kinen doctor` suggests, as actions of this page.
+
+`kinen trust` and `kinen install` decide what may run on this machine: they are for the command line
+alone, and are shown as commands.
+"""
+DONE = {
+    "synced": "The index is up to date.",
+    "rebuilt": "The index was built again.",
+    "collected": "The spool is empty.",
+    "removed": "The space was removed from the list; its data is still there.",
+    "restarted": "The daemon was restarted.",
+    "busy": "It takes a while and goes on in the background.",
+}
+"""What the last form did."""
+REMOVE = "kinen space remove "
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -31,7 +47,7 @@ def page(memory: Memory, visit: Visit) -> Page:
             html.td(html.span("ok", class_="chip good") if check.ok else _bad()),
             html.td(check.detail, None if check.ok else _fix(visit, check.fix)),
         )
-        for check in check_memory(memory)
+        for check in (*check_memory(memory), *_check_spaces(memory), *_check_daemon(visit))
     ]
     kinds = sorted(state.kinds.items(), key=lambda pair: -pair[1])
     agents = [
@@ -41,14 +57,9 @@ def page(memory: Memory, visit: Visit) -> Page:
     masked = [(name, f"{count:,}") for name, count in memory.journal.masked()]
     body = html.join(
         [
-            html.div(
-                mutation(visit, "sync", "Update the index"),
-                html.span(f"last {state.synced[:16].replace('T', ' ')}", class_="quiet")
-                if state.synced
-                else None,
-                class_="actions",
-            ),
+            _banner(visit),
             _table(("check", "", "detail"), checks),
+            _repairs(visit, state.synced),
             html.h2("Agents"),
             _rows(("agent", "events", "last"), agents, "No agent has recorded anything here."),
             html.h2("Contents"),
@@ -72,8 +83,50 @@ def page(memory: Memory, visit: Visit) -> Page:
     return Page("Health", body, live=True)
 
 
+def _banner(visit: Visit) -> Html | None:
+    done = visit.fields.get("done")
+    if done not in DONE:
+        return None
+    return html.div(html.span(DONE[done], role="status"), class_="banner")
+
+
+def _check_spaces(memory: Memory) -> Iterable[Check]:
+    """Spaces whose folder is gone, as `doctor` reports them."""
+    for space in registry.registered(memory.space.home):
+        if space.missing:
+            detail = f"{space.name}: {space.root} does not exist"
+            yield Check("space", False, detail, f"{REMOVE}{space.name}")
+
+
+def _check_daemon(visit: Visit) -> Iterable[Check]:
+    """What the daemon could not do for a space."""
+    for space in visit.daemon.get("spaces", ()):
+        if space.get("error"):
+            yield Check("daemon", False, f"{space['name']}: {space['error']}", "kinen daemon logs")
+
+
+def _repairs(visit: Visit, synced: str) -> Html:
+    """Every repair that can be made here, with what it does."""
+    last = f"last {synced[:16].replace('T', ' ')}" if synced else "never yet"
+    rows = [
+        ("kinen index", f"reads what is new in files, git and the journal; {last}"),
+        ("kinen index --rebuild", "reads everything again; nothing is lost"),
+        ("kinen list observations", "stores what hooks wrote while the journal was busy"),
+    ]
+    if visit.can_restart:
+        rows.append(("kinen daemon restart", "after an update, or if it hangs; you stay signed in"))
+    items = [
+        html.li(mutation(visit, *FIXES[fix]), " ", html.span(what, class_="quiet"), title=fix)
+        for fix, what in rows
+    ]
+    return html.section(html.h2("Repairs"), html.ul(items, class_="plain"), id="repairs")
+
+
 def _fix(visit: Visit, fix: str) -> Html | None:
     """A button for what `doctor` suggests, or the command."""
+    if fix.startswith(REMOVE):
+        fields = {"name": fix.removeprefix(REMOVE)}
+        return html.p(mutation(visit, "remove", "Remove it", fields=fields), " ", html.code(fix))
     if fix in FIXES:
         return html.p(mutation(visit, *FIXES[fix]), " ", html.code(fix))
     return html.p(html.code(fix)) if fix else None

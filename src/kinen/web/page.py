@@ -81,6 +81,8 @@ class Visit:
     """What forms that change something send back."""
     daemon: Mapping[str, Any] = field(default_factory=dict)
     """The state of the daemon, for the page that shows it."""
+    can_restart: bool = False
+    """Whether the daemon can be restarted from a page."""
 
     def url(self, page: str = "", space: str = "", **query: object) -> str:
         """The address of a page, of this space unless another is given."""
@@ -222,7 +224,11 @@ def error_page(status: int, message: str, hint: str = "") -> bytes:
 def mutation(
     visit: Visit, action: str, label: object, *children: object, **attributes: Any
 ) -> Html:
-    """A form with a button that changes something; the fields are hidden inputs or `children`."""
+    """A form with a button that changes something; the fields are hidden inputs or `children`.
+
+    `page` is the page that the action belongs to, unless it is this one.
+    """
+    place = attributes.pop("page", visit.page)
     hidden = attributes.pop("fields", {})
     classes = attributes.pop("form_class", "inline")
     inputs = [
@@ -234,7 +240,7 @@ def mutation(
         children,
         html.button(label, type="submit", **attributes),
         method="post",
-        action=visit.url(f"{visit.page}/{action}"),
+        action=visit.url(f"{place}/{action}"),
         class_=classes,
     )
 

@@ -65,8 +65,13 @@ ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "health/sync": changes.sync,
     "health/rebuild": changes.rebuild,
     "health/collect": changes.collect,
+    "health/remove": changes.remove_space,
 }
 """What forms do, by page and name."""
+SLOW = ("memories/consolidate", "health/sync", "health/rebuild")
+"""Actions that may take long: they run apart from other requests, in the background if need be."""
+RESTART = "health/restart"
+"""The action that restarts the daemon, if it can."""
 DATA: dict[str, Callable[[Memory, Visit], Callable[[], bytes]]] = {
     "graph": graph.data,
     "labels": graph.labels,
