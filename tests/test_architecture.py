@@ -32,7 +32,7 @@ LAYERS = (
     },
     {"config", "space", "ipc", "markdown", "extract", "embed", "query"},
     {"journal", "index", "postgres"},
-    {"sources", "worklog", "agents", "transfer", "recall", "distill", "consolidation"},
+    {"sources", "worklog", "agents", "transfer", "team", "recall", "distill", "consolidation"},
     {"memory", "render"},
     {"api"},
     {"frameworks", "hooks", "cli", "mcp", "http", "web", "tui", "daemon", "__init__", "__main__"},

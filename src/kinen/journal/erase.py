@@ -44,9 +44,8 @@ def erase(journal: Journal, name: str, *, forget: bool, now: int) -> Erased:
                 doomed += [(part, row[0]) for row in rows]
         texts = [_text(db, kind, id_) for kind, id_ in doomed]
         for kind, id_ in doomed:
-            _empty(db, kind, id_, forget, now)
-        _redact_intents(db, doomed, texts)
-        _update_summaries(db, doomed)
+            empty(db, kind, id_, forget=forget, now=now)
+        clean_up(db, doomed, texts)
         refs = tuple(f"{kind}:{id_}" for kind, id_ in doomed)
         return Erased(refs, _containing(db, texts))
 
@@ -83,7 +82,14 @@ def _drop_pin(db: sqlite3.Connection, id_: str, forget: bool) -> None:
         db.execute("UPDATE pins SET reason = ? WHERE id = ?", (REDACTED, id_))
 
 
-def _empty(db: sqlite3.Connection, kind: str, id_: str, forget: bool, now: int) -> None:
+def clean_up(db: sqlite3.Connection, erased: list[tuple[str, str]], texts: list[str]) -> None:
+    """Remove the texts of erased entries, by kind and id, from what kinen made of them."""
+    _redact_intents(db, erased, texts)
+    _update_summaries(db, erased)
+
+
+def empty(db: sqlite3.Connection, kind: str, id_: str, *, forget: bool, now: int) -> None:
+    """Take the text out of one entry of the journal."""
     settings = [f"{_TEXT[kind]} = ?"]
     values: list[str | int] = ["" if forget else REDACTED]
     if kind == "observation":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Row = tuple[str | int, ...]
     """The values of an observation in the order of `COLUMNS`."""
 
-SCHEMA = 5
+SCHEMA = 6
 """The number of the newest migration."""
 COLUMNS = (
     "id",

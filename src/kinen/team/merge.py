@@ -1,0 +1,240 @@
+"""How versions of the same entry from different machines become one: pure functions.
+
+A version has a stamp for each field: how often the entry had been changed when the field got its
+value, and the machine that did it. The newest stamp wins, then the name of the machine, then the
+value itself. No clock takes part, so a wrong clock changes nothing. `join` is commutative,
+associative and idempotent: replicas that have seen the same versions, in any order and any number
+of times, hold the same bytes.
+
+Erasing wins over everything. A forgotten entry is its id and nothing else. A redacted field has the
+stamp `ERASED`, which no edit reaches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from kinen.errors import StoreError
+from kinen.model.kinds import REDACTED
+
+Stamp = tuple[int, str]
+"""The number of changes, and the machine."""
+
+ERASED = 1 << 52
+"""The number in the stamp of a field that was redacted."""
+TEXTS: dict[str, dict[str, Any]] = {
+    "observation": {"content": REDACTED, "provenance": {}},
+    "summary": {"content": REDACTED},
+    "memory": {"content": REDACTED},
+    "capsule": {"intent": REDACTED},
+    "pin": {"reason": REDACTED},
+}
+"""The fields that redacting empties, by noun, and what they hold then."""
+DERIVED: dict[str, dict[str, Any]] = {"summary": {"content": REDACTED, "evidenceRefs": []}}
+"""Fields that kinen made of observations, and what they hold until they are made again."""
+NOUNS = (*TEXTS, "suppressed", "tag")
+WITHDRAWN = "withdrawn"
+"""The field of an entry whose author took it back from the team."""
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a machine knows of an entry."""
+
+    noun: str
+    id: str
+    author: str = ""
+    machine: str = ""
+    """The machine that the entry was written on."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    stamps: Mapping[str, Stamp] = field(default_factory=dict)
+    forgotten: int = 0
+    """When it was forgotten, in epoch milliseconds; 0 if it was not."""
+    cleaned: frozenset[str] = frozenset()
+    """Observations that were erased before the derived fields got their values."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.noun, self.id
+
+    @property
+    def erased(self) -> bool:
+        """Whether something of it was redacted, forgotten or taken back."""
+        redacted = any(number == ERASED for number, _ in self.stamps.values())
+        return bool(self.forgotten or redacted or self.cleaned or self.withdrawn)
+
+    @property
+    def withdrawn(self) -> bool:
+        return bool(self.fields.get(WITHDRAWN))
+
+    @property
+    def changes(self) -> int:
+        """How often it was changed, not counting redactions."""
+        numbers = (number for number, _ in self.stamps.values() if number < ERASED)
+        return max(numbers, default=0)
+
+
+def encode(value: Any) -> str:
+    """JSON that is the same for equal values."""
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+def digest(value: Any) -> str:
+    """A short name of a value."""
+    return sha256(encode(value).encode()).hexdigest()[:16]
+
+
+def join(left: Version, right: Version) -> Version:
+    """The version that holds what both hold."""
+    if left.key != right.key:
+        raise ValueError("versions of different entries")
+    author, machine = min((left.author, left.machine), (right.author, right.machine))
+    if left.forgotten or right.forgotten:
+        moment = min(filter(None, (left.forgotten, right.forgotten)))
+        return tombstone(replace(left, author=author, machine=machine), moment)
+    cleaned = left.cleaned | right.cleaned
+    sides = [side for side in (left, right) if side.cleaned == cleaned]
+    fields = {}
+    stamps = {}
+    for name in sorted({*left.fields, *right.fields}):
+        derived = name in DERIVED.get(left.noun, {})
+        value, stamp = _newest(name, (left, right), sides if derived else None)
+        fields[name] = value
+        stamps[name] = stamp
+    return replace(
+        left,
+        author=author,
+        machine=machine,
+        fields=fields,
+        stamps=stamps,
+        cleaned=cleaned,
+    )
+
+
+def _newest(
+    name: str, both: tuple[Version, Version], clean: list[Version] | None
+) -> tuple[Any, Stamp]:
+    """A field's newest value. One that was derived has to be of a version that is clean.
+
+    If none is, it is emptied, until a machine that has the observations makes it again.
+    """
+    holders = [version for version in both if name in version.fields]
+    erased = [version for version in holders if version.stamps[name][0] == ERASED]
+    if clean is not None and not erased:
+        holders = [version for version in holders if version in clean]
+    if not holders:
+        return DERIVED[both[0].noun][name], (0, "")
+    newest = max(holders, key=lambda version: _order(version, name))
+    return newest.fields[name], newest.stamps[name]
+
+
+def _order(version: Version, name: str) -> tuple[Stamp, str]:
+    return version.stamps[name], encode(version.fields[name])
+
+
+def tombstone(version: Version, moment: int) -> Version:
+    """What is left of a forgotten entry."""
+    return Version(
+        version.noun, version.id, version.author, version.machine, forgotten=max(1, moment)
+    )
+
+
+def join_all(versions: Iterable[Version]) -> dict[tuple[str, str], Version]:
+    """The versions of any number of replicas as one state."""
+    state: dict[tuple[str, str], Version] = {}
+    for version in versions:
+        known = state.get(version.key)
+        state[version.key] = join(known, version) if known else version
+    return state
+
+
+def change(version: Version, fields: Mapping[str, Any], machine: str) -> Version:
+    """A version with other values: each that differs is stamped as this machine's.
+
+    What was redacted stays redacted.
+    """
+    stamp = (version.changes + 1, machine)
+    stamps = dict(version.stamps)
+    values = dict(version.fields)
+    for name, value in fields.items():
+        fixed = stamps.get(name, (0, ""))[0] == ERASED
+        if fixed or (name in values and encode(values[name]) == encode(value)):
+            continue
+        values[name] = value
+        stamps[name] = stamp
+    return replace(version, fields=values, stamps=stamps)
+
+
+def redact(version: Version) -> Version:
+    """A version without its text."""
+    empty = dict(TEXTS[version.noun])
+    if "redacted" in version.fields:
+        empty["redacted"] = True
+    fields = {**version.fields, **empty}
+    stamps = {**version.stamps, **dict.fromkeys(empty, (ERASED, ""))}
+    return replace(version, fields=fields, stamps=stamps)
+
+
+def withdraw(version: Version, machine: str) -> Version:
+    """A version that holds nothing because its author took it back; sharing it again undoes it."""
+    empty = dict.fromkeys(version.fields)
+    if version.forgotten:
+        return version
+    return change(version, {**empty, WITHDRAWN: True}, machine)
+
+
+def to_json(version: Version) -> dict[str, Any]:
+    """A version as it travels."""
+    return {
+        "noun": version.noun,
+        "id": version.id,
+        "author": version.author,
+        "machine": version.machine,
+        "fields": dict(version.fields),
+        "stamps": {name: list(stamp) for name, stamp in version.stamps.items()},
+        "forgotten": version.forgotten,
+        "cleaned": sorted(version.cleaned),
+    }
+
+
+def from_json(item: Any) -> Version:
+    """A version that came over the network; raises StoreError for anything else."""
+    try:
+        version = Version(
+            noun=item["noun"],
+            id=item["id"],
+            author=item.get("author", ""),
+            machine=item.get("machine", ""),
+            fields=dict(item.get("fields", {})),
+            stamps={name: _stamp(*stamp) for name, stamp in item.get("stamps", {}).items()},
+            forgotten=item.get("forgotten", 0),
+            cleaned=frozenset(item.get("cleaned", ())),
+        )
+        fit = _fits(version)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        fit = False
+    if not fit:
+        raise StoreError("not a version of an entry", "update kinen on both sides")
+    return version
+
+
+def _stamp(number: Any, machine: Any) -> Stamp:
+    if type(number) is not int or type(machine) is not str or not 0 <= number <= ERASED:
+        raise ValueError(number)
+    return number, machine
+
+
+def _fits(version: Version) -> bool:
+    names = (version.noun, version.id, version.author, version.machine, *version.cleaned)
+    if not all(type(name) is str and len(name) <= LONGEST_NAME for name in names[:4]):
+        return False
+    if version.noun not in NOUNS or not version.id or type(version.forgotten) is not int:
+        return False
+    if version.fields.keys() != version.stamps.keys():
+        return False
+    return all(type(name) is str for name in names) and 0 <= version.forgotten < ERASED

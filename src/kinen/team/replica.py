@@ -1,0 +1,377 @@
+"""The journal of one machine as a replica: what changed here, what came from others.
+
+Every step is one transaction: a process that dies between two steps repeats the second one, and
+nothing is lost or doubled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinen.errors import StoreError
+from kinen.journal import erase
+from kinen.storage.database import writing
+from kinen.team import rows
+from kinen.team.merge import (
+    ERASED,
+    NOUNS,
+    WITHDRAWN,
+    Stamp,
+    Version,
+    digest,
+    encode,
+    join,
+    redact,
+    tombstone,
+)
+from kinen.team.rows import HIDDEN, Row, is_redacted
+from kinen.team.share import Policy
+
+if TYPE_CHECKING:
+    import sqlite3
+
+META = "team"
+BATCH = 500
+"""Entries that are looked at in one transaction."""
+_COLUMNS = "noun, id, author, machine, stamps, cleaned, forgotten, withdrawn, erased, pending"
+
+
+class Known(NamedTuple):
+    """What the team knows of an entry: stamps and digests by field, no values."""
+
+    author: str
+    machine: str
+    stamps: dict[str, tuple[Stamp, str]]
+    cleaned: frozenset[str]
+    forgotten: int
+    withdrawn: bool
+
+    @property
+    def bare(self) -> dict[str, Stamp]:
+        return {name: stamp for name, (stamp, _) in self.stamps.items()}
+
+
+@dataclass(slots=True)
+class State:
+    """How far this machine is; kept in the journal itself."""
+
+    machine: str
+    peer: str = ""
+    level: str = "none"
+    seen: tuple[int, int, int] = (0, 0, 0)
+    """The last observation, change and tag that were looked at."""
+    cursor: int = 0
+    erased_cursor: int = 0
+    left: bool = False
+
+
+class Replica:
+    """The journal of one machine, as the team sees it."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        author: str,
+        policy: Policy,
+        *,
+        now: Callable[[], int],
+        checkpoints: Mapping[str, Row] | None = None,
+        on_file_erased: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`checkpoints` are those of files, by id; `on_file_erased` hides one for good."""
+        self._db = db
+        self._author = author
+        self._policy = policy
+        self._now = now
+        self._checkpoints = checkpoints or {}
+        self._on_file_erased = on_file_erased
+        self.refused = 0
+        """Entries of others that the journal cannot hold."""
+
+    @property
+    def state(self) -> State:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (META,)).fetchone()
+        if row is None:
+            return State(os.urandom(8).hex())
+        values = json.loads(row[0])
+        return State(**{**values, "seen": tuple(values["seen"])})
+
+    def _keep(self, state: State) -> None:
+        values = {name: getattr(state, name) for name in State.__slots__}
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (META, json.dumps(values)))
+
+    @contextmanager
+    def _step(self) -> Iterator[State]:
+        """One transaction, with the state read in it and kept at its end."""
+        with writing(self._db):
+            state = self.state
+            yield state
+            self._keep(state)
+
+    def begin(self, peer: str) -> State:
+        """The state for a team; with another team or level everything is looked at again."""
+        with self._step() as state:
+            if state.peer != peer:
+                state.peer = peer
+                state.cursor = 0
+                state.erased_cursor = 0
+                self._db.execute("UPDATE team_entries SET pending = 1")
+            if state.level != self._policy.level:
+                state.level = self._policy.level
+                state.seen = (0, 0, 0)
+        return state
+
+    def scan(self) -> int:
+        """Stamp what changed here since the last time; returns how many versions are new."""
+        count = 0
+        while True:
+            with self._step() as state:
+                refs, seen = self._changed(state.seen)
+                for noun, id_ in refs:
+                    count += self._stamp_local(noun, id_, state.machine)
+                if seen == state.seen:
+                    break
+                state.seen = seen
+        with self._step() as state:
+            for id_ in self._checkpoints:
+                count += self._stamp_local("observation", id_, state.machine)
+        return count
+
+    def _changed(
+        self, seen: tuple[int, int, int]
+    ) -> tuple[dict[tuple[str, str], None], tuple[int, int, int]]:
+        """The next entries to look at, and how far they reach."""
+        marks = []
+        refs: dict[tuple[str, str], None] = {}
+        queries = (
+            "SELECT seq, 'observation:' || id FROM observations",
+            "SELECT seq, ref FROM changes",
+            "SELECT seq, 'tag:' || id FROM tag_ops",
+        )
+        for query, mark in zip(queries, seen, strict=True):
+            found = self._db.execute(
+                f"{query} WHERE seq > ? ORDER BY seq LIMIT {BATCH}", (mark,)
+            ).fetchall()
+            for _, ref in found:
+                for key in self._keys(str(ref)):
+                    refs[key] = None
+            marks.append(found[-1][0] if found else mark)
+        return refs, (marks[0], marks[1], marks[2])
+
+    def _keys(self, ref: str) -> Iterator[tuple[str, str]]:
+        """What a ref of the table of changes is about: an entry, or whether it is hidden."""
+        noun, _, id_ = ref.partition(":")
+        if noun in NOUNS:
+            yield noun, id_
+        if rows.read(self._db, "suppressed", ref) or self._known("suppressed", ref):
+            yield "suppressed", ref
+
+    def _stamp_local(self, noun: str, id_: str, machine: str) -> bool:
+        """Take over a change that was made here; whether there is one."""
+        known = self._known(noun, id_)
+        row = self._row(noun, id_)
+        if row is None and known is None:
+            return False
+        version = self._local(noun, id_, known, row, machine)
+        if known is not None and _same(version, known):
+            return False
+        if not version.erased or known is None:
+            shown = version.fields if not version.forgotten else {}
+            if not shown or not self._policy.allows(noun, shown):
+                return False
+        clean = rows.checked(version)
+        if clean.fields != version.fields:  # the rules of masking know more than they did
+            rows.write(self._db, [clean])
+        self._remember(clean, pending=True)
+        return True
+
+    def _row(self, noun: str, id_: str) -> Row | None:
+        if noun == "observation" and id_ in self._checkpoints:
+            return self._checkpoints[id_]
+        return rows.read(self._db, noun, id_)
+
+    def _known(self, noun: str, id_: str) -> Known | None:
+        row = self._db.execute(
+            "SELECT author, machine, stamps, cleaned, forgotten, withdrawn FROM team_entries"
+            " WHERE noun = ? AND id = ?",
+            (noun, id_),
+        ).fetchone()
+        if row is None:
+            return None
+        stamps = {
+            name: ((number, machine), value)
+            for name, (number, machine, value) in json.loads(row[2]).items()
+        }
+        return Known(row[0], row[1], stamps, frozenset(json.loads(row[3])), row[4], bool(row[5]))
+
+    def _local(
+        self, noun: str, id_: str, known: Known | None, row: Row | None, machine: str
+    ) -> Version:
+        """The version that this machine holds now."""
+        author, origin = (known.author, known.machine) if known else (self._author, machine)
+        version = Version(noun, id_, author, origin)
+        if known and known.forgotten:
+            return tombstone(version, known.forgotten)
+        if known and known.withdrawn and (row is None or row.forgotten):
+            return _withdrawn(version, known)
+        if row is None and noun == "suppressed" and known:
+            row = Row({"ref": id_, "at": 0, HIDDEN: False})
+        if row is None or row.forgotten:
+            return tombstone(version, row.forgotten if row and row.forgotten > 1 else self._now())
+        fields = dict(row.fields)
+        if known and WITHDRAWN in known.stamps:
+            fields[WITHDRAWN] = False
+        version = self._restamped(version, known, fields, machine)
+        if noun == "summary" and not fields["written"]:
+            version = replace(version, cleaned=version.cleaned | self._erased_in(fields))
+        return redact(version) if is_redacted(noun, fields) else version
+
+    def _restamped(
+        self, version: Version, known: Known | None, fields: Mapping[str, Any], machine: str
+    ) -> Version:
+        """Values as they are here, with the stamps that they have had or get now."""
+        stamps = known.bare if known else {}
+        numbers = [number for number, _ in stamps.values() if number < ERASED]
+        new = (max(numbers, default=0) + 1, machine)
+        for name, value in fields.items():
+            before = known.stamps.get(name) if known else None
+            if before is None or (before[0][0] < ERASED and before[1] != digest(value)):
+                stamps[name] = new
+        cleaned = known.cleaned if known else frozenset()
+        return replace(version, fields=dict(fields), stamps=stamps, cleaned=cleaned)
+
+    def _erased_in(self, fields: Mapping[str, Any]) -> frozenset[str]:
+        """The observations of a capsule that were erased: a summary made here is without them."""
+        found = self._db.execute(
+            "SELECT id FROM observations WHERE capsule = ? AND capsule != ''"
+            " AND (redacted OR forgotten_at)",
+            (fields["capsuleId"],),
+        )
+        return frozenset(id_ for (id_,) in found)
+
+    def _remember(self, version: Version, *, pending: bool) -> None:
+        stamps = {
+            name: [*stamp, digest(version.fields[name])] for name, stamp in version.stamps.items()
+        }
+        cells = (
+            version.noun,
+            version.id,
+            version.author,
+            version.machine,
+            encode(stamps),
+            encode(sorted(version.cleaned)),
+            version.forgotten,
+            int(version.withdrawn),
+            int(version.erased),
+            int(pending),
+        )
+        places = ", ".join("?" * len(cells))
+        self._db.execute(
+            f"INSERT OR REPLACE INTO team_entries({_COLUMNS}) VALUES ({places})", cells
+        )
+
+    def pending(self, limit: int, *, erased: bool) -> list[Version]:
+        """Versions that the team has not acknowledged yet."""
+        keys = self._db.execute(
+            "SELECT noun, id FROM team_entries WHERE pending AND erased = ? ORDER BY id LIMIT ?",
+            (int(erased), limit),
+        ).fetchall()
+        machine = self.state.machine
+        versions = []
+        for noun, id_ in keys:
+            known = self._known(noun, id_)
+            version = self._local(noun, id_, known, self._row(noun, id_), machine)
+            versions.append(version)
+        return versions
+
+    def acknowledge(self, versions: Iterable[Version]) -> None:
+        """Note that the team has these versions; one that changed meanwhile stays pending."""
+        with writing(self._db):
+            for version in versions:
+                known = self._known(*version.key)
+                if known is not None and _same(version, known):
+                    self._db.execute(
+                        "UPDATE team_entries SET pending = 0 WHERE noun = ? AND id = ?",
+                        version.key,
+                    )
+
+    def apply(self, versions: Sequence[Version], *, cursor: int = 0, erased: int = 0) -> int:
+        """Merge versions of others; returns how many changed something here."""
+        count = 0
+        with self._step() as state:
+            for version in versions:
+                try:
+                    clean = rows.checked(version)
+                except StoreError:
+                    self.refused += 1
+                else:
+                    count += self._merge(clean, state.machine)
+            state.cursor = max(state.cursor, cursor)
+            state.erased_cursor = max(state.erased_cursor, erased)
+        return count
+
+    def _merge(self, version: Version, machine: str) -> bool:
+        known = self._known(*version.key)
+        row = self._row(*version.key)
+        local = None
+        if known is not None and known.withdrawn:
+            local = _withdrawn(Version(*version.key, known.author, known.machine), known)
+        elif known is not None or row is not None:
+            local = self._local(*version.key, known, row, machine)
+        merged = join(local, version) if local else version
+        if self._is_orphan(merged):
+            merged = tombstone(merged, self._now())
+        if known is not None and _same(merged, known) and local == merged:
+            return False
+        self._remember(merged, pending=merged != version)
+        own = merged.withdrawn and merged.author == self._author
+        if merged != local and not own:
+            self._write(merged, row)
+        return True
+
+    def _is_orphan(self, version: Version) -> bool:
+        """Whether it is a pin of something that was forgotten."""
+        if version.noun != "pin" or version.forgotten or version.withdrawn:
+            return False
+        noun = version.fields["targetType"]
+        if noun not in rows.SECTION or noun in ("pin", "suppressed", "tag"):
+            return False
+        target = rows.read(self._db, noun, version.fields["targetId"])
+        return bool(target and target.forgotten)
+
+    def _write(self, version: Version, row: Row | None) -> None:
+        """Put a merged version into the journal, and what follows from an erasure."""
+        if version.noun == "observation" and version.id in self._checkpoints:
+            if version.erased:
+                self._on_file_erased(version.id)
+            return
+        rows.write(self._db, [version])
+        if version.noun == "observation" and version.erased and row and not row.forgotten:
+            erase.clean_up(self._db, [version.key], [str(row.fields["content"])])
+        if version.noun == "summary" and not (version.forgotten or version.withdrawn):
+            late = self._erased_in(version.fields) - version.cleaned
+            if late and not version.fields["written"]:
+                erase.clean_up(self._db, [("observation", id_) for id_ in sorted(late)], [""])
+
+
+def _withdrawn(version: Version, known: Known) -> Version:
+    """An entry that was taken back: nothing but the stamps of its fields."""
+    fields = dict.fromkeys(known.stamps)
+    if WITHDRAWN in fields:
+        fields[WITHDRAWN] = True
+    return replace(version, fields=fields, stamps=known.bare)
+
+
+def _same(version: Version, known: Known) -> bool:
+    """Whether the team's knowledge of an entry is this very version."""
+    if version.forgotten or known.forgotten:
+        return version.forgotten == known.forgotten
+    stamps = {
+        name: (tuple(stamp), digest(version.fields[name])) for name, stamp in version.stamps.items()
+    }
+    return stamps == known.stamps and version.cleaned == known.cleaned
