@@ -13,8 +13,9 @@ from kinen.journal.migrate import create
 from kinen.journal.store import Journal
 from kinen.journal.write import row
 from kinen.model.journal import Learned, Scope
-from kinen.team.merge import Version, encode, to_json, withdraw
-from kinen.team.port import Page, accept
+from kinen.model.team import Page, Version
+from kinen.team.accept import accept
+from kinen.team.merge import encode, to_json, withdraw
 from kinen.team.replica import Replica
 from kinen.team.share import Policy
 from kinen.team.sync import synchronize
@@ -175,7 +176,7 @@ class Machine:
         replica = self.replica()
         keys = self.db.execute("SELECT noun, id FROM team_entries ORDER BY noun, id").fetchall()
         versions = [
-            replica._local(noun, id_, replica._known(noun, id_), replica._row(noun, id_), "?")
+            replica._local(noun, id_, replica._trace(noun, id_), replica._row(noun, id_), "?")
             for noun, id_ in keys
         ]
         return encode([to_json(version) for version in versions])

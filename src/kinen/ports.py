@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kinen.model.documents import Commit, Delta, Extract, State
+from kinen.model.team import Page, Version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,3 +62,19 @@ class Past(Protocol):
     def since(self, head: str, old: str = "") -> Iterator[Commit]: ...
     def among(self, head: str, indexed: set[str]) -> Iterator[Commit]: ...
     def tree(self, head: str) -> list[str] | None: ...
+
+
+class Team(Protocol):
+    """The memory of a team for one space, as one person may see it."""
+
+    def push(self, versions: Sequence[Version]) -> None:
+        """Merge versions into the team's; they are stored when this returns."""
+
+    def pull(self, after: int, limit: int, *, erased: bool) -> Page:
+        """Versions that changed after a cursor; with `erased` only what was erased."""
+
+    def withdraw(self, machine: str) -> int:
+        """Take back everything that this person wrote; returns how many entries."""
+
+    def close(self) -> None:
+        """End the connection."""

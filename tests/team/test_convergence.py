@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from kinen.journal import erase, queries
 from kinen.model.journal import Scope
-from kinen.team.merge import Version, change, join, redact, tombstone, withdraw
+from kinen.model.team import Version
+from kinen.team.merge import change, join, redact, tombstone, withdraw
 from team_machines import Dictionary, Machine, state, template
 
 EXAMPLES = 400 if os.environ.get("KINEN_STRESS") else 12

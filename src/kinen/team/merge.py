@@ -14,18 +14,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
+from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 
-Stamp = tuple[int, str]
-"""The number of changes, and the machine."""
-
-ERASED = 1 << 52
-"""The number in the stamp of a field that was redacted."""
 TEXTS: dict[str, dict[str, Any]] = {
     "observation": {"content": REDACTED, "provenance": {}},
     "summary": {"content": REDACTED},
@@ -37,46 +33,7 @@ TEXTS: dict[str, dict[str, Any]] = {
 DERIVED: dict[str, dict[str, Any]] = {"summary": {"content": REDACTED, "evidenceRefs": []}}
 """Fields that kinen made of observations, and what they hold until they are made again."""
 NOUNS = (*TEXTS, "suppressed", "tag")
-WITHDRAWN = "withdrawn"
-"""The field of an entry whose author took it back from the team."""
 LONGEST_NAME = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """What a machine knows of an entry."""
-
-    noun: str
-    id: str
-    author: str = ""
-    machine: str = ""
-    """The machine that the entry was written on."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    stamps: Mapping[str, Stamp] = field(default_factory=dict)
-    forgotten: int = 0
-    """When it was forgotten, in epoch milliseconds; 0 if it was not."""
-    cleaned: frozenset[str] = frozenset()
-    """Observations that were erased before the derived fields got their values."""
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.noun, self.id
-
-    @property
-    def erased(self) -> bool:
-        """Whether something of it was redacted, forgotten or taken back."""
-        redacted = any(number == ERASED for number, _ in self.stamps.values())
-        return bool(self.forgotten or redacted or self.cleaned or self.withdrawn)
-
-    @property
-    def withdrawn(self) -> bool:
-        return bool(self.fields.get(WITHDRAWN))
-
-    @property
-    def changes(self) -> int:
-        """How often it was changed, not counting redactions."""
-        numbers = (number for number, _ in self.stamps.values() if number < ERASED)
-        return max(numbers, default=0)
 
 
 def encode(value: Any) -> str:
@@ -148,8 +105,8 @@ def join_all(versions: Iterable[Version]) -> dict[tuple[str, str], Version]:
     """The versions of any number of replicas as one state."""
     state: dict[tuple[str, str], Version] = {}
     for version in versions:
-        known = state.get(version.key)
-        state[version.key] = join(known, version) if known else version
+        stored = state.get(version.key)
+        state[version.key] = join(stored, version) if stored else version
     return state
 
 

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import StoreError
 from kinen.journal import erase
+from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 from kinen.storage.database import writing
 from kinen.team import rows
 from kinen.team.merge import (
-    ERASED,
     NOUNS,
-    WITHDRAWN,
-    Stamp,
-    Version,
     digest,
     encode,
     join,
@@ -41,7 +38,7 @@ BATCH = 500
 _COLUMNS = "noun, id, author, machine, stamps, cleaned, forgotten, withdrawn, erased, pending"
 
 
-class Known(NamedTuple):
+class Trace(NamedTuple):
     """What the team knows of an entry: stamps and digests by field, no values."""
 
     author: str
@@ -154,13 +151,13 @@ class Replica:
             "SELECT seq, 'tag:' || id FROM tag_ops",
         )
         for query, mark in zip(queries, seen, strict=True):
-            found = self._db.execute(
+            fetched = self._db.execute(
                 f"{query} WHERE seq > ? ORDER BY seq LIMIT {BATCH}", (mark,)
             ).fetchall()
-            for _, ref in found:
+            for _, ref in fetched:
                 for key in self._keys(str(ref)):
                     refs[key] = None
-            marks.append(found[-1][0] if found else mark)
+            marks.append(fetched[-1][0] if fetched else mark)
         return refs, (marks[0], marks[1], marks[2])
 
     def _keys(self, ref: str) -> Iterator[tuple[str, str]]:
@@ -168,19 +165,19 @@ class Replica:
         noun, _, id_ = ref.partition(":")
         if noun in NOUNS:
             yield noun, id_
-        if rows.read(self._db, "suppressed", ref) or self._known("suppressed", ref):
+        if rows.read(self._db, "suppressed", ref) or self._trace("suppressed", ref):
             yield "suppressed", ref
 
     def _stamp_local(self, noun: str, id_: str, machine: str) -> bool:
         """Take over a change that was made here; whether there is one."""
-        known = self._known(noun, id_)
+        trace = self._trace(noun, id_)
         row = self._row(noun, id_)
-        if row is None and known is None:
+        if row is None and trace is None:
             return False
-        version = self._local(noun, id_, known, row, machine)
-        if known is not None and _same(version, known):
+        version = self._local(noun, id_, trace, row, machine)
+        if trace is not None and _same(version, trace):
             return False
-        if not version.erased or known is None:
+        if not version.erased or trace is None:
             shown = version.fields if not version.forgotten else {}
             if not shown or not self._policy.allows(noun, shown):
                 return False
@@ -195,7 +192,7 @@ class Replica:
             return self._checkpoints[id_]
         return rows.read(self._db, noun, id_)
 
-    def _known(self, noun: str, id_: str) -> Known | None:
+    def _trace(self, noun: str, id_: str) -> Trace | None:
         row = self._db.execute(
             "SELECT author, machine, stamps, cleaned, forgotten, withdrawn FROM team_entries"
             " WHERE noun = ? AND id = ?",
@@ -207,52 +204,52 @@ class Replica:
             name: ((number, machine), value)
             for name, (number, machine, value) in json.loads(row[2]).items()
         }
-        return Known(row[0], row[1], stamps, frozenset(json.loads(row[3])), row[4], bool(row[5]))
+        return Trace(row[0], row[1], stamps, frozenset(json.loads(row[3])), row[4], bool(row[5]))
 
     def _local(
-        self, noun: str, id_: str, known: Known | None, row: Row | None, machine: str
+        self, noun: str, id_: str, trace: Trace | None, row: Row | None, machine: str
     ) -> Version:
         """The version that this machine holds now."""
-        author, origin = (known.author, known.machine) if known else (self._author, machine)
+        author, origin = (trace.author, trace.machine) if trace else (self._author, machine)
         version = Version(noun, id_, author, origin)
-        if known and known.forgotten:
-            return tombstone(version, known.forgotten)
-        if known and known.withdrawn and (row is None or row.forgotten):
-            return _withdrawn(version, known)
-        if row is None and noun == "suppressed" and known:
+        if trace and trace.forgotten:
+            return tombstone(version, trace.forgotten)
+        if trace and trace.withdrawn and (row is None or row.forgotten):
+            return _withdrawn(version, trace)
+        if row is None and noun == "suppressed" and trace:
             row = Row({"ref": id_, "at": 0, HIDDEN: False})
         if row is None or row.forgotten:
             return tombstone(version, row.forgotten if row and row.forgotten > 1 else self._now())
         fields = dict(row.fields)
-        if known and WITHDRAWN in known.stamps:
+        if trace and WITHDRAWN in trace.stamps:
             fields[WITHDRAWN] = False
-        version = self._restamped(version, known, fields, machine)
+        version = self._restamped(version, trace, fields, machine)
         if noun == "summary" and not fields["written"]:
             version = replace(version, cleaned=version.cleaned | self._erased_in(fields))
         return redact(version) if is_redacted(noun, fields) else version
 
     def _restamped(
-        self, version: Version, known: Known | None, fields: Mapping[str, Any], machine: str
+        self, version: Version, trace: Trace | None, fields: Mapping[str, Any], machine: str
     ) -> Version:
         """Values as they are here, with the stamps that they have had or get now."""
-        stamps = known.bare if known else {}
+        stamps = trace.bare if trace else {}
         numbers = [number for number, _ in stamps.values() if number < ERASED]
         new = (max(numbers, default=0) + 1, machine)
         for name, value in fields.items():
-            before = known.stamps.get(name) if known else None
+            before = trace.stamps.get(name) if trace else None
             if before is None or (before[0][0] < ERASED and before[1] != digest(value)):
                 stamps[name] = new
-        cleaned = known.cleaned if known else frozenset()
+        cleaned = trace.cleaned if trace else frozenset()
         return replace(version, fields=dict(fields), stamps=stamps, cleaned=cleaned)
 
     def _erased_in(self, fields: Mapping[str, Any]) -> frozenset[str]:
         """The observations of a capsule that were erased: a summary made here is without them."""
-        found = self._db.execute(
+        fetched = self._db.execute(
             "SELECT id FROM observations WHERE capsule = ? AND capsule != ''"
             " AND (redacted OR forgotten_at)",
             (fields["capsuleId"],),
         )
-        return frozenset(id_ for (id_,) in found)
+        return frozenset(id_ for (id_,) in fetched)
 
     def _remember(self, version: Version, *, pending: bool) -> None:
         stamps = {
@@ -284,8 +281,8 @@ class Replica:
         machine = self.state.machine
         versions = []
         for noun, id_ in keys:
-            known = self._known(noun, id_)
-            version = self._local(noun, id_, known, self._row(noun, id_), machine)
+            trace = self._trace(noun, id_)
+            version = self._local(noun, id_, trace, self._row(noun, id_), machine)
             versions.append(version)
         return versions
 
@@ -293,8 +290,8 @@ class Replica:
         """Note that the team has these versions; one that changed meanwhile stays pending."""
         with writing(self._db):
             for version in versions:
-                known = self._known(*version.key)
-                if known is not None and _same(version, known):
+                trace = self._trace(*version.key)
+                if trace is not None and _same(version, trace):
                     self._db.execute(
                         "UPDATE team_entries SET pending = 0 WHERE noun = ? AND id = ?",
                         version.key,
@@ -316,17 +313,17 @@ class Replica:
         return count
 
     def _merge(self, version: Version, machine: str) -> bool:
-        known = self._known(*version.key)
+        trace = self._trace(*version.key)
         row = self._row(*version.key)
         local = None
-        if known is not None and known.withdrawn:
-            local = _withdrawn(Version(*version.key, known.author, known.machine), known)
-        elif known is not None or row is not None:
-            local = self._local(*version.key, known, row, machine)
+        if trace is not None and trace.withdrawn:
+            local = _withdrawn(Version(*version.key, trace.author, trace.machine), trace)
+        elif trace is not None or row is not None:
+            local = self._local(*version.key, trace, row, machine)
         merged = join(local, version) if local else version
         if self._is_orphan(merged):
             merged = tombstone(merged, self._now())
-        if known is not None and _same(merged, known) and local == merged:
+        if trace is not None and _same(merged, trace) and local == merged:
             return False
         self._remember(merged, pending=merged != version)
         own = merged.withdrawn and merged.author == self._author
@@ -359,19 +356,19 @@ class Replica:
                 erase.clean_up(self._db, [("observation", id_) for id_ in sorted(late)], [""])
 
 
-def _withdrawn(version: Version, known: Known) -> Version:
+def _withdrawn(version: Version, trace: Trace) -> Version:
     """An entry that was taken back: nothing but the stamps of its fields."""
-    fields = dict.fromkeys(known.stamps)
+    fields = dict.fromkeys(trace.stamps)
     if WITHDRAWN in fields:
         fields[WITHDRAWN] = True
-    return replace(version, fields=fields, stamps=known.bare)
+    return replace(version, fields=fields, stamps=trace.bare)
 
 
-def _same(version: Version, known: Known) -> bool:
+def _same(version: Version, trace: Trace) -> bool:
     """Whether the team's knowledge of an entry is this very version."""
-    if version.forgotten or known.forgotten:
-        return version.forgotten == known.forgotten
+    if version.forgotten or trace.forgotten:
+        return version.forgotten == trace.forgotten
     stamps = {
         name: (tuple(stamp), digest(version.fields[name])) for name, stamp in version.stamps.items()
     }
-    return stamps == known.stamps and version.cleaned == known.cleaned
+    return stamps == trace.stamps and version.cleaned == trace.cleaned

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinen.errors import StoreError
 from kinen.journal import erase
 from kinen.model.kinds import REDACTED
-from kinen.team.merge import TEXTS, WITHDRAWN, Version, change, redact
+from kinen.model.team import WITHDRAWN, Version
+from kinen.team.merge import TEXTS, change, redact
 from kinen.transfer.fields import Masker
 from kinen.transfer.intake import Intake
 from kinen.transfer.sections import SECTIONS, Section
@@ -120,8 +121,8 @@ def write(db: sqlite3.Connection, versions: Iterable[Version]) -> None:
     def members() -> Iterator[tuple[str, Any]]:
         yield from (("version", "1.0"), ("exported_at", 0))
         for version in live:
-            known = {field.name for field in SECTION[version.noun].fields}
-            fields = {name: value for name, value in version.fields.items() if name in known}
+            names = {field.name for field in SECTION[version.noun].fields}
+            fields = {name: value for name, value in version.fields.items() if name in names}
             yield version.noun, fields
 
     if live:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kinen.team.port import Team
+from kinen.ports import Team
 from kinen.team.replica import Replica
 
 BATCH = 200
