@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kinen.model.documents import Commit, Delta, Extract, State
-from kinen.model.team import Page, Version
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kinen.model.team import Page, Version
 
 
 class Extractor(Protocol):
