@@ -49,7 +49,7 @@ def test_every_goldfish_workspace_comes_with_plans_and_briefs(tmp_path: Path, sp
     (root / "shop" / "config.json").write_text("{}")
     ran = kinen("import", str(root))
     assert ran.code == 0, ran.err
-    assert "config.json is not imported" in ran.out + ran.err
+    assert "config.json are not imported" in ran.out + ran.err
     assert (space / ".memories/plans/leave-redis.md").read_text() == PLAN
     assert (space / ".memories/briefs/tone.md").exists()
     plans = json.loads(kinen("plan", "list", "--json").out)["plans"]

@@ -727,12 +727,49 @@ def test_a_file_nested_beyond_reason_is_an_error_and_no_crash(data: Path, text: 
         ("distill.maxTokens", "distill.budget"),
         ("distill.cache", "distill.cache_hours"),
         ("db_path", "index.path"),
+        ("embeddings.model", "a model of its own"),
+        ("tokenBudget", "recall.budget"),
     ],
 )
 def test_keys_of_goldfish_and_kindling_name_what_kinen_has_for_them(key: str, now: str) -> None:
     with pytest.raises(ConfigError) as raised:
         config.get(Config(), key)
     assert f"kinen has {now}" in raised.value.hint
+
+
+GOLDFISH = """distill: {provider: auto, model: gemini-2.5-pro, cache: false, maxTokens: 400}
+embeddings: {model: bge-small-en-v1.5, dimensions: 384}
+"""
+
+
+def test_a_config_of_goldfish_stops_nothing_and_says_what_to_set(
+    data: Path, space: Path, ours: Path
+) -> None:
+    ours.write_text(GOLDFISH)
+    warnings = "\n".join(config.load(data, space).warnings)
+    for setting in (
+        "distill.order claude,gemini,extract",
+        "distill.gemini_model gemini-2.5-pro",
+        "distill.cache_hours 0",
+        "distill.budget 400",
+    ):
+        assert f"`kinen config set {setting}`" in warnings
+    assert "embeddings.dimensions" in warnings
+    with pytest.raises(ConfigError) as raised:
+        config.set_value(ours, "distill.timeout", "30000")
+    assert raised.value.hint.endswith("it is in seconds here: 30")
+
+
+def test_a_value_that_stops_every_command_can_be_set_and_unset(
+    kinen, space: Path, ours: Path
+) -> None:
+    ours.write_text("distill: {timeout: 30000, budget: 400}\n")
+    assert "in seconds here: 30" in kinen("status").err
+    assert kinen("config", "set", "distill.timeout", "30").code == 0
+    assert kinen("config", "get", "distill.timeout").out.strip() == "30"
+    ours.write_text("distill: {timeout: 30000, budget: 400}\n")
+    assert kinen("config", "unset", "distill.timeout").code == 0
+    assert kinen("config", "get", "distill.timeout").out.strip() == "30"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,10 @@ from kinen import config as configuration
 from kinen import paths
 from kinen.cli.command import Output, group, json_command, space_option
 from kinen.cli.run import NOTHING, colours, note, wrapped
+from kinen.config import former
+from kinen.config.keys import ROWS
 from kinen.config.trust import is_trusted, trust
+from kinen.errors import ConfigError
 from kinen.sources.git.tagging import KISTE, VARP, read_rules
 from kinen.space import find as spaces
 
@@ -45,7 +48,7 @@ def show(space: str | None) -> Output:
         for key in loaded.ignored
     ]
     values = dict(configuration.items(loaded))
-    return Output(values, "\n".join(lines), notes=loaded.warnings)
+    return Output(values, "\n".join(lines), notes=(*loaded.warnings, *former.variables(os.environ)))
 
 
 def _loaded(root: str | None) -> Config:
@@ -133,10 +136,18 @@ def _trust_kept(file: str) -> Iterator[Callable[[], tuple[str, ...]]]:
     home = paths.default_home()
     root = os.path.dirname(os.path.dirname(file))
     of_space = file != paths.user_file()
-    trusted = of_space and (is_trusted(home, file) or not configuration.load(home, root).ignored)
-    yield lambda: configuration.load(home, root).ignored if of_space else ()
+    trusted = of_space and (is_trusted(home, file) or not _ignored(home, root))
+    yield lambda: _ignored(home, root) if of_space else ()
     if trusted and os.path.exists(file):
         trust(home, file)
+
+
+def _ignored(home: str, root: str) -> tuple[str, ...]:
+    """The keys that are ignored; with a file that cannot be loaded, every one that may be."""
+    try:
+        return configuration.load(home, root).ignored
+    except ConfigError:  # the change may be what repairs it
+        return tuple(key for key, row in ROWS.items() if row.dangerous)
 
 
 @config.command()

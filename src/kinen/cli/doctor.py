@@ -14,6 +14,7 @@ from kinen import config, paths
 from kinen.cli.agent_checks import check_activity, check_agents, prove
 from kinen.cli.command import Output, json_command
 from kinen.cli.run import colours
+from kinen.config import former
 from kinen.errors import KinenError
 from kinen.ipc import extras
 from kinen.memory import Memory
@@ -72,6 +73,8 @@ def run_checks() -> Iterator[Check]:
         yield Check("your config", True, paths.user_file())
     except KinenError as error:
         yield Check("your config", False, error.message, error.hint)
+    for note in former.variables(os.environ):
+        yield Check("variables", True, note)
     yield _check_daemon(home)
     yield from check_agents()
     yield _check_distillers()

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kinen.config import file as configfile
-from kinen.config.keys import FORMER, ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
+from kinen.config.keys import ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
 from kinen.config.trust import trusts
 from kinen.config.values import parse_value, to_raw
 from kinen.errors import ConfigError
@@ -122,15 +122,16 @@ def items(config: Config) -> list[tuple[str, Any]]:
     return [(dotted, get(config, dotted)) for dotted in ROWS]
 
 
-def _row(dotted: str, where: str) -> Row:
+def _row(dotted: str, where: str, raw: Any = None) -> Row:
     if dotted in ROWS:
         return ROWS[dotted]
-    raise _unknown(dotted, where)
+    raise _unknown(dotted, where, raw)
 
 
-def _unknown(dotted: str, where: str) -> ConfigError:
-    former = FORMER.get(dotted) or FORMER.get(dotted.rpartition(".")[2])
-    hint = f"kinen has {former} for it" if former else _suggestion(dotted, ROWS)
+def _unknown(dotted: str, where: str, raw: Any = None) -> ConfigError:
+    from kinen.config import former  # most keys are known
+
+    hint = former.hint(dotted, raw) or _suggestion(dotted, ROWS)
     return ConfigError(f"unknown key {dotted} in {where}", hint)
 
 
@@ -183,7 +184,8 @@ def _accepted(values: dict[str, Any], file: str, warnings: list[str] | None = No
                 raise ConfigError(f"{dotted} is a section: {file}:{line}", hint)
         elif dotted not in ROWS:
             if warnings is not None:
-                warnings.append(f"{_unknown(dotted, f'{file}:{line}')}; it is ignored")
+                unknown = _unknown(dotted, f"{file}:{line}", raw)
+                warnings.append(f"{unknown.message} is ignored · {unknown.hint}")
         elif raw is not None:
             accepted[dotted] = (raw, line)
     return accepted
@@ -209,7 +211,7 @@ def unset_value(file: Path, dotted: str) -> bool:
 def set_value(file: Path, dotted: str, text: str) -> Any:
     """Set a key in a file and keep its comments; written only if it reads back as intended."""
     file = os.fspath(file)
-    row = _row(dotted, file)
+    row = _row(dotted, file, text)
     old = configfile.source_text(file)
     before = _accepted(configfile.parse(old, file), file)
     value = parse_value(row, text, file)

@@ -267,21 +267,6 @@ def _rows() -> dict[str, Row]:
 
 
 ROWS = _rows()
-FORMER = {
-    "provider": "distill.order",
-    "distill.model": "distill.claude_model, distill.gemini_model and distill.ollama_model",
-    "cache": "distill.cache_hours",
-    "maxTokens": "distill.budget",
-    "max_tokens": "distill.budget",
-    "tokenBudget": "recall.budget",
-    "token_budget": "recall.budget",
-    "autoStart": "daemon.auto_start",
-    "idleTimeout": "daemon.idle_shutdown_minutes",
-    "db_path": "index.path, and KINEN_HOME for the journal",
-    "dbPath": "index.path, and KINEN_HOME for the journal",
-    "database": "index.path, and KINEN_HOME for the journal",
-}
-"""Keys of Goldfish and Kindling, whole or without their section, and what kinen has for them."""
 
 
 def clean_name(text: str) -> str:

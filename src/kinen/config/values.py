@@ -33,7 +33,7 @@ def parse_value(row: Row, raw: Raw, source: str, base: str = "") -> Any:
         number = _parse_number(row, text)
         if number is not None:
             return number
-        expected = f"{'a whole' if row.kind == 'int' else 'a'} number from {row.low} to {row.high}"
+        expected = _expected_number(row, text)
     elif row.kind == "bool":
         if text.lower() in TRUE + FALSE:
             return text.lower() in TRUE
@@ -49,6 +49,14 @@ def parse_value(row: Row, raw: Raw, source: str, base: str = "") -> Any:
     # An API key may have been pasted there: it is not repeated.
     value = "value" if row.kind == "variable" else f"value {text!r}"
     raise ConfigError(f"invalid {value} for {row.dotted} ({source})", f"use {expected}")
+
+
+def _expected_number(row: Row, text: str) -> str:
+    from kinen.config import former
+
+    number = f"{'a whole' if row.kind == 'int' else 'a'} number from {row.low} to {row.high}"
+    seconds = former.seconds(row.dotted, text)
+    return f"{number}; {seconds}" if seconds else number
 
 
 def _parse_number(row: Row, text: str) -> float | None:

@@ -180,7 +180,8 @@ class Bundles:
         present = {"checkpoints": 0}
         warnings: list[str] = []
         ids = {checkpoint.id for checkpoint in memories.checkpoints()}
-        for place in goldfish.workspaces(path):
+        places = goldfish.workspaces(path)
+        for place in places:
             for checkpoint in goldfish.older(place, warnings):
                 there = checkpoint.id in ids or (not dry_run and memories.add(checkpoint) is None)
                 present["checkpoints"] += there
@@ -190,7 +191,8 @@ class Bundles:
                 added = _add_plan(root, f".memories/{name}", data, dry_run=dry_run)
                 tally = new if added else present
                 tally["plans"] = tally.get("plans", 0) + 1
-            warnings += goldfish.left_out(place)
+        for folder in dict.fromkeys((path, *places)):
+            warnings += goldfish.left_out(folder)
         if any(new.values()) and not dry_run:
             self._worklog.refresh()
         return Loaded(new, present, {}, 0, 0, {}, tuple(warnings))

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kinen.config import former
 from kinen.errors import Unreadable, UnsafeFile
 from kinen.extract.decode import decode
 from kinen.markdown.frontmatter import load_yaml
@@ -87,13 +88,15 @@ def plans(path: str) -> Iterator[tuple[str, bytes]]:
 
 
 def left_out(path: str) -> list[str]:
-    """What a workspace has that kinen does not import."""
-    names = [name for name in ("config.json", "config.yaml") if inside.is_file(path, name)]
-    return [
-        f"{os.path.join(path, name)} is not imported: `kinen config set distill.order` and"
-        " `distill.budget` are its settings here"
-        for name in names
-    ]
+    """What a folder has that kinen does not import: settings, with the commands that set them."""
+    notes = []
+    for name in ("config.json", "config.yaml"):
+        if os.path.isdir(path) and inside.is_file(path, name):
+            commands = former.commands(inside.read(path, name, LARGEST, cut=True))
+            file = os.path.join(path, name)
+            hint = f": `{' && '.join(commands)}`" if commands else ": see `kinen config show`"
+            notes.append(f"the settings of {file} are not imported{hint}")
+    return notes
 
 
 def older(path: str, warnings: list[str] | None = None) -> Iterator[Checkpoint]:
