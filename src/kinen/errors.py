@@ -16,6 +16,7 @@ KinenError                 base: a fact (the message) and what to do about it (t
 ├── QueryError             the question cannot be asked: bad mode, time, filter
 ├── MissingExtra           a command needs an optional dependency that is not installed
 └── NotFound               no record, path or chunk of that name
+    └── Ambiguous          a name, or the beginning of an id, that several have
 
 No message names an option of the command line. An error about one input carries its name as
 `parameter`, and each surface calls it as its users do: `--budget` or `budget`.
@@ -121,3 +122,14 @@ class MissingExtra(KinenError):
 
 class NotFound(KinenError):
     """No record, path or chunk of that name."""
+
+
+class Ambiguous(NotFound):
+    """A name, or the beginning of an id, that several have."""
+
+    LISTED = 5
+
+    def __init__(self, name: str, candidates: list[str], hint: str = "give more of the id") -> None:
+        listed = ", ".join(candidates[: self.LISTED])
+        more = ", …" if len(candidates) > self.LISTED else ""
+        super().__init__(f"{name!r} is ambiguous: {listed}{more}", hint)

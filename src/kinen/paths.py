@@ -17,6 +17,12 @@ DAEMON_LOCK = "daemon.lock"
 """The file below the home that a running daemon has locked."""
 
 
+def debugging() -> bool:
+    """Whether unexpected errors are shown whole: with KINEN_DEBUG, or at the log level `debug`."""
+    level = os.environ.get("KINEN_LOG_LEVEL", "").lower()
+    return bool(os.environ.get("KINEN_DEBUG")) or level == "debug"
+
+
 def user_folder(env: Mapping[str, str]) -> str:
     """The user's home folder."""
     return env.get("USERPROFILE" if os.name == "nt" else "HOME") or os.path.expanduser("~")

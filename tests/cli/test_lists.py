@@ -94,12 +94,37 @@ def test_a_short_name_is_that_of_a_file_first(recorded: Path, kinen: Ask) -> Non
     assert f"{memory[:2]}.md" in kinen("show", memory[:2]).out
 
 
+def test_the_beginning_of_several_ids_is_ambiguous_and_lists_them(
+    recorded: Path, kinen: Ask
+) -> None:
+    for text in ("first", "second"):
+        kinen("log", text)
+        kinen("checkpoint", f"Saved the {text}")
+    for name in ("one", "two"):
+        kinen("capsule", "open", "--intent", name)
+        with Memory.open(recorded) as memory:
+            memory.ledger.record_answer("kinen_recall", "claude-code", name, [])
+    for words in (
+        *("show 01", "open 01", "pin 01", "redact 01", "forget 01", "capsule show 01"),
+        *("session show 01", "session resume 01", "context --session 01", "ledger show 01"),
+        *("show observation:01", "capsule close 01"),
+    ):
+        ran = kinen(*words.split())
+        assert (ran.code, ran.out) == (2, ""), words
+        assert "01' is ambiguous: " in ran.err, words
+        assert ran.err.count("01") > 2, ran.err
+        assert "give more of the id" in ran.err
+
+
 def test_a_memory_is_edited_merged_superseded_and_each_is_undone(
     recorded: Path, kinen: Ask
 ) -> None:
     def refs() -> list[str]:
         listed = json.loads(kinen("memories", "list", "--json").out)["memories"]
         return sorted(entry["ref"] for entry in listed)
+
+    def sources() -> list[str]:
+        return json.loads(kinen("memories", "show", second, "--json").out)["derived_from"]
 
     before = refs()
     first, second = before
@@ -110,10 +135,13 @@ def test_a_memory_is_edited_merged_superseded_and_each_is_undone(
     assert "edit undone" in kinen("memories", "undo").out
     assert "edit undone" in kinen("memories", "undo").out
     assert refs() == before
+    own = sources()
     assert f"merged into {second}" in kinen("memories", "merge", first, second).out
     assert refs() == [second]
+    assert set(sources()) > set(own)
     kinen("memories", "undo")
     assert refs() == before
+    assert sources() == own
     assert f"superseded by {second}" in kinen("memories", "supersede", first, second).out
     assert "superseded by" in kinen("memories", "show", first).out
     kinen("memories", "undo")

@@ -47,9 +47,14 @@ def test_every_goldfish_workspace_comes_with_plans_and_briefs(tmp_path: Path, sp
     (root / "shop" / "plans" / "leave-redis.md").write_text(PLAN)
     (root / "site" / "briefs" / "tone.md").write_text("# Tone\n\nBe plain.\n")
     (root / "shop" / "config.json").write_text("{}")
+    (root / "config.json").write_text('{"distill": {"provider": "claude", "timeout": 30000}}')
     ran = kinen("import", str(root))
     assert ran.code == 0, ran.err
-    assert "config.json are not imported" in ran.out + ran.err
+    assert "shop/config.json are not imported" in ran.err
+    commands = (
+        "kinen config set distill.order claude,extract && kinen config set distill.timeout 30"
+    )
+    assert f".goldfish/config.json are not imported: `{commands}`" in ran.err
     assert (space / ".memories/plans/leave-redis.md").read_text() == PLAN
     assert (space / ".memories/briefs/tone.md").exists()
     plans = json.loads(kinen("plan", "list", "--json").out)["plans"]

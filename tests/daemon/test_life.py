@@ -166,6 +166,28 @@ def test_two_hundred_lives_leave_nothing_behind(daemon: Running) -> None:
         assert left_over(daemon.home) == []
 
 
+def test_it_keeps_to_no_embed_and_logs_at_the_level_that_is_set(
+    daemon: Running, space: Path, kinen: Any
+) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    kinen("index", "--no-embed")
+    daemon.start(KINEN_LOG_LEVEL="debug")
+    daemon.settled(space)
+    (space / "pot.md").write_text("# Pot\n\nA pot of sencha.\n")
+    until(lambda: kinen("search", "--fulltext", "sencha").code == 0)
+    daemon.settled(space)
+    counts = json.loads(kinen("index", "status", "--json").out)["counts"]
+    assert (counts["chunks"] > 1, counts["vectors"]) == (True, 0)
+    assert "DEBUG POST /v1/search" in daemon.log()
+    kinen("daemon", "stop")
+    (daemon.home / "daemon.log").unlink()
+    daemon.start(KINEN_LOG_LEVEL="warning")
+    kinen("index")
+    assert json.loads(kinen("index", "status", "--json").out)["counts"]["vectors"] > 0
+    assert kinen("daemon", "stop").code == 0
+    assert daemon.log() == ""
+
+
 def test_it_ends_with_its_home(daemon: Running) -> None:
     import shutil
 

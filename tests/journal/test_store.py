@@ -452,9 +452,9 @@ def test_an_entry_is_known_by_its_ref_its_id_and_the_beginning_of_it(journal: Jo
 @pytest.mark.parametrize(
     ("name", "kinds", "error"),
     [
-        (A[:14], (), f"may be observation:{A}, observation:{B}"),
+        (A[:14], (), f"is ambiguous: observation:{A}, observation:{B}"),
         (A[:5], (), "no entry of the journal"),
-        (f"observation:{A[:5]}", (), f"may be observation:{A}, observation:{B}"),
+        (f"observation:{A[:5]}", (), f"is ambiguous: observation:{A}, observation:{B}"),
         ("01KDWMA8G0ZZZZ", (), "no entry of the journal"),
         (f"capsule:{A}", (), "no entry of the journal"),
         (f"observation:{A}", ("capsule",), "no capsule"),
@@ -485,7 +485,7 @@ def test_a_whole_id_wins_over_longer_ones_that_begin_with_it(journal: Journal) -
     say(journal, "b", id="evt-10001")
     assert queries.resolve(journal.db, "evt-1000") == ("observation", "evt-1000")
     assert queries.resolve(journal.db, "evt-10001") == ("observation", "evt-10001")
-    with pytest.raises(NotFound, match="may be"):
+    with pytest.raises(NotFound, match="is ambiguous"):
         queries.resolve(journal.db, "evt-10")
 
 

@@ -7,13 +7,21 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
+from starlette.testclient import TestClient
 
 from kinen import Memory
 from kinen.cli import main
+from kinen.http.app import create_app
+from kinen.http.events import Hub
+from kinen.http.guard import Access
+from kinen.mcp.server import create_server
 from kinen.memory.federation import recall_spaces, search_spaces
+from kinen.memory.pool import MemoryPool
 from kinen.model.records import Query
 from kinen.space import find as spaces
+from mcp import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,6 +139,39 @@ def test_commands_take_all_or_several_spaces(
     assert json.loads(out)
 
 
+@pytest.mark.parametrize("tool", ["search", "recall"])
+def test_mcp_and_http_take_all_or_several_spaces(roots: dict[str, Path], tool: str) -> None:
+    async def by_mcp(space: object) -> str:
+        with Memory.open(roots["one"]) as memory:
+            async with Client(create_server(memory)) as client:
+                arguments = {"query": "basket", "mode": "fulltext", "space": space}
+                answer = await client.call_tool(f"kinen_{tool}", arguments)
+        assert not answer.is_error, answer.content
+        return answer.content[0].text
+
+    def by_http(space: object) -> str:
+        pool = MemoryPool(lambda folder: Memory.open(folder or roots["one"]))
+        app = create_app(pool, hub=Hub(), state=dict, access=Access("t", 7))
+        client = TestClient(app, base_url="http://127.0.0.1:7")
+        headers = {"Authorization": "Bearer t", "X-Kinen-Space": str(roots["one"])}
+        body = {"query": "basket", "mode": "fulltext", "space": space}
+        answer = client.post(f"/v1/{tool}", json=body, headers=headers)
+        anyio.run(pool.close)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    before = index_files(roots)
+    for ask in (lambda space: anyio.run(by_mcp, space), by_http):
+        everywhere = ask("all")
+        assert all(word in everywhere for word in FRUIT.values())
+        some = ask(["one", "three"])
+        assert "apricot" in some
+        assert "cherry" in some
+        assert "banana" not in some
+        assert "banana" in ask("two")
+    assert index_files(roots) == before
+
+
 @pytest.mark.parametrize("words", [["plan", "list"], ["memories", "list"], ["context"]])
 def test_commands_over_spaces_without_results_say_so(
     roots: dict[str, Path], capsys: pytest.CaptureFixture[str], words: list[str]
@@ -170,6 +211,14 @@ def test_spaces_are_listed_with_figures_purged_and_collected(
     data = {name: Path(space["data"]) for name, space in by_name.items()}
 
     assert run(capsys, "gc")[0] == 1
+    (roots["three"] / "fruit.md").write_text("# Fruit\n\nOnly a lemon is left.\n")
+    with Memory.open(roots["three"]) as memory:
+        memory.sync()
+    assert "unused vectors: 1)" in run(capsys, "gc", "--dry-run")[1]
+    assert "unused vectors: 1)" in run(capsys, "gc")[1]
+    assert run(capsys, "gc")[0] == 1
+    with Memory.open(roots["three"]) as memory:
+        assert memory.index.status().pending == 0
     assert run(capsys, "space", "remove", "one")[0] == 0
     code, out, _ = run(capsys, "gc", "--dry-run")
     assert code == 0

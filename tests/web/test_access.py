@@ -34,7 +34,9 @@ def test_a_link_opens_the_pages_once(site: Site) -> None:
 def test_keys_and_sessions_expire() -> None:
     now = [0.0]
     browsers = Browsers(lambda: now[0])
+    assert browsers.end == 0
     late = browsers.issue("/web/")
+    assert browsers.end == KEY_SECONDS
     cookie, place = browsers.redeem(browsers.issue("/web/s/a/search"))
     assert place == "/web/s/a/search"
     now[0] += KEY_SECONDS + 1
@@ -43,8 +45,10 @@ def test_keys_and_sessions_expire() -> None:
     assert session
     now[0] += SESSION_SECONDS - 1
     assert browsers.session(cookie) is session
+    assert browsers.end == now[0] + SESSION_SECONDS
     now[0] += SESSION_SECONDS + 1
     assert browsers.session(cookie) is None
+    assert browsers.end == 0
 
 
 @pytest.mark.parametrize("path", ["/web/", "/web/s/parcelry/search", "/web/events", "/web/nothing"])

@@ -43,6 +43,9 @@ def test_a_link_works_once_and_its_browser_stays_signed_in_through_a_restart(
         assert page.status_code == 200, (place[0], page.text)
         assert "whistles" in page.text
         assert str(url) not in page.text
+        state = json.loads(kinen("daemon", "status", "--json").out)
+        # it does not exit while a browser is signed in
+        assert state["daemon"]["idle_seconds_left"] > 11 * 3600
         second = json.loads(kinen("web", "--no-open", "--json").out)
         assert httpx.URL(second["url"]).port == url.port  # the daemon that runs was asked
         assert second["url"] != str(url)

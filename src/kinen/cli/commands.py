@@ -43,7 +43,7 @@ COMMANDS = (
     ("Maintain", "index", "kinen.cli.index:index", "update, inspect or rebuild the index"),
     ("Maintain", "snapshot", "kinen.cli.snapshot:snapshot", "copies of the index, one per commit"),
     ("Maintain", "resources", "kinen.cli.resources:resources", "papers, docs, examples and data"),
-    ("Maintain", "gc", "kinen.cli.gc:gc", "delete indexes that nothing uses"),
+    ("Maintain", "gc", "kinen.cli.gc:gc", "delete indexes and vectors that nothing uses"),
     ("Maintain", "status", "kinen.cli.status:status", "contents and state of this space"),
     ("Maintain", "doctor", "kinen.cli.doctor:doctor", "check the installation and suggest fixes"),
     ("Set up", "init", "kinen.cli.init:init", "make a folder a space"),

@@ -1,4 +1,4 @@
-"""`kinen gc`: delete indexes that nothing uses."""
+"""`kinen gc`: delete indexes and vectors that nothing uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kinen.render.text import size_text
 @dry_run_option
 @json_command
 def gc(dry_run: bool) -> Output:
-    """Delete indexes of removed spaces, and of clones and worktrees that are gone.
+    """Delete what nothing uses: indexes of removed spaces, clones and worktrees, unused vectors.
 
     Journals are kept: `kinen space remove --purge` deletes a space for good. Exit 1 if there is
     nothing to delete.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
+from kinen import paths
 from kinen.cli.output import MARK, coloured
 from kinen.errors import KinenError
 from kinen.render.style import Style
@@ -48,7 +48,7 @@ def report(error: Exception) -> int:
         return fail(f"{error.filename or 'the system'}: {error.strerror or error}")
     if isinstance(error, RecursionError):
         return fail("the input is nested too deeply")
-    if os.environ.get("KINEN_DEBUG"):
+    if paths.debugging():
         raise error
     name = type(error).__name__
     return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows the traceback")

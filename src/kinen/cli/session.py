@@ -18,7 +18,7 @@ from kinen.cli.command import (
 )
 from kinen.cli.options import AGENT, PERIOD, REPO, USER
 from kinen.cli.run import colours, screen
-from kinen.errors import NotFound
+from kinen.errors import Ambiguous, NotFound
 from kinen.render.journal import consolidated_json, consolidated_text
 from kinen.render.sessions import (
     resume_command,
@@ -60,6 +60,8 @@ def resume(memory: Memory, words: tuple[str, ...]) -> Output:
     """
     try:
         overview = memory.sessions.timeline(" ".join(words)).overview
+    except Ambiguous:
+        raise
     except NotFound:
         refs = memory.sessions.matching(" ".join(words))
         if not refs:

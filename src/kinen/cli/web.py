@@ -25,7 +25,8 @@ def web(space: str, no_open: bool) -> Output:
     """Look at the memory in a browser: search, sessions, memories, what agents were sent.
 
     Starts the daemon if it is not running; it serves the pages on loopback. The link can be opened
-    once, within ten minutes. The browser that opens it stays signed in until the daemon exits.
+    once, within ten minutes. The browser that opens it stays signed in for twelve hours after its
+    last request, and the daemon keeps running for it; `kinen daemon stop` ends both.
 
     \b
     Examples:

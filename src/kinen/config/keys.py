@@ -222,7 +222,7 @@ class DaemonSection(NamedTuple):
         float,
         Row(
             "float",
-            "minutes without requests until it stops, 0 for never",
+            "minutes without requests until it stops, 0 for never; a signed-in browser keeps it",
             0,
             100_000,
             dangerous=True,

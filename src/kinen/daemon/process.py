@@ -383,22 +383,24 @@ class Daemon:
         self._answered += 1
 
     def _end_if_idle(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._scheduler.busy:
-            self._last_use = time.monotonic()
-        left = self._last_use + self._idle - time.monotonic()
+        left = self._idle_left()
         if left > 0:
             loop.call_later(left, self._end_if_idle, loop)
         else:
             self.stop(f"idle for {self._idle / 60:g} minutes")
 
+    def _idle_left(self) -> float:
+        """Seconds until it ends unless it is used: not while it works or a browser is signed in."""
+        if self._scheduler.busy:
+            self._last_use = time.monotonic()
+        end = max(self._last_use + self._idle, self._access.browsers.end)
+        return end - time.monotonic()
+
     def state(self) -> dict[str, Any]:
         """What `status` shows."""
         self._diary.check_clock()
         states = self._scheduler.state()
-        idle_left = None
-        if self._idle:
-            last_use = time.monotonic() if self._scheduler.busy else self._last_use
-            idle_left = round(max(0.0, last_use + self._idle - time.monotonic()))
+        idle_left = round(max(0.0, self._idle_left())) if self._idle else None
         return {
             **{name: self._diary.about[name] for name in ("pid", "version", "started")},
             "socket": client.socket_path(self.home) or None,

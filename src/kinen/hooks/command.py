@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
             sys.stdout.buffer.write(output.encode("utf-8", "replace"))
             sys.stdout.buffer.flush()
     except Exception:
-        if os.environ.get("KINEN_DEBUG"):
+        if paths.debugging():
             import traceback
 
             traceback.print_exc()

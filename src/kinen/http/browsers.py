@@ -87,6 +87,14 @@ class Browsers:
             session = Session(secrets.token_urlsafe(32), self._clock())
             self._sessions[bytes.fromhex(digest)] = session
 
+    @property
+    def end(self) -> float:
+        """The time, by the clock, until which a key or a session is valid; 0 if there is none."""
+        with self._lock:
+            keys = [end for _, end in self._keys.values()]
+            sessions = [session.last_use + SESSION_SECONDS for session in self._sessions.values()]
+        return max([*keys, *sessions], default=0.0)
+
     def close(self, cookie: str) -> None:
         """End a session."""
         with self._lock:

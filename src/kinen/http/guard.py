@@ -211,6 +211,7 @@ class Guard:
             except Refused:
                 await _skip_body(scope, receive)
                 raise
+            _log.debug("%s %s", scope["method"], path)
             if path not in IDLE:
                 self._used()
             body = await _body(scope, receive)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from kinen.errors import Busy
 from kinen.index.schema import CACHE_TABLES, SCHEMA, open_database
 from kinen.storage.database import integrity, scrub, translated, writing
 
@@ -49,6 +51,17 @@ class Cache:
                 "DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests]
             )
         scrub(self._db, self.path)
+
+    def sizes(self) -> list[tuple[str, str, int]]:
+        """The model, the digest and the bytes of every vector."""
+        return self._db.execute("SELECT model, digest, length(vector) FROM vectors").fetchall()
+
+    def remove(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Delete vectors by model and digest, and give their pages back unless somebody reads."""
+        with translated(self.path), writing(self._db):
+            self._db.executemany("DELETE FROM vectors WHERE model = ? AND digest = ?", keys)
+        with suppress(Busy):
+            scrub(self._db, self.path)
 
     def prune(self, keep: set[str]) -> int:
         """Drop the vectors of contents that are gone from every record, whatever their model."""

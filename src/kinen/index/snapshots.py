@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kinen.errors import NotFound, StoreError
+from kinen.errors import Ambiguous, NotFound, StoreError
 from kinen.index.schema import SCHEMA
 from kinen.storage import private
 from kinen.storage.database import BUSY_MS, remove_database, translated
@@ -75,8 +75,8 @@ def find(folder: str, name: str) -> Snapshot:
             return snapshot
     matches = [snapshot for snapshot in snapshots if snapshot.name.startswith(name.upper())]
     if len(matches) > 1:
-        names = ", ".join(snapshot.name for snapshot in matches[:3])
-        raise NotFound(f"{name!r} may be {names}", "give more of the name")
+        names = [snapshot.name for snapshot in matches]
+        raise Ambiguous(name, names, "give more of the name")
     if matches:
         return matches[0]
     fact = f"no snapshot {name!r}" if name else "there is no snapshot yet"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kinen.characters import storable
-from kinen.errors import NotFound, StoreError
+from kinen.errors import Ambiguous, NotFound, StoreError
 from kinen.journal import ledger
 from kinen.journal.short import beginnings
 from kinen.model.kinds import REDACTED
@@ -114,14 +114,13 @@ class Reader:
             with self._open() as db:
                 rows = db.execute(
                     f"SELECT {_COLUMNS} FROM injections WHERE substr(id, 1, length(?)) = ?"
-                    " ORDER BY id = ? DESC LIMIT 2",
+                    " ORDER BY id = ? DESC LIMIT 6",
                     (name, name, name),
                 ).fetchall()
         if not rows:
             raise NotFound(f"no entry of the ledger {written!r}", "`kinen ledger` lists them")
         if len(rows) > 1 and rows[0][1] != name:
-            ids = ", ".join(row[1] for row in rows)
-            raise NotFound(f"{written!r} may be {ids}", "give more of the id")
+            raise Ambiguous(written, [row[1] for row in rows])
         return _injection(rows[0])
 
     def short_ids(self) -> dict[str, str]:

@@ -59,6 +59,15 @@ def learn(db: sqlite3.Connection, learned: Sequence[Learned]) -> Counts:
     return Counts(added, changed)
 
 
+def drop_sources(db: sqlite3.Connection, id_: str, sources: Sequence[str]) -> None:
+    """Take sources away from a memory; others that it has got stay. In a transaction."""
+    memory: Learned | None = queries.entry(db, "memory", id_)
+    if memory is None:
+        return
+    left = tuple(ref for ref in memory.derived_from if ref not in sources)
+    db.execute(_UPDATE, (*_cells(memory._replace(derived_from=left)), id_))
+
+
 def _cells(memory: Learned) -> tuple[float, int, str, str]:
     """The cells that an update changes."""
     sources = json.dumps(memory.derived_from, ensure_ascii=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.characters import storable
-from kinen.errors import NotFound, QueryError
+from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.ids import padded
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.privacy.entrance import name
@@ -223,6 +223,10 @@ def decode_cells(kind: str, cells: dict[str, Any]) -> Any:
     return KINDS[kind].value(**cells)
 
 
+MOST = Ambiguous.LISTED + 1
+"""Entries of each kind to look for, so that an ambiguous name can list them."""
+
+
 def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
     """The kind and id that a ref, an id or the beginning of one stands for.
 
@@ -246,14 +250,13 @@ def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tup
     ):
         matches = []
         for kind in candidates:
-            query = f"SELECT id FROM {KINDS[kind].table} WHERE {test} LIMIT 2"
+            query = f"SELECT id FROM {KINDS[kind].table} WHERE {test} LIMIT {MOST}"
             values = {"id": id_, "padded": padded(id_)}
             matches += [(kind, row[0]) for row in db.execute(query, values)]
         if len(matches) == 1:
             return matches[0]
         if matches:
-            refs = ", ".join(":".join(match) for match in matches[:3])
-            raise NotFound(f"{name!r} may be {refs}", "give more of the id")
+            raise Ambiguous(name, [":".join(match) for match in matches])
         if len(id_) < least:
             break
     noun = " or ".join(kinds) if kinds else "entry of the journal"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -20,7 +19,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from kinen import __version__
+from kinen import __version__, paths
 from kinen.api.complaints import complaint, system_error
 from kinen.characters import visible, visible_line
 from kinen.errors import KinenError
@@ -188,7 +187,7 @@ async def run_tool(
     except OSError as error:
         return failure(system_error(error))
     except Exception as error:
-        if os.environ.get("KINEN_DEBUG"):
+        if paths.debugging():
             traceback.print_exc()  # standard error: the client's log
         return failure(f"unexpected {type(error).__name__}: {error} · this is a bug in kinen")
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from kinen.characters import storable
-from kinen.errors import NotFound, QueryError
+from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.journal import queries
 from kinen.journal.mentions import files_in
 from kinen.model.journal import Capsule, Item, Recall
@@ -127,6 +127,8 @@ class Context:
         """The title, files, refs and own items of a session: of a capsule, or of a folder."""
         try:
             capsule, observations, summaries = self._journal.capsule(self._capsule_id(name))
+        except Ambiguous:
+            raise
         except NotFound:
             folder = self._worklog.session(name)
             refs = {f"round:{path}" for path in folder.rounds}

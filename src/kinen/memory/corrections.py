@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from kinen.consolidation.fold import memory_id
-from kinen.errors import NotFound, QueryError
+from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.journal import erase, queries
 from kinen.journal import memories as learn
 from kinen.model.journal import Learned
@@ -33,6 +33,8 @@ class Corrections:
             raise NotFound(f"no memory {name!r}", HINT)
         try:
             id_ = queries.resolve(self._core.store.db, name, ["memory"])[1]
+        except Ambiguous:
+            raise
         except NotFound as error:
             raise NotFound(error.message, HINT) from None
         memory: Learned = queries.entry(self._core.store.db, "memory", id_)
@@ -85,10 +87,10 @@ class Corrections:
         other = self.get(into)
         if memory.id == other.id:
             raise QueryError("a memory cannot be merged into itself", "name another one")
-        sources = tuple(dict.fromkeys((*other.derived_from, *memory.derived_from)))
-        self._store(other._replace(derived_from=sources))
+        new = [ref for ref in memory.derived_from if ref not in other.derived_from]
+        self._store(other._replace(derived_from=(*other.derived_from, *new)))
         self._hide(memory.ref)
-        self._remember("merge", memory.ref, other.ref)
+        self._remember("merge", memory.ref, other.ref, *new)
         return self.get(other.ref)
 
     def supersede(self, name: str, by: str) -> Learned:
@@ -102,16 +104,13 @@ class Corrections:
         return self.get(memory.ref)
 
     def undo(self) -> tuple[str, Learned]:
-        """Take back the last correction; returns its name, and the memory as it is again.
-
-        The memory that another one was merged into keeps the sources that it got.
-        """
+        """Take back the last correction; returns its name, and the memory as it is again."""
         corrections = self._corrections()
         if not corrections:
             raise NotFound(
                 "no correction to undo", "edit, merge, supersede or forget a memory first"
             )
-        action, ref, other = corrections.pop()
+        action, ref, other, *sources = corrections.pop()
         if action == "supersede":
             self._store(self.get(ref)._replace(superseded_by=other))
         elif action == "edit":
@@ -122,6 +121,9 @@ class Corrections:
             self._hide(ref)
         else:
             self._show(ref)
+        if sources:
+            with self._core.store.writing() as db:
+                learn.drop_sources(db, other.removeprefix("memory:"), sources)
         self._write(corrections)
         return action, self.get(ref)
 
@@ -137,15 +139,18 @@ class Corrections:
             erase.unsuppress(self._core.store, ref)
 
     def _corrections(self) -> list[list[str]]:
-        """The last corrections, oldest first: what was done, the ref, and another ref or id."""
+        """The last corrections, oldest first: what was done, the ref, another ref or id.
+
+        After those of a merge come the sources that the other memory got.
+        """
         if not self._core.store.exists:
             return []
         sql = "SELECT value FROM meta WHERE key = 'corrections'"
         row = self._core.store.db.execute(sql).fetchone()
         return list(json.loads(row[0])) if row else []
 
-    def _remember(self, action: str, ref: str, other: str = "") -> None:
-        self._write([*self._corrections(), [action, ref, other]][-REMEMBERED:])
+    def _remember(self, action: str, ref: str, other: str = "", *sources: str) -> None:
+        self._write([*self._corrections(), [action, ref, other, *sources]][-REMEMBERED:])
 
     def _write(self, corrections: list[list[str]]) -> None:
         with self._core.store.writing() as db:

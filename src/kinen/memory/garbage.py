@@ -11,6 +11,7 @@ from kinen import config as configuration
 from kinen.errors import KinenError
 from kinen.index.metafile import subfolders
 from kinen.journal.capsules import note_count
+from kinen.memory.unused import unused_vectors
 from kinen.space import registry
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Usage(NamedTuple):
 
 
 class Garbage(NamedTuple):
-    """A folder or file to delete."""
+    """A folder or file to delete, or a file with something in it to delete."""
 
     path: str
     reason: str
@@ -89,8 +90,13 @@ def purge(space: Space) -> int:
 def garbage(home: str) -> list[Garbage]:
     """What can be deleted without losing anything that cannot be built again.
 
-    These are indexes of spaces that are not registered, and of clones and worktrees that are gone.
+    These are indexes of spaces that are not registered, and of clones and worktrees that are gone,
+    and vectors of texts that are gone.
     """
+    return [*_folders(home), *_vectors(home)]
+
+
+def _folders(home: str) -> list[Garbage]:
     table = registry.read(home)
     by_folder = {registry.data_folder(home, key): entry for key, entry in table.items()}
     found = []
@@ -110,7 +116,7 @@ def garbage(home: str) -> list[Garbage]:
 
 def collect(home: str) -> list[Garbage]:
     """Delete what `garbage` lists, and forget clones that are gone where another one is there."""
-    found = garbage(home)
+    found = _folders(home)
     for item in found:
         if os.path.isdir(item.path):
             shutil.rmtree(item.path, ignore_errors=True)
@@ -119,7 +125,14 @@ def collect(home: str) -> list[Garbage]:
                 os.unlink(item.path)
     if any(_gone(entry["roots"]) for entry in registry.read(home).values()):
         registry.update(home, _forget_roots)
-    return found
+    return [*found, *_vectors(home, delete=True)]
+
+
+def _vectors(home: str, *, delete: bool = False) -> list[Garbage]:
+    return [
+        Garbage(unused.path, f"unused vectors: {unused.number:,}", unused.bytes)
+        for unused in unused_vectors(home, delete=delete)
+    ]
 
 
 def _forget_roots(table: Table) -> None:

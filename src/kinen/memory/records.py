@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kinen.characters import unescaped
-from kinen.errors import NotFound
+from kinen.errors import Ambiguous, NotFound
 from kinen.index import names
 from kinen.model.records import (
     FILE_KINDS,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
 
+SHORT_COMMIT = len("commit:") + 12
 SENTENCES = 500
 """Links that come with the sentence around them."""
 
@@ -48,6 +49,7 @@ class Records:
             self._index.catch_up()
             record = self._find(name) or self._named(name) or self._entry(name, JOURNAL_KINDS)
         if record is None:
+            self._refuse_ambiguous(name)
             raise names.unknown(
                 f"nothing remembered as {name!r}",
                 name,
@@ -81,10 +83,23 @@ class Records:
 
         if not self._core.store.exists:
             return None
-        with contextlib.suppress(NotFound):
+        try:
             entry = queries.resolve(self._core.store.db, name, kinds)
-            return self._core.reader.record(":".join(entry))
-        return None
+        except Ambiguous:
+            if kinds:
+                raise
+            return None  # it may still be the name of a file
+        except NotFound:
+            return None
+        return self._core.reader.record(":".join(entry))
+
+    def _refuse_ambiguous(self, name: str) -> None:
+        """Raise Ambiguous if several commits begin with a name."""
+        from kinen.index.git.queries import commits_named
+
+        commits = commits_named(self._core.reader, spelled(name))
+        if len(commits) > 1:
+            raise Ambiguous(name, [ref[:SHORT_COMMIT] for ref in commits])
 
     def knows(self, name: str) -> bool:
         """Whether a ref or path names a record."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from kinen.errors import NotFound, QueryError, UnsafeFile
+from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.journal import queries
 from kinen.journal.events import role
 from kinen.journal.summary import parse_summary, summarize
@@ -152,8 +152,7 @@ class Sessions:
         chosen = exact or near
         different = {capsule.scope.session or capsule.id for capsule in chosen}
         if len(different) > 1:
-            refs = ", ".join(capsule.ref for capsule in chosen[:3])
-            raise NotFound(f"{name!r} may be {refs}", "give more of the id")
+            raise Ambiguous(name, [capsule.ref for capsule in chosen])
         if chosen:
             return chosen[0]
         return folders.session(self._core.space.root, prefix)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kinen.errors import Busy, EmbedError, NotFound, QueryError, StoreError
+from kinen.errors import Ambiguous, Busy, EmbedError, NotFound, QueryError, StoreError
 from kinen.memory.embedding import embed_record
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.records import Record
@@ -156,9 +156,9 @@ class Worklog:
         if not near:
             fact = f"no checkpoint {name!r}" if name else "no checkpoints yet"
             raise NotFound(fact, "`kinen checkpoint list` lists them, `kinen checkpoint` saves one")
-        if len({checkpoint.id for checkpoint in near}) > 1:
-            ids = ", ".join(checkpoint.id for checkpoint in near[:3])
-            raise NotFound(f"{name!r} may be {ids}", "give more of the id")
+        ids = list(dict.fromkeys(checkpoint.id for checkpoint in near))
+        if len(ids) > 1:
+            raise Ambiguous(name, ids)
         return near[0]
 
     def check_plan(self, number: int, id: str = "", *, done: bool = True) -> Plan:  # noqa: A002

@@ -165,7 +165,9 @@ def stamp(line: str) -> str:
 
 
 def _env(start: str | None) -> str:
-    idle = ("KINEN_DEBUG",) if start is None else ("KINEN_DEBUG", "KINEN_SPACE")
+    idle = ["KINEN_DEBUG", "KINEN_LOG_LEVEL"]
+    if start is not None:
+        idle.append("KINEN_SPACE")
     names = sorted(name for name in os.environ if name.startswith("KINEN_") and name not in idle)
     return digest("\x1f".join(f"{name}={os.environ[name]}" for name in names))
 

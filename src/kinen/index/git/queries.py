@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from kinen.errors import Ambiguous
 from kinen.index.filters import conditions, expression, literal
 from kinen.index.git.lineage import SILENT, WIDE, Pair, together
 from kinen.index.reader import RECORD, Reader, to_record
@@ -216,14 +217,20 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
 
 def commit_named(reader: Reader, name: str) -> str:
     """The full ref of a commit by the beginning of its sha, if only one begins so."""
+    refs = commits_named(reader, name)
+    return refs[0] if len(refs) == 1 else ""
+
+
+def commits_named(reader: Reader, name: str) -> list[str]:
+    """The full refs of the commits whose sha begins so, up to as many as an error lists."""
     sha = name.removeprefix("commit:").lower()
     if not 4 <= len(sha) <= 64 or not set(sha) <= set("0123456789abcdef"):
-        return ""
+        return []
     rows = reader.db.execute(
-        "SELECT sha FROM commits WHERE sha >= ? AND sha < ? AND record > 0 LIMIT 2",
-        (sha, sha + "g"),
-    ).fetchall()
-    return f"commit:{rows[0][0]}" if len(rows) == 1 else ""
+        "SELECT sha FROM commits WHERE sha >= ? AND sha < ? AND record > 0 ORDER BY sha LIMIT ?",
+        (sha, sha + "g", Ambiguous.LISTED + 1),
+    )
+    return [f"commit:{row[0]}" for row in rows]
 
 
 def touched(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, list[int]]:
