@@ -112,15 +112,24 @@ def compiled_expressions() -> Iterator[Expression]:
 
 def calls(path: Path) -> Iterator[tuple[ast.Call, str]]:
     """Calls of the functions of `re` inside functions of a module, with the function's name."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+    text = path.read_text(encoding="utf-8")
+    if "re." not in text:
+        return
+    functions = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    ]
+    seen = set()
+    for call in (node for function in functions for node in ast.walk(function)):
+        if call in seen or not isinstance(call, ast.Call):
             continue
-        for call in ast.walk(node):
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-                continue
-            owner = call.func.value
-            if isinstance(owner, ast.Name) and owner.id == "re" and call.func.attr in METHODS:
-                yield call, call.func.attr
+        seen.add(call)
+        function = call.func
+        if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
+            continue
+        if isinstance(function.value, ast.Name) and function.value.id == "re":
+            yield call, function.attr
 
 
 def literal_expressions() -> Iterator[Expression]:
