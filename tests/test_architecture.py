@@ -35,7 +35,19 @@ LAYERS = (
     {"sources", "worklog", "agents", "transfer", "team", "recall", "distill", "consolidation"},
     {"memory", "render"},
     {"api"},
-    {"frameworks", "hooks", "cli", "mcp", "http", "web", "tui", "daemon", "__init__", "__main__"},
+    {
+        "frameworks",
+        "hooks",
+        "cli",
+        "mcp",
+        "http",
+        "web",
+        "tui",
+        "lsp",
+        "daemon",
+        "__init__",
+        "__main__",
+    },
 )
 """A part may import parts of its own layer and of the layers before it."""
 HOOKS = LAYERS[0] | LAYERS[1] | {"journal", "agents", "hooks"}

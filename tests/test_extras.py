@@ -30,6 +30,7 @@ OPTIONAL = (
     "psycopg",
     "psycopg_pool",
     "pydantic",
+    "pygls",
     "starlette",
     "textual",
     "tree_sitter",
@@ -39,6 +40,7 @@ OPTIONAL = (
 SERVERS = (
     *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),
     "kinen.postgres",
+    "kinen.lsp",
     "kinen.tui",
 )
 """Packages that may import an optional dependency when they are loaded."""
@@ -224,8 +226,8 @@ def test_each_extra_declares_what_its_modules_import() -> None:
     for extra, modules in extras.EXTRAS.items():
         requirements = " ".join(declared[extra])
         assert [module for module in modules if module not in requirements] == []
-    assert declared["all"] == ["kinen[code,http,mcp,tui,zed]"]
     assert {"kinen[all,pocketflow]", "kinen[postgres]"} <= {*declared["dev"]}
+    assert declared["all"] == ["kinen[code,http,lsp,mcp,tui,zed]"]
     required = {requirement.split(">")[0].lower() for requirement in project["dependencies"]}
     assert not required & {*OPTIONAL, "h11"}
 

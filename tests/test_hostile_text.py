@@ -196,6 +196,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "web": [["--space", EVIL]],
         "tui": [[EVIL], ["--space", EVIL]],
         "pick": [[EVIL]],
+        "lsp": [["--space", EVIL]],
         "issues": [[], ["--json"]],
         "issues list": [["--label", EVIL], ["--status", EVIL]],
         "issues ready": [[], ["--json"]],

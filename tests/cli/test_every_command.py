@@ -78,6 +78,7 @@ SKIPPED = {
     "daemon run": "runs until it is stopped",
     "daemon start": "starts a daemon",
     "demo": "builds a space of its own",
+    "lsp": "waits for an editor",
     "mcp": "waits for a client",
     "serve": "runs until it is stopped",
     "pick": "runs until an entry is chosen",

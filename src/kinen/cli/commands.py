@@ -54,6 +54,7 @@ COMMANDS = (
     ("Set up", "uninstall", "kinen.cli.install:uninstall", "disconnect an agent"),
     ("Set up", "hooks", "kinen.cli.hooks:hooks", "git hooks that index each commit"),
     ("Set up", "mcp", "kinen.cli.mcp:mcp", "serve the memory to agents over MCP"),
+    ("Set up", "lsp", "kinen.cli.lsp:lsp", "serve links and tags of notes to an editor"),
     ("Set up", "serve", "kinen.cli.daemon:serve", "serve the memory over HTTP"),
     ("Set up", "daemon", "kinen.cli.daemon:daemon", "the background process for fast searches"),
     ("Set up", "completion", "kinen.cli.completion:completion", "shell completion scripts"),

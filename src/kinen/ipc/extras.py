@@ -11,6 +11,7 @@ from kinen.errors import MissingExtra
 
 EXTRAS = {
     "http": ("fastapi", "uvicorn", "pydantic"),
+    "lsp": ("pygls",),
     "mcp": ("mcp", "pydantic", "anyio"),
     "postgres": ("psycopg", "pgvector"),
     "tui": ("textual",),

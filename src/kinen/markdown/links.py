@@ -40,7 +40,7 @@ class Names:
         self._aliases: defaultdict[str, set[str]] = defaultdict(set)
         for ref, path, aliases in notes:
             for alias in aliases:
-                self._aliases[_folded(alias.strip())].add(ref)
+                self._aliases[folded(alias.strip())].add(ref)
             if path:
                 self._targets[path] = ref
                 self._notes.add(path)
@@ -56,15 +56,17 @@ class Names:
         target = link.target
         if not target:
             return self._targets.get(from_path, "")
-        path = "" if target.endswith("/") else self._find_file(target, from_path, wiki=link.wiki)
+        path = self.file(link, from_path)
         if path:
             return self._targets[path]
         return self._find_folder(target, from_path, wiki=link.wiki) or self._find_alias(target)
 
-    def _find_file(self, target: str, from_path: str, *, wiki: bool) -> str:
-        return self._notes.find(target, from_path, wiki=wiki) or self._others.find(
-            target, from_path, wiki=wiki
-        )
+    def file(self, link: Link, from_path: str) -> str:
+        """The path of the file that a link names; empty if it is a folder, an alias or broken."""
+        if link.target.endswith("/"):
+            return ""
+        notes = self._notes.find(link.target, from_path, wiki=link.wiki)
+        return notes or self._others.find(link.target, from_path, wiki=link.wiki)
 
     def _find_folder(self, target: str, from_path: str, *, wiki: bool) -> str:
         folder = self._folders.find(target, from_path, wiki=wiki)
@@ -78,7 +80,7 @@ class Names:
         return ATTACHMENT if target.endswith("/") or not wiki else ""
 
     def _find_alias(self, target: str) -> str:
-        refs = self._aliases.get(_folded(target.strip()), ())
+        refs = self._aliases.get(folded(target.strip()), ())
         return next(iter(refs)) if len(refs) == 1 else ""
 
 
@@ -90,7 +92,7 @@ class _Paths:
         self._by_name: defaultdict[str, list[str]] = defaultdict(list)
 
     def add(self, path: str) -> None:
-        key = _folded(path)
+        key = folded(path)
         for name in {key, _NOTE.sub("", key)}:
             self._by_path[name].append(path)
             self._by_name[name.rpartition("/")[2]].append(path)
@@ -105,17 +107,17 @@ class _Paths:
 
     def at(self, path: str) -> str:
         """The path that equals this one except for case; the exact one if there are several."""
-        candidates = self._by_path.get(_folded(path), ())
+        candidates = self._by_path.get(folded(path), ())
         return min(candidates, key=lambda other: (not _alike(other, path), other), default="")
 
     def _ending(self, target: str, from_path: str) -> str:
         """The path that ends in a target: the nearest to the linking file, then the shortest."""
-        key = "/" + _folded(normpath(target))
+        key = "/" + folded(normpath(target))
         candidates: Iterable[str] = self._by_name.get(key.rpartition("/")[2], ())
         if "/" in key[1:]:
             end = _NOTE.sub("", key)
             candidates = [
-                path for path in candidates if _NOTE.sub("", f"/{_folded(path)}").endswith(end)
+                path for path in candidates if _NOTE.sub("", f"/{folded(path)}").endswith(end)
             ]
         return min(candidates, key=lambda path: _distance(path, target, from_path), default="")
 
@@ -157,5 +159,6 @@ def _folders_above(path: str) -> Iterator[str]:
         yield path
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """A name without regard to case and Unicode form, as links are compared."""
     return text.lower() if text.isascii() else normalize("NFC", text.casefold())

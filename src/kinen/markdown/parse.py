@@ -7,7 +7,6 @@ text that may contain a link or a tag, with just the rules that tell code, marku
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +25,7 @@ from kinen.markdown.frontmatter import (
     unique,
 )
 from kinen.markdown.links import ALIAS, WIKI, show_wiki_links
+from kinen.markdown.spans import Places, Span
 from kinen.markdown.tables import light_table
 from kinen.model.documents import Link
 
@@ -91,6 +91,8 @@ class Parsed(NamedTuple):
     """Why the frontmatter is invalid; its lines are then ordinary blocks."""
     cut: str = ""
     """Why only the beginning of the text was read, or empty."""
+    spans: tuple[Span, ...] = ()
+    """Where each of the links is, in the same order."""
 
 
 def parse(text: str, most: int = budget.TEXT) -> Parsed:
@@ -101,7 +103,7 @@ def parse(text: str, most: int = budget.TEXT) -> Parsed:
     env: dict[str, Any] = {}
     tokens = _tokens("\n" * end + "\n".join(lines[end:]), env)
     blocks = tuple(_blocks(tokens, lines, 0 if problem else end))
-    inline = _Inline()
+    inline = _Inline(lines)
     _read_frontmatter_links(lines[1:end], inline)
     for token in tokens:
         if token.type == "inline" and token.map:
@@ -118,6 +120,7 @@ def parse(text: str, most: int = budget.TEXT) -> Parsed:
         frontmatter_end=end,
         problem=problem,
         cut=cut,
+        spans=tuple(inline.spans),
     )
 
 
@@ -251,23 +254,25 @@ def _plain_inline(content: str) -> str:
 class _Inline:
     """The links and tags so far, and the position of the text that is being parsed."""
 
-    __slots__ = ("breaks", "line", "links", "tags")
+    __slots__ = ("links", "places", "spans", "tags")
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Sequence[str]) -> None:
         self.links: list[Link] = []
+        self.spans: list[Span] = []
         self.tags: list[str] = []
-        self.line = 0
-        self.breaks: list[int] = []
+        self.places = Places(lines)
 
-    def line_at(self, position: int) -> int:
-        return self.line + bisect_left(self.breaks, position)
+    def add(self, link: Link | None, span: Span) -> None:
+        if link:
+            self.links.append(link)
+            self.spans.append(span)
 
 
 def _read_inline(content: str, line: int, env: dict[str, Any], inline: _Inline) -> None:
     for piece in _bounded(content):
         if _MAY_LINK.search(piece) or ("references" in env and "[" in piece):
-            inline.line = line
-            inline.breaks = [match.start() for match in re.finditer("\n", piece)]
+            breaks = [match.start() for match in re.finditer("\n", piece)]
+            inline.places.enter(piece, line, breaks)
             _run_rules(piece, env, inline)
         line += piece.count("\n")
 
@@ -300,12 +305,14 @@ def _wiki_rule(state: StateInline, silent: bool) -> bool:
         return False
     inline: _Inline | None = state.env.get("inline")
     if inline and not silent:
-        inline.links += filter(None, [_wiki_link(match, inline.line_at(state.pos))])
+        span = inline.places.span(state.pos, match.end())
+        inline.add(wiki_link(match, span.line), span)
     state.pos = match.end()
     return True
 
 
-def _wiki_link(match: re.Match[str], line: int) -> Link | None:
+def wiki_link(match: re.Match[str], line: int) -> Link | None:
+    """The link of a match of `WIKI`; None if it leads out of the space or nowhere."""
     target, *alias = ALIAS.split(match[1], maxsplit=1)
     name, _, heading = target.partition("#")
     name = name.strip()
@@ -341,7 +348,8 @@ def _recorded(rule: _Rule, *, embedded: bool = False) -> _Rule:
         matched = rule(state, silent)
         state.env["inline"] = inline
         if matched and inline and not silent:
-            inline.links += _path_links(state.tokens[before:], inline.line_at(start), embedded)
+            for link in _path_links(state.tokens[before:], inline.places.line_at(start), embedded):
+                inline.add(link, inline.places.span(start, state.pos))
         return matched
 
     return recorded
@@ -363,5 +371,5 @@ def _path_links(tokens: Sequence[Token], line: int, embedded: bool) -> Iterator[
 def _read_frontmatter_links(lines: Iterable[str], inline: _Inline) -> None:
     for n, line in enumerate(lines, 2):
         if "[[" in line and not line.lstrip().startswith("#"):
-            links = (_wiki_link(match, n) for match in WIKI.finditer(line))
-            inline.links += filter(None, links)
+            for match in WIKI.finditer(line):
+                inline.add(wiki_link(match, n), Span(n, match.start(), n, match.end()))

@@ -1,0 +1,1 @@
+"""The language server for the notes of a space."""

@@ -1,0 +1,157 @@
+"""The language server: its notes, its clock, and what it tells an editor by itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from kinen import __version__
+from kinen.characters import visible_line
+from kinen.errors import KinenError
+from kinen.lsp.spaces import Place, Spaces
+from kinen.lsp.vault import Heading, Note, Vault
+from kinen.markdown.parse import split_lines
+from kinen.markdown.spans import Span
+
+QUIET = 0.2
+"""Seconds without a key press after which links are checked again."""
+SLICE = 20
+"""Notes that are read at the start between two messages of the editor."""
+REQUEST_FAILED = -32803
+"""LSP's code for a request that is valid and cannot be done."""
+
+
+def refusal(error: KinenError) -> JsonRpcException:
+    """A user's error as an editor shows it."""
+    return JsonRpcException(visible_line(error.line()), REQUEST_FAILED)
+
+
+class Cursor:
+    """A place in a note that is open in the editor."""
+
+    def __init__(self, place: Place, note: Note, lines: tuple[str, ...]) -> None:
+        self.vault: Vault = place.vault
+        self.note = note
+        self.lines = lines
+        self.row = 0
+        self.column = 0
+
+    @property
+    def link(self) -> int:
+        """The number of the link here, -1 if there is none."""
+        return self.note.link_at(self.row + 1, self.column)
+
+    @property
+    def heading(self) -> Heading | None:
+        """The heading in this line."""
+        return next((h for h in self.note.headings if h.line == self.row + 1), None)
+
+
+class Server(LanguageServer):
+    """A language server with the vaults of the spaces that its documents are in."""
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__("kinen", __version__)
+        self.spaces = Spaces(name)
+        self._loading: dict[str, asyncio.Task[None]] = {}
+        self._checks: dict[str, asyncio.Task[None]] = {}
+        self._generations: dict[str, int] = {}
+
+    async def cursor(self, uri: str, position: types.Position | None = None) -> Cursor | None:
+        """A place in an open document as it is now; None if that is not a note of a space."""
+        place = self.spaces.place(uri)
+        document = self.workspace.text_documents.get(uri)
+        if place is None or document is None:
+            return None
+        vault = place.vault
+        await self.loaded(vault)
+        if not vault.owns(place.path):
+            return None
+        vault.edit(place.path, document.source)
+        vault.refresh()
+        self._notice(vault)
+        note = vault.note(place.path)
+        if note is None:
+            return None
+        cursor = Cursor(place, note, split_lines(document.source))
+        if position:
+            codec = self.workspace.position_codec
+            here = codec.position_from_client_units(cursor.lines, position)
+            cursor.row = here.line
+            cursor.column = here.character
+        return cursor
+
+    async def loaded(self, vault: Vault) -> None:
+        """Wait until every note of a vault was read once."""
+        if vault.root not in self._loading:
+            self._loading[vault.root] = asyncio.create_task(_load(vault))
+        await self._loading[vault.root]
+
+    def refresh(self) -> None:
+        """Look for changes on disk now."""
+        for vault in self.spaces.vaults.values():
+            if vault.root in self._loading:
+                vault.refresh(now=True)
+                self._notice(vault)
+
+    def _notice(self, vault: Vault) -> None:
+        """Check all documents if files or aliases changed: their links may lead elsewhere."""
+        if self._generations.get(vault.root) != vault.generation:
+            self._generations[vault.root] = vault.generation
+            for uri in self.workspace.text_documents:
+                self.check_soon(uri)
+
+    def check_soon(self, uri: str) -> None:
+        """Check the links of a document once its writer pauses."""
+        waiting = self._checks.pop(uri, None)
+        if waiting:
+            waiting.cancel()
+        self._checks[uri] = asyncio.create_task(self._check(uri))
+
+    async def _check(self, uri: str) -> None:
+        await asyncio.sleep(QUIET)
+        self._checks.pop(uri, None)
+        cursor = await self.cursor(uri)
+        document = self.workspace.text_documents.get(uri)
+        if cursor and document:
+            self.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(uri, self._diagnostics(cursor), document.version)
+            )
+
+    def _diagnostics(self, cursor: Cursor) -> list[types.Diagnostic]:
+        return [
+            types.Diagnostic(
+                range=self.range(reference.span, cursor.note),
+                message=f"broken link: nothing is called {visible_line(reference.link.target)}",
+                severity=types.DiagnosticSeverity.Warning,
+                code="broken-link",
+                source="kinen",
+            )
+            for reference in cursor.vault.broken(cursor.note)
+        ]
+
+    def range(self, span: Span, note: Note) -> types.Range:
+        """A part of a note as the editor counts characters."""
+        return types.Range(
+            self.position(span.line, note.line(span.line), span.column),
+            self.position(span.end_line, note.line(span.end_line), span.end_column),
+        )
+
+    def position(self, line: int, text: str, column: int) -> types.Position:
+        units = self.workspace.position_codec.client_num_units(text[:column])
+        return types.Position(line - 1, units)
+
+    def location(self, vault: Vault, path: str, line: int = 1) -> types.Location:
+        """The beginning of a line of a file."""
+        start = types.Position(line - 1, 0)
+        return types.Location(self.spaces.uri(vault, path), types.Range(start, start))
+
+
+async def _load(vault: Vault) -> None:
+    for n, path in enumerate(vault.scan()):
+        vault.read(path)
+        if n % SLICE == SLICE - 1:
+            await asyncio.sleep(0)

@@ -1,0 +1,299 @@
+"""The markdown notes of a space in memory: as they are on disk, or in an editor if one has them.
+
+Names, links and tags are read and resolved by the code that the index uses, so that a link is
+broken here exactly if `kinen graph broken` lists it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import dirname
+
+from kinen.errors import Unreadable
+from kinen.extract.decode import decode
+from kinen.markdown.links import ATTACHMENT, Names
+from kinen.markdown.parse import Parsed, parse
+from kinen.markdown.spans import Span
+from kinen.model.documents import Link
+from kinen.sources.files.ignore import Ignore
+from kinen.sources.files.layout import is_markdown, is_read, kind_of
+from kinen.sources.files.walk import walk
+from kinen.storage import inside
+from kinen.text import spelled
+
+SCAN_SHARE = 20
+"""Folders are listed again after this many times as long as the last listing took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+    level: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is remembered of a note."""
+
+    path: str
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    spans: tuple[Span, ...] = ()
+    headings: tuple[Heading, ...] = ()
+    lines: dict[int, str] | None = None
+    """The lines that have links or headings, by number from 1."""
+    fences: tuple[tuple[int, int], ...] = ()
+    """First and last lines of blocks of code."""
+    frontmatter_end: int = 0
+
+    @property
+    def ref(self) -> str:
+        return ref_of(self.path)
+
+    def line(self, number: int) -> str:
+        return (self.lines or {}).get(number, "")
+
+    def link_at(self, line: int, column: int) -> int:
+        """The number of the link at a place, -1 if there is none."""
+        return next(
+            (n for n, span in enumerate(self.spans) if _covers(span, line, column)),
+            -1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A link in a note."""
+
+    note: Note
+    n: int
+
+    @property
+    def link(self) -> Link:
+        return self.note.links[self.n]
+
+    @property
+    def span(self) -> Span:
+        return self.note.spans[self.n]
+
+
+def ref_of(path: str) -> str:
+    """The ref of the record that a file is."""
+    return f"{kind_of(path)}:{path}"
+
+
+def path_of(ref: str) -> str:
+    """The path of a resolved link; empty for an attachment or a broken link."""
+    return "" if ref in ("", ATTACHMENT) else ref.partition(":")[2]
+
+
+def _covers(span: Span, line: int, column: int) -> bool:
+    start = (span.line, span.column)
+    return start <= (line, column) <= (span.end_line, span.end_column)
+
+
+class Vault:
+    """The notes of one space. Nothing outside of its root is read."""
+
+    def __init__(self, root: str, *, max_bytes: int, max_text: int) -> None:
+        self.root = root
+        self._max_bytes = max_bytes
+        self._max_text = max_text
+        self._notes: dict[str, Note] = {}
+        self._stamps: dict[str, str] = {}
+        self._files: set[str] = set()
+        self._buffers: dict[str, str] = {}
+        self._names: Names | None = None
+        self._targets: dict[str, tuple[str, ...]] = {}
+        self._resolved: dict[tuple[str, bool, str], str] = {}
+        self._ignore = Ignore(Path(root))
+        self._next_scan = 0.0
+        self.generation = 0
+        """Raised when a link may lead elsewhere because files or aliases changed."""
+
+    def scan(self) -> list[str]:
+        """List the folders again; the paths of notes that are new or changed, to be read."""
+        began = time.monotonic()
+        self._ignore = Ignore(Path(self.root))
+        stamps, others = walk(self.root, self._ignore)
+        stamps = {path: stamp for path, stamp in stamps.items() if spelled(path) == path}
+        files = others | stamps.keys()
+        for path in [path for path in stamps if self._ignore.ignored(path, directory=False)]:
+            del stamps[path]
+        changed = [
+            path
+            for path, stamp in stamps.items()
+            if is_markdown(path) and self._stamps.get(path) != stamp
+        ]
+        if files != self._files or stamps.keys() != self._stamps.keys():
+            self._forget_names()
+        for path in self._notes.keys() - stamps.keys() - self._buffers.keys():
+            del self._notes[path]
+        self._files = files
+        self._stamps = stamps
+        ended = time.monotonic()
+        self._next_scan = ended + SCAN_SHARE * (ended - began)
+        return changed
+
+    def refresh(self, *, now: bool = False) -> bool:
+        """Bring everything up to date, unless that was done a moment ago; whether it was done."""
+        if not now and time.monotonic() < self._next_scan:
+            return False
+        for path in self.scan():
+            self.read(path)
+        return True
+
+    def read(self, path: str) -> None:
+        """Read a note from disk, unless an editor has it open."""
+        if path not in self._buffers:
+            self._remember(path, self._on_disk(path))
+
+    def _on_disk(self, path: str) -> str:
+        try:
+            return decode(inside.read(self.root, path, self._max_bytes))
+        except (OSError, Unreadable):
+            return ""
+
+    def text(self, path: str) -> str:
+        """The text of a note, as the editor has it if it is open."""
+        return self._buffers[path] if path in self._buffers else self._on_disk(path)
+
+    def owns(self, path: str) -> bool:
+        """Whether a path is or would be a note of the space."""
+        if not is_markdown(path):
+            return False
+        if path in self._stamps:
+            return True
+        folders = path.split("/")[:-1]
+        above = ["/".join(folders[:n]) for n in range(1, len(folders) + 1)]
+        hidden = [name for name in folders if name.startswith(".")]
+        return is_read(path) and not (
+            (hidden and above[0] != ".memories")
+            or any(self._ignore.ignored(folder, directory=True) for folder in above)
+            or self._ignore.ignored(path, directory=False)
+        )
+
+    def edit(self, path: str, text: str) -> None:
+        """Take the text of an editor in place of that on disk."""
+        if self._buffers.get(path) != text or path not in self._notes:
+            self._buffers[path] = text
+            self._remember(path, text)
+
+    def release(self, path: str) -> None:
+        """The editor closed a note: the one on disk counts again."""
+        self._buffers.pop(path, None)
+        self._stamps.pop(path, None)
+        self._forget_names()
+        self.refresh(now=True)
+
+    def _remember(self, path: str, text: str) -> None:
+        before = self._notes.get(path)
+        note = note_of(path, parse(text, self._max_text))
+        self._notes[path] = note
+        self._targets.pop(path, None)
+        if before is None or before.aliases != note.aliases:
+            self._forget_names()
+
+    def _forget_names(self) -> None:
+        self._names = None
+        self.generation += 1
+        self._targets.clear()
+        self._resolved.clear()
+
+    @property
+    def names(self) -> Names:
+        """What a link can lead to."""
+        if self._names is None:
+            self._names = self.names_after({})
+        return self._names
+
+    def names_after(self, moves: dict[str, str]) -> Names:
+        """The names once files have moved from one path to another."""
+        paths = {*self._stamps, *self._notes}
+        notes = ((moves.get(path, path), self._notes.get(path)) for path in sorted(paths))
+        files = (moves.get(path, path) for path in self._files)
+        return Names(
+            [(ref_of(path), path, note.aliases if note else ()) for path, note in notes], files
+        )
+
+    def note(self, path: str) -> Note | None:
+        return self._notes.get(path)
+
+    @property
+    def notes(self) -> Iterable[Note]:
+        return self._notes.values()
+
+    def exists(self, path: str) -> bool:
+        return path in self._files or path in self._notes
+
+    def resolve(self, link: Link, from_path: str) -> str:
+        """As `Names.resolve`; the same target is resolved once for each folder."""
+        if not link.target:
+            return self.names.resolve(link, from_path)
+        key = (link.target, link.wiki, dirname(from_path))
+        if key not in self._resolved:
+            self._resolved[key] = self.names.resolve(link, from_path)
+        return self._resolved[key]
+
+    def file(self, link: Link, from_path: str) -> str:
+        """The path of the note or attachment that a link leads to; empty if it is broken."""
+        ref = self.resolve(link, from_path)
+        return self.names.file(link, from_path) if ref == ATTACHMENT else path_of(ref)
+
+    def targets(self, note: Note) -> tuple[str, ...]:
+        """The refs that the links of a note lead to."""
+        targets = self._targets.get(note.path)
+        if targets is None:
+            targets = tuple(self.resolve(link, note.path) for link in note.links)
+            self._targets[note.path] = targets
+        return targets
+
+    def broken(self, note: Note) -> list[Reference]:
+        """The links of a note that lead nowhere."""
+        return [Reference(note, n) for n, ref in enumerate(self.targets(note)) if not ref]
+
+    def linking_to(self, ref: str) -> Iterator[Reference]:
+        """The links to a note, those of itself included, by path and line."""
+        for note in sorted(self.notes, key=lambda note: note.path):
+            for n, target in enumerate(self.targets(note)):
+                if target == ref:
+                    yield Reference(note, n)
+
+    def tags(self) -> dict[str, int]:
+        """Each tag with the number of notes that have it."""
+        counts: dict[str, int] = {}
+        for note in self.notes:
+            for tag in note.tags:
+                counts[tag] = counts.get(tag, 0) + 1
+        return counts
+
+
+def note_of(path: str, parsed: Parsed) -> Note:
+    """What is remembered of a parsed note."""
+    headings = tuple(
+        Heading(block.path[-1], block.level, block.start_line)
+        for block in parsed.blocks
+        if block.kind == "heading"
+    )
+    numbers = {number for span in parsed.spans for number in (span.line, span.end_line)}
+    numbers.update(heading.line for heading in headings)
+    return Note(
+        path=path,
+        title=parsed.title or Path(path).stem,
+        aliases=parsed.aliases,
+        tags=parsed.tags,
+        links=parsed.links,
+        spans=parsed.spans,
+        headings=headings,
+        lines={number: parsed.lines[number - 1] for number in numbers},
+        fences=tuple(
+            (block.start_line, block.end_line) for block in parsed.blocks if block.kind == "fence"
+        ),
+        frontmatter_end=parsed.frontmatter_end,
+    )
