@@ -50,6 +50,8 @@ ALLOWED = {
     "hooks/entries.py": "files of the package",
     "hooks/install.py": "settings in the user's home, and copies in kinen's folder",
     "transfer/page.py": "scripts and styles of the package",
+    "lsp/features.py": "standard output",
+    "lsp/vault.py": "the walk of sources/files: names and times only, links not followed",
     "memory/bundles.py": "bundles that the user names, which may be pipes",
     "memory/journal.py": "the names in the spool",
     "memory/garbage.py": "the names in kinen's own folder",
