@@ -431,6 +431,26 @@ def test_words_meet_whatever_their_ending() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        (
+            "When did Ann finish the writing of her book?",
+            "Ann: the book, the writing of it, until Friday.",
+            "Ann: the book, the writing of it, is completed.",
+        ),
+        (
+            "What did the agent offer to do about the branch?",
+            "Should I delete the old branch of the release as well?",
+            "Is the old branch of the release the branch of the agent as well?",
+        ),
+    ],
+)
+def test_a_question_gets_what_it_asks_for(question: str, answer: str, other: str) -> None:
+    passages = [Passage("note:b.md", other), Passage("note:a.md", answer)]
+    assert answer in extract(question, passages, 25).text
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "The index is derived from 42 files. It works, e.g. in src/a.py! " * 32_000,

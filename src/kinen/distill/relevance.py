@@ -68,10 +68,13 @@ _ISO = re.compile(r"\b\d{4}-(\d\d)(?:-(\d\d))?\b")
 _SPAN = rf"(?:last|next|this) (?:week(?:end)?|month|year|night|summer|winter|spring|fall|{_DAY})"
 RELATIVE = re.compile(rf"(?i)\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b")
 """Matches times that are relative to the date of the text."""
+_BEGINS_WHEN = re.compile(r"(?i)\s*when\b")
 WHEN = re.compile(r"(?i)^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|month|day|time)\b")
 _TIME = rf"{RELATIVE.pattern}|\b(?:{'|'.join(_MONTHS)}|{_DAY}|recently|(?:week|month|year)s?|\d+)\b"
 _AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|maximum|budget|cap"
 _OFFERS = "if you (?:want|like|prefer)|want me to|(?:should|shall) i|i can|would you like"
+OFFER = re.compile(rf"(?i)\b(?:{_OFFERS}|suggest\w*|propos\w*|recommend\w*)\b")
+"""Matches what was offered, often as a question: `Should I push it?`."""
 _FAILED = "not found|no such|unable to|cannot|can't|could not|denied|refused"
 _CUES = (
     # pattern of a question, pattern of a line that answers it
@@ -109,8 +112,8 @@ _CUES = (
         r"\b(?:complete\w*|done|finished|closed|deleted|shipped|merged|pushed|committed)\b",
     ),
     (
-        r"\b(?:offer\w*|suggest\w*|propos\w*|recommend\w*)\b",
-        rf"\b(?:{_OFFERS}|suggest\w*|propos\w*|recommend\w*)\b",
+        r"\b(?:did\b.{0,60}\boffer|offered|suggest\w*|propos\w*|recommend\w*)\b",
+        OFFER.pattern,
     ),
 )
 CUES = [
@@ -174,6 +177,7 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
         _above(passage.title, own_blocks)
         for passage, own_blocks in zip(read.passages, read.cut, strict=True)
     ]
+    offers = any(cue.pattern == OFFER.pattern for cue in features.cues)
     whole = sum(features.terms.values()) or 1.0
     exact = whole + sum(features.names.values())
     rows: list[dict[str, float]] = []
@@ -197,7 +201,7 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
             "cue": cue,
             "fact": bool(_FACT.search(piece.text)),
             "news": log(1 + len(piece.stems.difference(features.terms))),
-            "asks": piece.text.endswith("?") and not cue,
+            "asks": piece.text.endswith("?") and not (offers and OFFER.search(piece.text)),
         }
         if not features.terms:
             row["telling"] = bool(_TELLING.search(piece.text))
@@ -264,10 +268,16 @@ def _features(question: str, pieces: Sequence[Piece]) -> tuple[Features, list[li
         {term: _rarity(had[term], len(pieces)) for term in terms if had[term]},
         {name: _rarity(names[name], len(pieces)) for name in exact if names[name]},
         {name for name in exact if 0 < names[name] <= FEW},
-        [line for asks, line in CUES if asks.search(question)],
+        _cues(question),
         frozenset(stems(" ".join(re.findall(r"\b[A-Z]\w+", question)))),
     )
     return features, names_by_piece
+
+
+def _cues(question: str) -> list[re.Pattern[str]]:
+    """What a line has that answers a question; one that begins with `when` asks for a time only."""
+    cues = [line for asks, line in CUES if asks.search(question)]
+    return cues[:1] if _BEGINS_WHEN.match(question) else cues
 
 
 def _rarity(count: int, total: int) -> float:
