@@ -8,11 +8,9 @@ from kinen.model.records import Chunk, Hit, Record, Vote
 from kinen.recall.candidates import (
     Candidate,
     asks_outcome,
-    asks_problem,
     folded,
     in_order,
     without_passing,
-    without_problems,
 )
 
 
@@ -102,20 +100,3 @@ def test_a_part_of_a_whole_held_for_a_while(line: str) -> None:
 )
 def test_a_whole_a_date_and_a_chapter_stay(line: str) -> None:
     assert without_passing(line) == line
-
-
-def test_findings_of_a_review_are_left_out() -> None:
-    review = "Two findings:\n- **High (valid):** the cap breaks uploads.\n- Highlights are kept."
-    assert without_problems(review, request=False) == "Two findings:\n- Highlights are kept."
-
-
-def test_only_a_request_says_what_is_wrong_before_it_is_put_right() -> None:
-    text = "Fix the cap.\n**Problem:** it breaks uploads."
-    assert without_problems(text, request=True) == "Fix the cap."
-    assert without_problems(text, request=False) == text
-
-
-@pytest.mark.parametrize("question", ["Why did it stop?", "What was wrong with the cap?"])
-def test_a_question_may_ask_for_a_problem(question: str) -> None:
-    assert asks_problem(question)
-    assert not asks_problem("Which routes accept uploads?")

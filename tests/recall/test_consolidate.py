@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from kinen.consolidation.claims import claim, opposed, share
+from kinen.consolidation.claims import claim, opposed, revised, share
 from kinen.consolidation.fold import fold, memory_id, nearness, tick
 from kinen.embed import load
 from kinen.model.journal import Clock, Finding, Learned
 from kinen.transfer.fields import ID
+
+if TYPE_CHECKING:
+    from random import Random
 
 ROUNDS = "round:sessions/20260101-01-a/rounds"
 
@@ -169,6 +174,67 @@ def test_what_is_taken_back_in_so_many_words_is_superseded(old: str, new: str) -
 def test_what_is_taken_back_elsewhere_stands(old: str, new: str) -> None:
     assert not opposed(claim(old), claim(new))
     assert kept(found(old), found(new, "note:b.md", 5))[old].superseded_by == ""
+
+
+@pytest.mark.parametrize("type_", ["decision", "insight"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Retry webhooks eight times", "Webhooks are retried 3 times"),
+        ("Timeouts are 30 seconds for HTTP calls", "HTTP calls have timeouts of 60 seconds"),
+        ("The minimum Go version in go.mod is 1.23", "The minimum Go version in go.mod is 1.24"),
+        ("Request bodies have a cap of 5MB", "Request bodies have a cap of 100MB"),
+        ("The default distiller is `extract`", "The default distiller is `claude`"),
+        ("Uploads retry 3 times within 30 s", "Uploads retry 5 times within 30 s"),
+    ],
+)
+def test_a_later_value_of_the_same_thing_supersedes(old: str, new: str, type_: str) -> None:
+    memories = kept(found(new, "note:b.md", 5, type=type_), found(old, day=1, type=type_))
+    assert memories[old].superseded_by == memories[new].id
+    assert memories[new].superseded_by == ""
+    restated = kept(found(new, "note:b.md", 5), found(old, day=1), found(old, "note:c.md", 9))
+    assert restated[new].superseded_by == restated[old].id, "the one that was said last holds"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Timeouts are 30 seconds for HTTP calls", "Timeouts are 60 seconds for database locks"),
+        ("Issue 12 needs the new parser", "Issue 13 needs the new parser"),
+        ("Port 80 of the proxy maps to port 8080", "Port 443 of the proxy maps to port 8443"),
+        ("Uploads retry 3 times within 30 s", "Uploads retry 5 times within 60 s"),
+        ("Support Python 3.8", "Support Python 3.9"),
+        ("Encrypt backups with age", "Encrypt backups with gpg"),
+    ],
+)
+def test_another_value_of_something_else_supersedes_nothing(old: str, new: str) -> None:
+    memories = kept(found(old), found(new, "note:b.md", 5))
+    assert [memory.superseded_by for memory in memories.values()] == ["", ""]
+
+
+_SUBJECTS = st.sampled_from(["Retry webhooks {} times", "Request bodies are capped at {}MB"])
+
+
+@given(_SUBJECTS, st.lists(st.integers(2, 999), max_size=5, unique=True), st.randoms())
+@settings(max_examples=30)
+def test_of_values_in_any_order_the_last_one_holds(
+    subject: str, values: list[int], seed: Random
+) -> None:
+    findings = [
+        found(subject.format(value), f"note:{day}.md", day) for day, value in enumerate(values, 1)
+    ]
+    seed.shuffle(findings)
+    memories = kept(*findings)
+    current = [memory.content for memory in memories.values() if not memory.superseded_by]
+    assert current == [subject.format(value) for value in values[-1:]]
+    assert not fold(findings, tuple(memories.values())).learned, "folding again changes nothing"
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+@settings(max_examples=50)
+def test_no_claim_revises_itself_and_order_does_not_matter(one: str, other: str) -> None:
+    assert not revised(claim(one), claim(one))
+    assert revised(claim(one), claim(other)) == revised(claim(other), claim(one))
 
 
 @pytest.mark.parametrize("type_", ["insight", "lesson"])

@@ -11,12 +11,17 @@ import re
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
+from kinen.consolidation.values import differ_in_one, valued
 from kinen.text import STOP_WORDS, words
 
 MOST = 2 / 3
 """The share of common terms from which claims are the same."""
 HALF = 1 / 2
 """The share of common terms from which claims are the same if their vectors agree."""
+SUBJECT = 0.8
+"""The share of common terms, values aside, from which claims are about the same thing."""
+LEAST = 2
+"""Terms below which a claim without its values is about nothing."""
 
 _ENDING = re.compile(r"(?:ations?|ings?|ied|ies|ers?|ions?|ed|es|s|e|y)$")
 
@@ -74,11 +79,16 @@ _REJECTING = (
 
 
 class Claim(NamedTuple):
-    """The terms of a claim, the terms of the rejected alternative, and whether it is a negation."""
+    """The terms of a claim, the terms of the rejected alternative, and whether it is a negation.
+
+    `values` are its numbers, versions and defaults, `subject` its terms without them.
+    """
 
     terms: frozenset[str]
     rejected: frozenset[str] = frozenset()
     negative: bool = False
+    values: tuple[str, ...] = ()
+    subject: frozenset[str] = frozenset()
 
 
 class Claims:
@@ -116,7 +126,9 @@ def claim(content: str) -> Claim:
     stems = _terms(text)
     terms = stems - _LIGHT - _NEGATIVE
     rejected_terms = _terms(" ".join(rejected)) - _LIGHT - terms
-    return Claim(terms, rejected_terms, bool(stems & _NEGATIVE))
+    values, subject = valued(text)
+    subject_terms = _terms(subject) - _LIGHT - _NEGATIVE
+    return Claim(terms, rejected_terms, bool(stems & _NEGATIVE), values, subject_terms)
 
 
 def _terms(text: str) -> frozenset[str]:
@@ -150,6 +162,16 @@ def opposed(older: Claim, newer: Claim) -> bool:
     rest = older.terms - newer.rejected
     wholly = len(newer.terms) == 1 or newer.terms <= older.rejected
     return bool(denied) and rest <= newer.terms and (bool(rest) or wholly)
+
+
+def revised(older: Claim, newer: Claim) -> bool:
+    """Whether two claims say the same of the same thing, with another value: `30 s`, `60 s`."""
+    return (
+        older.negative == newer.negative
+        and differ_in_one(older.values, newer.values)
+        and len(older.subject & newer.subject) >= LEAST
+        and _jaccard(older.subject, newer.subject) >= SUBJECT
+    )
 
 
 def is_specific(topic: str, least: int) -> bool:

@@ -19,6 +19,7 @@ from kinen.consolidation.claims import (
     is_specific,
     opposed,
     overlap,
+    revised,
     share,
     without_reason,
 )
@@ -225,8 +226,11 @@ class _Shelf:
     def _takes_back(self, topic: str, older: _Book, newer: _Book) -> bool:
         """Does the newer of two memories contradict the older?
 
-        A fact does so only if it denies the other: two answers may both be true.
+        A fact does so only if it denies the other, or gives the same thing another value: two
+        answers may both be true. Values of the same moment stand side by side.
         """
+        if newer.last > older.last and revised(older.claim, newer.claim):
+            return True
         opposite = opposed(older.claim, newer.claim)
         if {older.learned.type, newer.learned.type} & _FACTS:
             return opposite and older.claim.negative != newer.claim.negative

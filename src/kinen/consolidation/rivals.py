@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kinen.consolidation.claims import Claim, Claims, claim, opposed, share
+from kinen.consolidation.claims import Claim, Claims, claim, opposed, revised, share
 from kinen.model.journal import Learned
 
 ALIKE = 0.6
@@ -34,7 +34,7 @@ def rivals(memories: Sequence[Learned]) -> list[Rivals]:
         mine = claim(newer.content)
         for key in claims.beside(mine):
             older, other = entries[key]
-            if opposed(other, mine):
+            if opposed(other, mine) or revised(other, mine):
                 pairs.append(Rivals(older, newer, contradict=True))
             elif share(mine, other) >= ALIKE:
                 pairs.append(Rivals(older, newer, contradict=False))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kinen.distill.blocks import unwrapped
 from kinen.journal.shorten import without_earlier
 from kinen.model.records import Hit, Hits, Query
-from kinen.recall import candidates
+from kinen.recall import candidates, problems
 from kinen.recall.states import Source, States
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ CLOSING = 48
 """The last messages of a session that tell how things stand at its end."""
 SESSIONS = 6
 """Sessions whose end is looked at: those of the best hits."""
+ENTRIES = ("observation", "summary", "memory")
+"""Kinds that say how something stood when they were written."""
 
 
 def candidates_of(
@@ -43,26 +45,37 @@ def candidates_of(
             texts[record.ref] = candidates.Candidate(hit, text)
     if not query.text.strip():
         return candidates.folded(texts.values(), query.text)
-    return candidates.folded(_with_states(reader, list(texts.values())), query.text)
+    return candidates.folded(_with_states(reader, list(texts.values()), query.text), query.text)
 
 
 def _lasting(hit: Hit, text: str, question: str) -> str:
     """What an entry says that did not end with it, or that the question asks for."""
     if not candidates.names_passing(question):
         text = candidates.without_passing(text)
-    if not candidates.asks_problem(question):
-        is_request = (hit.record.metadata or {}).get("role") == "user"
-        text = candidates.without_problems(text, request=is_request)
+    if not problems.asks_problem(question):
+        text = problems.without_problems(text, request=_is_request(hit))
     return text
 
 
-def _with_states(reader: Reader, collected: list[Candidate]) -> Iterator[Candidate]:
-    """Candidates without statements that no longer hold, and those left empty gone."""
-    sources = {item.hit.record.ref: _source(item) for item in collected if _is_told(item.hit)}
-    states = States([*sources.values(), *_endings(reader, collected, sources.keys())])
+def _is_request(hit: Hit) -> bool:
+    return (hit.record.metadata or {}).get("role") == "user"
+
+
+def _with_states(reader: Reader, collected: list[Candidate], question: str) -> Iterator[Candidate]:
+    """Candidates without statements that no longer hold, and those left empty gone.
+
+    Problems that the question may ask for are marked where something was done about them later.
+    """
+    messages = {item.hit.record.ref: _source(item) for item in collected if _is_told(item.hit)}
+    sources = [*messages.values(), *_endings(reader, collected, messages.keys())]
+    states = States(sources)
+    repairs = problems.Repairs(sources if problems.asks_problem(question) else ())
     for item in collected:
-        is_entry = item.hit.record.kind in ("observation", "summary")
-        text = _current(states, item) if is_entry else item.text
+        text = item.text
+        if item.hit.record.kind in ENTRIES:
+            text = _current(states, item)
+            source = _source(item)._replace(text=text)
+            text = repairs.marked(source, request=_is_request(item.hit))
         if text.strip():
             yield item._replace(text=text)
 

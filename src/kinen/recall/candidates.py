@@ -58,21 +58,6 @@ _PART = re.compile(
     r"(?![\w.,/:-]*\d)"
 )
 """A part of a whole: `35 of about 120`."""
-_PROBLEM = re.compile(
-    r"\W*(?:problems?|issues?|bugs?|symptoms?|currently|current (?:behaviou?r|state))\b[*_]*:",
-    re.IGNORECASE,
-)
-_FINDING = re.compile(
-    r"[\s>]*(?:[-*+•]|\d{1,2}[.)])\s+\W{0,3}(?:critical|high|medium|low|blocker|major|minor|p[0-4])\b"
-    r"(?: \([^)]{1,30}\)| severity| priority)?\W{0,3}(?:[:–—-]|\s`|$)",
-    re.IGNORECASE,
-)
-"""An item of a review, by its severity."""
-_ASKS_PROBLEM = re.compile(
-    r"\b(?:why|wrong|problems?|issues?|bugs?|fail\w*|errors?|broke\w*|break\w*|causes?d?|crash\w*"
-    r"|findings?|flag(?:ged)?|risks?|severity|reject\w*|not work\w*)\b",
-    re.IGNORECASE,
-)
 _ASKS_OUTCOME = re.compile(
     r"(?i)\b(?:finish(?:ed)?|done|completed?|(?:did|how|when|session|work)\b.{0,60}\bend(?:ed)?"
     r"|in the end|by now|so far|outcome|what(?:'s| is| comes)? next|next steps?|remain\w*"
@@ -189,20 +174,6 @@ def _is_passing(line: str) -> bool:
     """Does a line say that something is left, or how much of it was done?"""
     parts = (int(match[1]) < int(match[2]) for match in _PART.finditer(line))
     return bool(_PASSING.search(line)) or any(parts)
-
-
-def without_problems(text: str, *, request: bool) -> str:
-    """A text without what a review found or a request says is wrong, before it was put right."""
-    return "\n".join(
-        line
-        for line in text.splitlines()
-        if not (_FINDING.match(line) or (request and _PROBLEM.match(line)))
-    )
-
-
-def asks_problem(question: str) -> bool:
-    """Does a question ask what went wrong, or what a review found?"""
-    return bool(_ASKS_PROBLEM.search(question))
 
 
 def names_passing(question: str) -> bool:

@@ -205,7 +205,7 @@ class States:
         for new in self._counted.get(count.unit, ()):
             if new.at <= old.at:
                 return None
-            if not count.names <= _names(new.text) | _words(new.text):
+            if not count.names <= names_in(new.text) | _words(new.text):
                 continue
             values = {one.value for one in new.counts if _same_thing(count, one, new)}
             if values:
@@ -244,7 +244,8 @@ def _statement(sentence: str, source: Source) -> Statement:
     return Statement(text, source.at, source.session, tuple(_counts(text)), source.shown)
 
 
-def _names(text: str) -> frozenset[str]:
+def names_in(text: str) -> frozenset[str]:
+    """The files and identifiers that a text names, in lower case."""
     names = _NAME.findall(text)
     return frozenset(
         name.lower()
@@ -273,7 +274,7 @@ def _counts(sentence: str) -> Iterator[Count]:
         kind = frozenset(stems(" ".join([match["between"] or "", group[1] if group else ""])))
         name = _only(stems(unit)) or unit.lower()
         around = frozenset(stem for stem in stems(near) if not stem[0].isdigit())
-        names = _names(text[: match.end() + NEAR])
+        names = names_in(text[: match.end() + NEAR])
         mentioned = match["version"] and (not names or _LABEL.search(f"{unit.lower()} "))
         if not mentioned:  # as a version is that no file has, and a section
             yield Count(value, name, kind, around - {name} - kind, names)

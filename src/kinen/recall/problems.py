@@ -1,0 +1,132 @@
+"""What was wrong at the time: findings of reviews, and problems that requests name.
+
+They hold until somebody puts them right. A question that does not ask for problems does not get
+them once the work went on; one that does gets them marked where a later report of the same session
+says that something was done about the same files, or in the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kinen.distill.blocks import sentences, stems, unwrapped
+from kinen.journal.statements import is_step
+from kinen.recall.states import Source, names_in
+from kinen.text import excerpt
+
+MARK = "May be outdated:"
+"""A label, so that whatever is quoted of the line is quoted with it."""
+QUOTED = 120
+"""Characters of the report that are quoted after a problem."""
+FEWEST = 4
+SHARE = 0.4
+"""Words, and the share of a problem's words, that a report on the same thing repeats."""
+
+_PROBLEM = re.compile(
+    r"\W*(?:problems?|issues?|bugs?|symptoms?|currently|current (?:behaviou?r|state))\b[*_]*:",
+    re.IGNORECASE,
+)
+_FINDING = re.compile(
+    r"[\s>]*(?:[-*+•]|\d{1,2}[.)])\s+\W{0,3}(?:critical|high|medium|low|blocker|major|minor|p[0-4])\b"
+    r"(?: \([^)]{1,30}\)| severity| priority)?\W{0,3}(?:[:–—-]|\s`|$)",
+    re.IGNORECASE,
+)
+"""An item of a review, by its severity."""
+_BULLET = re.compile(r"[\s>]*(?:(?:[-*+•]|\d{1,2}[.)])\s+)?")
+_ASKS_PROBLEM = re.compile(
+    r"\b(?:why|wrong|problems?|issues?|bugs?|fail\w*|errors?|broke\w*|break\w*|causes?d?|crash\w*"
+    r"|findings?|flag(?:ged)?|risks?|severity|reject\w*|not work\w*)\b",
+    re.IGNORECASE,
+)
+_REPORTED = re.compile(
+    r"(?i)\b(?:fixed|changed|updated|replaced|removed|resolved|reworked|corrected|implemented"
+    r"|switched|rewrote|rewritten|addressed|repaired)\b"
+)
+_DENIED = re.compile(r"(?i)\b(?:not|never|isn't|wasn't|didn't|cannot|can't|to be|should|must)\b")
+
+
+class Report(NamedTuple):
+    """A message that says what was done: its first sentence on it, the files, all its words."""
+
+    at: str
+    session: str
+    sentence: str
+    files: frozenset[str]
+    words: frozenset[str]
+
+
+class Repairs:
+    """What the messages of sessions report as done; it marks the problems that this concerns."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        reports = (_report(source) for source in sources)
+        self._reports = sorted(report for report in reports if report)
+
+    def marked(self, source: Source, *, request: bool) -> str:
+        """A text, its problems with a label and the first later report on each."""
+        lines = []
+        for line in unwrapped(source.text).splitlines():
+            report = self._report_on(line, source) if is_problem(line, request=request) else None
+            lines.append(_with_report(line, report) if report else line)
+        return "\n".join(lines)
+
+    def _report_on(self, line: str, source: Source) -> Report | None:
+        files = names_in(line)
+        words = frozenset(stems(line))
+        least = max(FEWEST, SHARE * len(words))
+        later = (
+            report
+            for report in self._reports
+            if report.at > source.at and report.session == source.session
+        )
+        concerned = (
+            report
+            for report in later
+            if files & report.files or (not files and len(words & report.words) >= least)
+        )
+        return next(concerned, None)
+
+
+def is_problem(line: str, *, request: bool) -> bool:
+    """Is a line a finding of a review, or does a request say in it what is wrong?"""
+    return bool(_FINDING.match(line) or (request and _PROBLEM.match(line)))
+
+
+def without_problems(text: str, *, request: bool) -> str:
+    """A text without what a review found or a request says is wrong, before it was put right."""
+    lines = text.splitlines()
+    return "\n".join(line for line in lines if not is_problem(line, request=request))
+
+
+def asks_problem(question: str) -> bool:
+    """Does a question ask what went wrong, or what a review found?"""
+    return bool(_ASKS_PROBLEM.search(question))
+
+
+def _report(source: Source) -> Report | None:
+    """What a message reports as done; None if it reports nothing."""
+    text = unwrapped(source.text)
+    done = [
+        sentence
+        for line in text.splitlines()
+        if not _FINDING.match(line)
+        for sentence in _sentences(line)
+        if _REPORTED.search(sentence) and not _DENIED.search(sentence) and not is_step(sentence)
+    ]
+    if not done:
+        return None
+    files = frozenset().union(*map(names_in, done))
+    return Report(source.at, source.session, done[0], files, frozenset(stems(text)))
+
+
+def _sentences(line: str) -> Iterable[str]:
+    bare = _BULLET.sub("", line, count=1)
+    return (bare[begin:end] for begin, end in sentences(bare))
+
+
+def _with_report(line: str, report: Report) -> str:
+    head = _BULLET.match(line)
+    start = head.end() if head else 0
+    return f"{line[:start]}{MARK} {line[start:]} Later: {excerpt(report.sentence, QUOTED)}"
