@@ -44,15 +44,17 @@ _REPORTED = re.compile(
     r"(?i)\b(?:fixed|changed|updated|replaced|removed|resolved|reworked|corrected|implemented"
     r"|switched|rewrote|rewritten|addressed|repaired)\b"
 )
-_DENIED = re.compile(r"(?i)\b(?:not|never|isn't|wasn't|didn't|cannot|can't|to be|should|must)\b")
+_DENIED = re.compile(
+    r"(?i)\b(?:not|never|isn't|wasn't|didn't|cannot|can't|to be (?=\w+ed)|should|must)\b"
+)
 
 
 class Report(NamedTuple):
-    """A message that says what was done: its first sentence on it, the files, all its words."""
+    """A message that says what was done: its sentences on that, their files, all its words."""
 
     at: str
     session: str
-    sentence: str
+    done: tuple[str, ...]
     files: frozenset[str]
     words: frozenset[str]
 
@@ -73,7 +75,7 @@ class Repairs:
         return "\n".join(lines)
 
     def _report_on(self, line: str, source: Source) -> Report | None:
-        files = names_in(line)
+        files = _files(line)
         words = frozenset(stems(line))
         least = max(FEWEST, SHARE * len(words))
         later = (
@@ -108,17 +110,21 @@ def asks_problem(question: str) -> bool:
 def _report(source: Source) -> Report | None:
     """What a message reports as done; None if it reports nothing."""
     text = unwrapped(source.text)
-    done = [
+    done = tuple(
         sentence
         for line in text.splitlines()
         if not _FINDING.match(line)
         for sentence in _sentences(line)
         if _REPORTED.search(sentence) and not _DENIED.search(sentence) and not is_step(sentence)
-    ]
+    )
     if not done:
         return None
-    files = frozenset().union(*map(names_in, done))
-    return Report(source.at, source.session, done[0], files, frozenset(stems(text)))
+    files = frozenset().union(*map(_files, done))
+    return Report(source.at, source.session, done, files, frozenset(stems(text)))
+
+
+def _files(text: str) -> frozenset[str]:
+    return frozenset(name for name in names_in(text) if "." in name)
 
 
 def _sentences(line: str) -> Iterable[str]:
@@ -127,6 +133,9 @@ def _sentences(line: str) -> Iterable[str]:
 
 
 def _with_report(line: str, report: Report) -> str:
+    """A line with its label, and of the report the sentence with most of the line's words."""
     head = _BULLET.match(line)
     start = head.end() if head else 0
-    return f"{line[:start]}{MARK} {line[start:]} Later: {excerpt(report.sentence, QUOTED)}"
+    words = frozenset(stems(line))
+    best = max(report.done, key=lambda sentence: len(words.intersection(stems(sentence))))
+    return f"{line[:start]}{MARK} {line[start:]} Later: {excerpt(best.rstrip(':'), QUOTED)}"
