@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kinen import Memory
+from kinen.memory.report import Commits, standup_text
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -60,6 +62,24 @@ def test_commits_with_equal_subjects_are_folded(ask: Ask, repo: Repository) -> N
         ("chore: update the lock file", 18),
         ("feat: begin", 1),
     ]
+
+
+def test_a_standup_says_how_many_commits_it_leaves_out(repo: Repository) -> None:
+    with Memory.open(repo.root) as memory:
+        report = memory.reports.standup_report("")
+    for number, last in ((30, "- fix: 29 (0000000)"), (31, "- and 1 more")):
+        commits = tuple(Commits(f"{n:040}", f"fix: {n}", "", 1) for n in range(number))
+        text = standup_text(replace(report, commits=commits))
+        assert text.split("\n\n")[0].splitlines()[-1] == last
+    commits = tuple(Commits(f"{n:040}", f"fix: {n}", "", 1) for n in range(300))
+    assert "- and at least 270 more" in standup_text(replace(report, commits=commits))
+
+
+def test_files_of_the_space_itself_are_no_changed_files(ask: Ask, repo: Repository) -> None:
+    (repo.root / ".kinen").mkdir(exist_ok=True)
+    (repo.root / ".kinen" / "config.yml").write_text("search:\n  limit: 5\n")
+    (repo.root / "b.py").write_text("1")
+    assert "- 1 changed: b.py\n" in ask("handoff").out
 
 
 def test_commits_that_no_remote_branch_has_are_named(ask: Ask, repo: Repository) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from kinen.characters import visible
 from kinen.recall.clip import cut
 from kinen.recall.tiers import cited, short_id
+from kinen.sources.git.recent import READ
 from kinen.text import excerpt
 
 LINE = 300
@@ -132,8 +133,8 @@ def standup_text(report: Report) -> str:
     told = {point for session in report.sessions for point in session.next}
     parts = [
         "\n".join(["## Done", *done]) if done else "",
-        _section("Commits", map(_commits, report.commits), most=STANDUP_COMMITS),
-        _section("Not pushed", _not_pushed(report.not_pushed)),
+        _section("Commits", _first(report.commits, STANDUP_COMMITS), most=STANDUP_COMMITS + 1),
+        _section("Not pushed", _first(report.not_pushed, NOT_PUSHED)),
         _section("Changed files", _changed(report)),
         _section("Decided", (point.text for point in report.decisions)),
         _section("Learned", (point.text for point in report.lessons)),
@@ -155,7 +156,7 @@ def handoff_text(report: Report) -> str:
     older = report.sessions[1:]
     parts = [
         _section("State", state),
-        _section("Not pushed", _not_pushed(report.not_pushed)),
+        _section("Not pushed", _first(report.not_pushed, NOT_PUSHED)),
         f"## Plan\n{report.plan}" if report.plan else "",
         "\n\n".join(_block(session, OUTCOME) for session in latest),
         _section("Next", report.next),
@@ -214,11 +215,12 @@ def _commits(commits: Commits) -> str:
     return f"{commits.subject}{times} ({commits.sha[:7]})"
 
 
-def _not_pushed(groups: Sequence[Commits]) -> list[str]:
-    """The latest of them, and how many there are in all."""
-    lines = [_commits(group) for group in groups[:NOT_PUSHED]]
-    more = sum(group.count for group in groups[NOT_PUSHED:])
-    return [*lines, f"and {more:,} more"] if more else lines
+def _first(groups: Sequence[Commits], most: int) -> list[str]:
+    """The latest of them, and how many more there are, as far as they were read."""
+    lines = [_commits(group) for group in groups[:most]]
+    more = sum(group.count for group in groups[most:])
+    least = "at least " if sum(group.count for group in groups) >= READ else ""
+    return [*lines, f"and {least}{more:,} more"] if more else lines
 
 
 def _changed(report: Report) -> list[str]:

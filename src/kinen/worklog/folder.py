@@ -179,7 +179,7 @@ def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
         changed = set()
     paths = (spelled(os.fsdecode(path)) for path in changed)
     ours = sorted(
-        (path for path in paths if not path.startswith(f"{FOLDER}/")),
+        (path for path in paths if not path.startswith((f"{FOLDER}/", ".kinen/"))),
         key=lambda path: path.encode("utf-16-be", "surrogatepass"),  # as JavaScript sorts
     )
     return branch, short or commit[:7], tuple(ours[:MOST_FILES])
