@@ -37,6 +37,13 @@ def test_a_problem_of_a_request_is_marked_once_a_report_repeats_its_words() -> N
     assert _marked(REQUEST, later, request=True) == f"{MARK} {REQUEST} Later: {later}"
 
 
+def test_a_report_that_may_be_shown_itself_is_not_quoted() -> None:
+    old = Source(FINDING, "2026-01-01T10:00:00Z", "s")
+    new = Source("Fixed `src/index.ts`.", "2026-01-01T11:00:00Z", "s", shown=True)
+    marked = Repairs([old, new]).marked(old, request=False)
+    assert marked == FINDING.replace("- ", f"- {MARK} ", 1)
+
+
 @pytest.mark.parametrize(
     "later",
     [

@@ -57,6 +57,8 @@ class Report(NamedTuple):
     done: tuple[str, ...]
     files: frozenset[str]
     words: frozenset[str]
+    shown: bool
+    """May it be shown itself? Then it need not be quoted."""
 
 
 class Repairs:
@@ -67,7 +69,7 @@ class Repairs:
         self._reports = sorted(report for report in reports if report)
 
     def marked(self, source: Source, *, request: bool) -> str:
-        """A text, its problems with a label and the first later report on each."""
+        """A text, its problems with a label and the first report that is not shown itself."""
         lines = []
         for line in unwrapped(source.text).splitlines():
             report = self._report_on(line, source) if is_problem(line, request=request) else None
@@ -120,7 +122,7 @@ def _report(source: Source) -> Report | None:
     if not done:
         return None
     files = frozenset().union(*map(_files, done))
-    return Report(source.at, source.session, done, files, frozenset(stems(text)))
+    return Report(source.at, source.session, done, files, frozenset(stems(text)), source.shown)
 
 
 def _files(text: str) -> frozenset[str]:
@@ -136,6 +138,9 @@ def _with_report(line: str, report: Report) -> str:
     """A line with its label, and of the report the sentence with most of the line's words."""
     head = _BULLET.match(line)
     start = head.end() if head else 0
+    marked = f"{line[:start]}{MARK} {line[start:]}"
+    if report.shown:
+        return marked
     words = frozenset(stems(line))
     best = max(report.done, key=lambda sentence: len(words.intersection(stems(sentence))))
-    return f"{line[:start]}{MARK} {line[start:]} Later: {excerpt(best.rstrip(':'), QUOTED)}"
+    return f"{marked} Later: {excerpt(best.rstrip(':'), QUOTED)}"
