@@ -59,8 +59,8 @@ def fill(project: Project) -> None:
             project.git("commit", "-q", "-m", message)
     with Memory.open(project.root) as memory:
         for days, agent, intent, events in EARLIER:
-            _session(memory, agent, intent, events, at - days * DAY)
-        _session(memory, "claude", LABELS, EVENTS, at - DAY // 24)
+            record_session(memory, agent, intent, events, at - days * DAY)
+        record_session(memory, "claude", LABELS, EVENTS, at - DAY // 24)
         memory.consolidation.consolidate()
         memory.sync()
         recall = memory.recall("why are the labels blank")
@@ -69,7 +69,7 @@ def fill(project: Project) -> None:
         memory.ledger.record_answer("kinen_recall", "claude", text, refs)
 
 
-def _session(
+def record_session(
     memory: Memory, agent: str, intent: str, events: tuple[tuple[str, str], ...], at: int
 ) -> None:
     scope = {"session": f"{agent}-{intent[:6]}", "agent": agent}

@@ -85,7 +85,6 @@ export interface Status {
   records: number;
   pending: number;
   broken: number;
-  plan: string;
   daemon: boolean;
   untrusted: string[];
 }
@@ -233,7 +232,10 @@ export function itemsOf(answer: Fields): Item[] {
   }));
 }
 
-export function statusOf(answer: Fields): Status {
+/** From `kinen status --json`, or from the daemon, which has the status of the space below `space`. */
+export function statusOf(value: Fields): Status {
+  const inner = fields(value.space);
+  const answer = "space" in inner ? inner : value;
   const space = fields(answer.space);
   const counts = fields(answer.counts);
   return {
@@ -243,8 +245,7 @@ export function statusOf(answer: Fields): Status {
     records: number(counts.documents),
     pending: number(fields(answer.embedding).pending),
     broken: number(counts.broken),
-    plan: text(fields(answer.plan).title),
-    daemon: Object.keys(fields(answer.daemon)).length > 0,
+    daemon: Object.keys(fields(value.daemon)).length > 0,
     untrusted: texts(answer.untrusted),
   };
 }

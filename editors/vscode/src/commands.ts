@@ -51,7 +51,7 @@ export async function showPlan(client: Client): Promise<void> {
   const others = plans.filter((plan) => !plan.active);
   const choices: Choice[] = [
     ...(active ? activeChoices(client, folder, active) : []),
-    { label: "Other plans", kind: vscode.QuickPickItemKind.Separator },
+    { label: "Plans", kind: vscode.QuickPickItemKind.Separator },
     ...others.map((plan): Choice => ({
       label: `$(notebook) ${label(plan.title, 80)}`,
       description: label(plan.status, 20),

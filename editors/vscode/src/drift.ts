@@ -1,7 +1,7 @@
 /** Marks lines that changed after the newest memory about their file was recorded. */
 
 import * as vscode from "vscode";
-import { driftOf } from "./reasons";
+import { driftOf, gist } from "./reasons";
 import { ago, line } from "./text";
 import type { Explanations } from "./why";
 import { enabled } from "./workspace";
@@ -49,12 +49,12 @@ export class DriftMarks implements vscode.Disposable {
       return;
     }
     const recorded = ago(drift.memory.at, Date.now());
-    const remark = `  changed after its memory (${recorded})`;
+    const remark = `changed after its memory of ${recorded}`;
     let previous = -2;
     const marks = [...drift.lines].map(([number, commit]): vscode.DecorationOptions => {
       const begins = number !== previous + 1;
       previous = number;
-      const hover = `kinen: ${line(commit.subject, 100)} came after what is remembered of this file: ${line(drift.memory.text.replace(/\*\*/g, ""), 160)}`;
+      const hover = `“${line(commit.subject, 80)}” changed this line after what kinen remembers of the file: ${line(gist(drift.memory), 160)}`;
       return {
         range: new vscode.Range(number, 0, number, Number.MAX_SAFE_INTEGER),
         hoverMessage: new vscode.MarkdownString().appendText(hover),

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { Client } from "./client";
 import { newPlan, saveCheckpoint, showPlan } from "./commands";
 import { DriftMarks } from "./drift";
-import { Languages } from "./language";
+import { Language } from "./language";
 import { offerMcp } from "./mcp";
 import { Panels } from "./panel";
 import { SearchView } from "./searchView";
@@ -26,7 +26,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const drift = new DriftMarks(explanations);
   const status = new StatusBar(client);
   const output = vscode.window.createOutputChannel("kinen");
-  const languages = new Languages(output);
+  const language = new Language(output);
   sessions.view = vscode.window.createTreeView("kinen.sessions", { treeDataProvider: sessions });
 
   const refresh = (): void => {
@@ -55,7 +55,7 @@ export function activate(context: vscode.ExtensionContext): void {
     sessions.view,
     drift,
     status,
-    languages,
+    language,
     output,
     vscode.window.registerWebviewViewProvider("kinen.searchView", search, { webviewOptions: { retainContextWhenHidden: true } }),
     vscode.languages.registerHoverProvider(FILES, new WhyHover(explanations)),
@@ -76,17 +76,17 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.onDidChangeActiveTextEditor((editor) => drift.update(editor)),
     vscode.workspace.onDidSaveTextDocument(() => refresh()),
     vscode.window.onDidChangeWindowState((state) => void (state.focused ? status.refresh() : undefined)),
-    vscode.workspace.onDidChangeWorkspaceFolders(() => void languages.update()),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => void language.start()),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {
       refresh();
-      void languages.update();
+      void language.start();
     }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("kinen")) {
         refresh();
       }
       if (change.affectsConfiguration("kinen.path")) {
-        void languages.restart();
+        void language.restart();
       }
     }),
   );
@@ -96,7 +96,7 @@ export function activate(context: vscode.ExtensionContext): void {
     context.subscriptions.push(mcp);
   }
   void status.refresh();
-  void languages.update();
+  void language.start();
   drift.update(vscode.window.activeTextEditor);
 }
 

@@ -1,7 +1,7 @@
 /** HTML of the panels. Every text of a record is escaped; what a click opens is chosen by its number. */
 
 import type { Hit, Hits, Item, Revision, Step, Timeline, Vote } from "./answers";
-import type { Reasons } from "./reasons";
+import { gist, plain, type Reasons } from "./reasons";
 import { ago, counted, escapeHtml as text, line } from "./text";
 
 /** A page in which nothing runs but the script with this nonce, and nothing is fetched from elsewhere. */
@@ -43,18 +43,25 @@ export function hitsHtml(answer: Hits, now: number): string {
 }
 
 function hitHtml(hit: Hit, index: number, now: number): string {
-  const title = line(hit.title || hit.path || hit.ref, 90);
+  const title = line(hit.title || hit.path || hit.text || hit.ref, 90);
   const place = hit.path ? `${hit.path}${hit.line ? `:${hit.line}` : ""}` : hit.ref;
   return `<li class="hit">
 <button class="open" data-open="${index}" title="${text(place)}">
 <span class="title">${text(title)}</span>
 <span class="place"><span class="type">${text(hit.type)}</span> ${text(place)}</span>
 </button>
-<p class="text">${text(shortened(hit.text))}</p>
+<p class="text">${text(shortened(passage(hit)))}</p>
 <div class="votes" title="${text(votesLine(hit.votes))}">${bar(hit.votes)}<span class="strength">${hit.strength}</span>
 <span class="when">${text(ago(hit.at, now))}</span></div>
 <ul class="ballot">${hit.votes.map(voteHtml).join("")}</ul>
 </li>`;
+}
+
+/** The text of a hit without empty lines, and without a heading that repeats the title. */
+function passage(hit: Hit): string {
+  const lines = hit.text.split("\n").filter((entry) => entry.trim());
+  const heading = (lines[0] ?? "").replace(/^#+\s*/, "").trim();
+  return lines.slice(heading === hit.title ? 1 : 0).join("\n");
 }
 
 function shortened(content: string): string {
@@ -117,7 +124,7 @@ export function timelineHtml(timeline: Timeline, now: number): string {
     ...(session.rounds ? [counted(session.rounds, "round")] : []),
   ].filter((fact) => fact);
   const summary = timeline.summary.map(
-    ([name, value]) => `<dt>${text(name)}</dt><dd class="text">${text(value)}</dd>`,
+    ([name, value]) => `<dt>${text(name)}</dt><dd class="text">${text(plain(value))}</dd>`,
   );
   const steps = timeline.steps.map(stepHtml).join("");
   return `<h1>${text(line(session.title || session.ref, 160))}</h1>
@@ -152,7 +159,7 @@ export function reasonsHtml(
   const others = [...reasons.revisions].reverse().filter((revision) => revision.commit !== commit?.commit);
   return `<h1>Why is this line here?</h1>
 <p class="facts">${text(place)}</p>
-<pre class="code">${text(code)}</pre>
+<pre class="code">${text(code.trim())}</pre>
 <h2>Written by</h2>${written}
 ${sectionHtml("Sessions about this file", reasons.sessions, now, true)}
 ${sectionHtml("Decisions and memories", reasons.memories, now, false)}
@@ -174,12 +181,7 @@ function sectionHtml(title: string, items: Item[], now: number, open: boolean): 
     const button = open ? `<button class="link" data-session="${index}">Open the timeline</button>` : "";
     const name = item.tier === "files" ? `${item.ref.replace(/^file:/, "")}: ` : "";
     const when = ago(item.at, now);
-    return `<li><p class="text">${text(name + plain(item.text))}</p><p class="facts">${text(when)} ${button}</p></li>`;
+    return `<li><p class="text">${text(name + gist(item))}</p><p class="facts">${text(when)} ${button}</p></li>`;
   });
   return `<h2>${text(title)}</h2><ul class="items">${entries.join("")}</ul>`;
-}
-
-/** A text of kinen without the marks of markdown for bold. */
-function plain(content: string): string {
-  return content.replace(/\*\*([^*\n]+)\*\*/g, "$1");
 }

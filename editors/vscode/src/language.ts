@@ -1,71 +1,76 @@
-/** Links and tags of notes: `kinen lsp` over standard input and output, one server per folder. */
+/** Links and tags of notes: `kinen lsp` over standard input and output, one server for all folders. */
 
 import * as vscode from "vscode";
-import { LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
+import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
 import { messageOf, settings } from "./workspace";
 
-export class Languages implements vscode.Disposable {
-  private readonly clients = new Map<string, LanguageClient>();
+const RESTARTS = 3;
+
+/** Writes its errors to the output only: an older kinen, or one without the extra, has no server. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
+export class Language implements vscode.Disposable {
+  private client: LanguageClient | undefined;
 
   constructor(private readonly output: vscode.OutputChannel) {}
 
-  /** Start a server for each folder that has none, and stop those of folders that are gone. */
-  async update(): Promise<void> {
-    const folders = vscode.workspace.isTrusted ? (vscode.workspace.workspaceFolders ?? []) : [];
-    const local = folders.filter((folder) => folder.uri.scheme === "file");
-    const open = new Set(local.map((folder) => folder.uri.toString()));
-    for (const [key, client] of this.clients) {
-      if (!open.has(key)) {
-        this.clients.delete(key);
-        await stop(client);
-      }
-    }
+  /** Start the server, if the workspace is trusted and kinen is installed. */
+  async start(): Promise<void> {
     const { program } = settings();
-    await Promise.all(program ? local.map((folder) => this.start(program, folder)) : []);
-  }
-
-  async restart(): Promise<void> {
-    const clients = [...this.clients.values()];
-    this.clients.clear();
-    await Promise.all(clients.map(stop));
-    await this.update();
-  }
-
-  dispose(): void {
-    for (const client of this.clients.values()) {
-      void stop(client);
-    }
-  }
-
-  private async start(program: string, folder: vscode.WorkspaceFolder): Promise<void> {
-    const key = folder.uri.toString();
-    if (this.clients.has(key)) {
+    const folder = vscode.workspace.workspaceFolders?.find((entry) => entry.uri.scheme === "file");
+    if (this.client || !program || !folder || !vscode.workspace.isTrusted) {
       return;
     }
-    const server = { command: program, args: ["lsp"], transport: TransportKind.stdio, options: { cwd: folder.uri.fsPath } };
-    const pattern = `${folder.uri.fsPath}/**/*.{md,markdown}`;
-    const client = new LanguageClient("kinen", "kinen", server, {
-      documentSelector: [{ scheme: "file", language: "markdown", pattern }],
-      workspaceFolder: folder,
-      outputChannel: this.output,
-      revealOutputChannelOn: RevealOutputChannelOn.Never,
-      initializationFailedHandler: () => false,
-      markdown: { isTrusted: false, supportHtml: false },
-    });
-    this.clients.set(key, client);
+    const client = createClient(program, folder.uri.fsPath, this.output);
+    this.client = client;
     try {
       await client.start();
     } catch (error) {
       this.output.appendLine(`kinen lsp did not start: ${messageOf(error)}`);
+      this.output.appendLine("Notes have no links and tags in the editor: pipx install 'kinen[all]' brings the server.");
+    }
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  dispose(): void {
+    void this.stop();
+  }
+
+  private async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    try {
+      await client?.dispose(2000);
+    } catch {
+      // A server that did not start cannot be stopped.
     }
   }
 }
 
-/** A server that did not start cannot be stopped either. */
-async function stop(client: LanguageClient): Promise<void> {
-  try {
-    await client.dispose(2000);
-  } catch {
-    // It is gone already.
-  }
+function createClient(program: string, cwd: string, output: vscode.OutputChannel): LanguageClient {
+  let restarts = 0;
+  const server = { command: program, args: ["lsp"], transport: TransportKind.stdio, options: { cwd } };
+  return new QuietClient("kinen", "kinen", server, {
+    documentSelector: [{ scheme: "file", language: "markdown" }],
+    outputChannel: output,
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    initializationFailedHandler: () => false,
+    markdown: { isTrusted: false, supportHtml: false },
+    errorHandler: {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => {
+        restarts += 1;
+        const action = restarts > RESTARTS ? CloseAction.DoNotRestart : CloseAction.Restart;
+        return { action, handled: true };
+      },
+    },
+  });
 }

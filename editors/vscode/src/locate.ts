@@ -7,6 +7,8 @@ export interface Places {
   /** The `kinen.path` of the user's settings; empty to look at the PATH. */
   configured: string;
   PATH: string;
+  /** Folders to look into after the PATH, which editors started from a menu do not have in full. */
+  usual: string[];
   /** Folders whose programs are not run: those of a workspace that is not trusted. */
   avoided: string[];
 }
@@ -21,6 +23,7 @@ export function locate(places: Places): string | undefined {
   const names = process.platform === "win32" ? ["kinen.exe"] : ["kinen"];
   // A relative entry of the PATH would be looked up in the workspace.
   const folders = places.PATH.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
+  folders.push(...places.usual);
   const candidates = folders.flatMap((folder) => names.map((name) => path.join(folder, name)));
   return candidates.find((candidate) => runnable(candidate, places.avoided));
 }

@@ -1,7 +1,7 @@
 /** Texts of the hover and of the CodeLens. Every text of a record is escaped. */
 
 import type { Revision } from "./answers";
-import type { Reasons } from "./reasons";
+import { gist, type Reasons } from "./reasons";
 import { ago, counted, escapeMarkdown, label, line } from "./text";
 
 const SHOWN = 3;
@@ -20,8 +20,7 @@ export function hoverMarkdown(reasons: Reasons, commit: Revision | undefined, no
   }
   for (const [title, items] of [["Session", reasons.sessions], ["Memory", reasons.memories]] as const) {
     for (const item of items.slice(0, SHOWN)) {
-      const text = item.text.replace(/\*\*/g, "");
-      parts.push(`${title}: ${escapeMarkdown(line(text, 220))} ${facts([ago(item.at, now)])}`);
+      parts.push(`${title}: ${escapeMarkdown(line(gist(item), 220))} ${facts([ago(item.at, now)])}`);
     }
   }
   parts.push("_kinen: Why Is This Line Here?_ shows more.");

@@ -26,6 +26,18 @@ export function reasonsOf(file: string, revisions: Revision[], items: Item[]): R
   };
 }
 
+/** What a session or memory says in a line: intent → outcome, or its text without marks of markdown. */
+export function gist(item: Item): string {
+  const part = (name: string): string => new RegExp(`^\\*\\*${name}\\*\\*: (.+)$`, "m").exec(item.text)?.[1] ?? "";
+  const parts = [part("Intent"), part("Outcome")].filter((text) => text);
+  return parts.length ? parts.join(" → ") : plain(item.text);
+}
+
+/** A text of kinen without the marks of markdown for bold and code. */
+export function plain(content: string): string {
+  return content.replace(/\*\*([^*\n]+)\*\*/g, "$1").replace(/`([^`\n]+)`/g, "$1");
+}
+
 export function isEmpty(reasons: Reasons): boolean {
   return reasons.revisions.length + reasons.sessions.length + reasons.memories.length === 0;
 }

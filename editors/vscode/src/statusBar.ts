@@ -81,7 +81,6 @@ export function details(status: Status, now: number): string[] {
     `synced ${ago(status.synced, now) || "never"}`,
     ...(status.pending ? [`${counted(status.pending, "chunk")} to embed`] : []),
     ...(status.broken ? [`${counted(status.broken, "broken link")}`] : []),
-    ...(status.plan ? [`plan: ${line(status.plan, 60)}`] : []),
     status.daemon ? "the daemon runs" : "no daemon",
     ...(status.untrusted.length ? ["its config is not trusted: kinen trust"] : []),
   ];

@@ -1,5 +1,7 @@
 /** What of the workspace and the settings the rest of the extension uses. */
 
+import { homedir } from "node:os";
+import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Settings } from "./client";
 import { locate } from "./locate";
@@ -13,6 +15,7 @@ export function settings(): Settings {
     program: locate({
       configured: userValue(configured.inspect<string>("path")),
       PATH: process.env.PATH ?? "",
+      usual: [path.join(homedir(), ".local", "bin")],
       avoided: vscode.workspace.isTrusted ? [] : folders.map((folder) => folder.uri.fsPath),
     }),
     milliseconds: 1000 * Math.min(300, Math.max(1, configured.get<number>("timeout", 20))),
@@ -22,8 +25,8 @@ export function settings(): Settings {
 
 /** The value of the user's own settings, whatever the workspace says. */
 function userValue(value: { globalValue?: string; defaultValue?: string } | undefined): string {
-  const path = value?.globalValue ?? value?.defaultValue;
-  return typeof path === "string" ? path : "";
+  const program = value?.globalValue ?? value?.defaultValue;
+  return typeof program === "string" ? program : "";
 }
 
 export function enabled(name: "codeLens" | "drift"): boolean {

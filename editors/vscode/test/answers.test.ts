@@ -38,15 +38,18 @@ test("other things than an object are refused", () => {
 });
 
 test("a status says whether a daemon runs and what is left to embed", () => {
-  const status = answers.statusOf({
+  const space = {
     space: { name: "parcelry", root: "/p" },
     counts: { documents: 27, broken: 1 },
     embedding: { pending: 10 },
-    daemon: { pid: 1 },
     synced: "2026-11-16T12:35:27.813Z",
-    plan: { title: "Drop Redis" },
-  });
-  assert.deepEqual([status.records, status.broken, status.pending, status.daemon, status.plan], [27, 1, 10, true, "Drop Redis"]);
+  };
+  const daemon = { pid: 1 };
+  for (const answer of [{ ...space, daemon }, { space, daemon }]) {
+    const status = answers.statusOf(answer);
+    assert.deepEqual([status.space, status.records, status.broken, status.pending, status.daemon], ["parcelry", 27, 1, 10, true]);
+  }
+  assert.equal(answers.statusOf({ ...space, daemon: null }).daemon, false);
 });
 
 test("the steps of a plan are numbered as kinen does", () => {

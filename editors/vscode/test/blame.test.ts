@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Item, Revision } from "../src/answers";
 import { blame, replay } from "../src/blame";
-import { commitsOf, driftOf, reasonsOf } from "../src/reasons";
+import { commitsOf, driftOf, gist, reasonsOf } from "../src/reasons";
 
 const ADDED = "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1,3 @@\n+def one():\n+    return 1\n+";
 const CHANGED = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,5 @@\n+import os\n+\n def one():\n-    return 1\n+    return 2\n ";
@@ -56,4 +56,10 @@ test("lines changed after the newest memory have drifted, older ones have not", 
     const drift = driftOf(reasons, commitsOf(reasons, document));
     assert.deepEqual([...(drift?.lines.keys() ?? [])], lines);
   }
+});
+
+test("a session is its intent and its outcome, a memory its text", () => {
+  const text = "**Intent**: fix labels\n7 observations\n\n**Outcome**: read as `utf-8-sig`\n\n**Next**\n- x";
+  assert.equal(gist({ ...item("sessions", ""), text }), "fix labels → read as `utf-8-sig`");
+  assert.equal(gist({ ...item("memories", ""), text: "Use `rows`, **not** keys" }), "Use rows, not keys");
 });

@@ -40,10 +40,11 @@ test("kinen is looked for in absolute folders of the PATH only", () => {
   const place = folder();
   const file = program(path.join(place, "bin"), "");
   const PATH = [".", "bin", "", path.join(place, "none"), path.join(place, "bin")].join(path.delimiter);
-  assert.equal(locate({ configured: "", PATH, avoided: [] }), file);
-  assert.equal(locate({ configured: "bin/kinen", PATH, avoided: [] }), undefined);
-  assert.equal(locate({ configured: file, PATH: "", avoided: [] }), file);
-  assert.equal(locate({ configured: place, PATH: "", avoided: [] }), undefined);
+  assert.equal(locate({ configured: "", PATH, usual: [], avoided: [] }), file);
+  assert.equal(locate({ configured: "bin/kinen", PATH, usual: [], avoided: [] }), undefined);
+  assert.equal(locate({ configured: file, PATH: "", usual: [], avoided: [] }), file);
+  assert.equal(locate({ configured: "", PATH: "", usual: [path.dirname(file)], avoided: [] }), file);
+  assert.equal(locate({ configured: place, PATH: "", usual: [], avoided: [] }), undefined);
 });
 
 test("a program of an untrusted workspace is not run, not even through a link", () => {
@@ -53,9 +54,9 @@ test("a program of an untrusted workspace is not run, not even through a link", 
   symlinkSync(inner, path.join(outer, "kinen"));
   const good = program(path.join(folder(), "bin"), "");
   const PATH = [path.dirname(inner), outer, path.dirname(good)].join(path.delimiter);
-  assert.equal(locate({ configured: "", PATH, avoided: [workspace] }), good);
-  assert.equal(locate({ configured: inner, PATH, avoided: [workspace] }), undefined);
-  assert.equal(locate({ configured: "", PATH, avoided: [] }), inner);
+  assert.equal(locate({ configured: "", PATH, usual: [], avoided: [workspace] }), good);
+  assert.equal(locate({ configured: inner, PATH, usual: [], avoided: [workspace] }), undefined);
+  assert.equal(locate({ configured: "", PATH, usual: [], avoided: [] }), inner);
 });
 
 test("a missing kinen is named with what to install", async () => {
