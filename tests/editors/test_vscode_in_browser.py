@@ -6,6 +6,7 @@ skips. Pictures of what was seen are in `build/editors`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,11 +16,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import code_server
 import httpx
 import pytest
 
 from daemon.served import Project
+from editors import code_server
 from kinen.memory import Memory
 from web.demo import DAY, fill, record_session
 
@@ -140,22 +141,28 @@ class Editor:
 
     def open(self, path: str, line: int = 1) -> None:
         """Open a file by its name, with the cursor in a line."""
+        name = path.rsplit("/", 1)[-1]
         self.page.keyboard.press("Control+P")
         self.page.wait_for_selector(".quick-input-widget input")
-        self.page.keyboard.type(f"{path}")
-        name = path.rsplit("/", 1)[-1]
-        self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for()
-        self.page.keyboard.type(f":{line}")
+        self.page.keyboard.type(path)
+        row = self.page.locator(".quick-input-list .monaco-list-row.focused", has_text=name)
+        row.first.wait_for()
         self.page.keyboard.press("Enter")
         self.page.wait_for_selector(f".tab.active[aria-label*='{name}']")
+        self.page.keyboard.press("Control+G")
+        self.page.locator(".quick-input-list .monaco-list-row", has_text="line").first.wait_for()
+        self.page.keyboard.type(str(line))
+        self.page.keyboard.press("Enter")
 
     def frame(self, text: str) -> Any:
         """The webview that has a text."""
         deadline = time.monotonic() + SECONDS / 1000
         while time.monotonic() < deadline:
             for frame in self.page.frames[1:]:
-                if frame.get_by_text(text).count():
-                    return frame
+                # A panel that gets another page loses its frame meanwhile.
+                with contextlib.suppress(playwright.Error):
+                    if frame.get_by_text(text).count():
+                        return frame
             self.page.wait_for_timeout(200)
         raise AssertionError(f"no panel with {text!r}")
 

@@ -40,7 +40,7 @@ def command(words: list[str]) -> tuple[click.Command, list[str]]:
 def lines_run() -> Iterator[list[str]]:
     for body in re.findall(r"return \[(.+?)\];", (FOLDER / "src" / "words.ts").read_text()):
         yield re.findall(r'"([^"]+)"', body)
-    yield ["mcp"]
+    yield from (["mcp"], ["lsp"])
 
 
 def test_every_command_line_is_known_to_kinen() -> None:

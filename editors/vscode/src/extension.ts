@@ -5,7 +5,7 @@ import { Client } from "./client";
 import { newPlan, saveCheckpoint, showPlan } from "./commands";
 import { DriftMarks } from "./drift";
 import { Language } from "./language";
-import { offerMcp } from "./mcp";
+import { McpOffer } from "./mcp";
 import { Panels } from "./panel";
 import { SearchView } from "./searchView";
 import { SessionsView } from "./sessionsView";
@@ -27,6 +27,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const status = new StatusBar(client);
   const output = vscode.window.createOutputChannel("kinen");
   const language = new Language(output);
+  const mcp = new McpOffer((context.extension.packageJSON as { version: string }).version);
   sessions.view = vscode.window.createTreeView("kinen.sessions", { treeDataProvider: sessions });
 
   const refresh = (): void => {
@@ -35,6 +36,11 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.visibleTextEditors.forEach((editor) => drift.update(editor));
     sessions.refresh();
     void status.refresh();
+  };
+  const begin = (): void => {
+    refresh();
+    mcp.refresh();
+    void language.start();
   };
   const why = (uri?: unknown, line?: unknown): Promise<void> => {
     const place = typeof uri === "string" && typeof line === "number" ? { uri: vscode.Uri.parse(uri), line } : undefined;
@@ -56,6 +62,7 @@ export function activate(context: vscode.ExtensionContext): void {
     drift,
     status,
     language,
+    mcp,
     output,
     vscode.window.registerWebviewViewProvider("kinen.searchView", search, { webviewOptions: { retainContextWhenHidden: true } }),
     vscode.languages.registerHoverProvider(FILES, new WhyHover(explanations)),
@@ -74,30 +81,26 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.commands.registerCommand("kinen.plan", written(() => showPlan(client))),
     vscode.commands.registerCommand("kinen.newPlan", written(() => newPlan(client))),
     vscode.window.onDidChangeActiveTextEditor((editor) => drift.update(editor)),
-    vscode.workspace.onDidSaveTextDocument(() => refresh()),
-    vscode.window.onDidChangeWindowState((state) => void (state.focused ? status.refresh() : undefined)),
-    vscode.workspace.onDidChangeWorkspaceFolders(() => void language.start()),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => {
-      refresh();
-      void language.start();
+    vscode.workspace.onDidSaveTextDocument(() => void status.refresh()),
+    vscode.window.onDidChangeWindowState((state) => {
+      if (state.focused) {
+        sessions.refresh();
+        void status.refresh();
+      }
     }),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => begin()),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => begin()),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("kinen")) {
         refresh();
       }
       if (change.affectsConfiguration("kinen.path")) {
+        mcp.refresh();
         void language.restart();
       }
     }),
   );
-  const version = (context.extension.packageJSON as { version: string }).version;
-  const mcp = offerMcp(version);
-  if (mcp) {
-    context.subscriptions.push(mcp);
-  }
-  void status.refresh();
-  void language.start();
-  drift.update(vscode.window.activeTextEditor);
+  begin();
 }
 
 /** What is selected in the editor, if it is one line. */

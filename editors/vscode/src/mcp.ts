@@ -3,28 +3,46 @@
 import * as vscode from "vscode";
 import { folderOf, settings } from "./workspace";
 
-interface Servers {
-  registerMcpServerDefinitionProvider(id: string, provider: { provideMcpServerDefinitions(): unknown[] }): vscode.Disposable;
+interface Provider {
+  onDidChangeMcpServerDefinitions: vscode.Event<void>;
+  provideMcpServerDefinitions(): object[];
 }
 
-type Server = new (label: string, command: string, words: string[], env?: Record<string, string>, version?: string) => object;
+/** The parts of the API that the oldest VS Code of package.json has no types for. */
+interface Newer {
+  lm?: { registerMcpServerDefinitionProvider?(id: string, provider: Provider): vscode.Disposable };
+  McpStdioServerDefinition?: new (label: string, command: string, words: string[], env: object, version: string) => object;
+}
 
-export function offerMcp(version: string): vscode.Disposable | undefined {
-  const { lm, McpStdioServerDefinition: Definition } = vscode as unknown as {
-    lm?: Partial<Servers>;
-    McpStdioServerDefinition?: Server;
-  };
-  if (!lm?.registerMcpServerDefinitionProvider || !Definition) {
-    return undefined;
+export class McpOffer implements vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly registration: vscode.Disposable | undefined;
+
+  constructor(private readonly version: string) {
+    this.registration = (vscode as unknown as Newer).lm?.registerMcpServerDefinitionProvider?.("kinen.mcp", {
+      onDidChangeMcpServerDefinitions: this.changed.event,
+      provideMcpServerDefinitions: () => this.definitions(),
+    });
   }
-  const provideMcpServerDefinitions = (): unknown[] => {
+
+  /** Have VS Code ask again: kinen, the folder or the trust in it changed. */
+  refresh(): void {
+    this.changed.fire();
+  }
+
+  dispose(): void {
+    this.registration?.dispose();
+    this.changed.dispose();
+  }
+
+  private definitions(): object[] {
+    const Definition = (vscode as unknown as Newer).McpStdioServerDefinition;
     const { program } = settings();
     const folder = folderOf();
-    if (!program || !folder || !vscode.workspace.isTrusted) {
+    if (!Definition || !program || !folder || !vscode.workspace.isTrusted) {
       return [];
     }
-    const server = new Definition("kinen", program, ["mcp"], {}, version);
+    const server = new Definition("kinen", program, ["mcp"], {}, this.version);
     return [Object.assign(server, { cwd: vscode.Uri.file(folder) })];
-  };
-  return lm.registerMcpServerDefinitionProvider("kinen.mcp", { provideMcpServerDefinitions });
+  }
 }

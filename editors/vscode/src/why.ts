@@ -9,7 +9,7 @@ import type { Panels } from "./panel";
 import { commitsOf, isEmpty, type Reasons } from "./reasons";
 import { enabled, folderOf, signalOf } from "./workspace";
 
-const AGE = 60_000;
+const AGE = 120_000;
 const ENTRIES = 50;
 const SYMBOLS = 100;
 
@@ -21,11 +21,10 @@ export interface Explanation {
 
 interface Entry {
   time: number;
-  version: number;
-  answer: Promise<Explanation | undefined>;
+  reasons: Promise<Reasons>;
 }
 
-/** What is known of the open files, asked once a minute and after each save. */
+/** What is known of the open files. kinen is asked every two minutes at most: typing changes no commit. */
 export class Explanations {
   private readonly entries = new Map<string, Entry>();
 
@@ -36,31 +35,29 @@ export class Explanations {
   }
 
   /** Why the lines of a document are there; undefined for what is not a file of the workspace. */
-  of(document: vscode.TextDocument): Promise<Explanation | undefined> {
+  async of(document: vscode.TextDocument): Promise<Explanation | undefined> {
     const folder = folderOf(document.uri);
     if (document.uri.scheme !== "file" || !folder) {
-      return Promise.resolve(undefined);
+      return undefined;
     }
-    const key = document.uri.toString();
-    const entry = this.entries.get(key);
-    if (entry && Date.now() - entry.time < AGE && entry.version === document.version) {
-      return entry.answer;
+    const reasons = await this.reasons(folder, document.uri.fsPath);
+    return { reasons, commits: commitsOf(reasons, document.getText().split(/\r?\n/)) };
+  }
+
+  private reasons(folder: string, file: string): Promise<Reasons> {
+    const entry = this.entries.get(file);
+    if (entry && Date.now() - entry.time < AGE) {
+      return entry.reasons;
     }
-    const answer = this.ask(folder, document);
-    this.entries.delete(key);
-    this.entries.set(key, { time: Date.now(), version: document.version, answer });
-    answer.catch(() => this.entries.delete(key));
+    const reasons = this.client.why(folder, file);
+    this.entries.delete(file);
+    this.entries.set(file, { time: Date.now(), reasons });
+    reasons.catch(() => this.entries.delete(file));
     const oldest = this.entries.keys().next().value;
     if (this.entries.size > ENTRIES && oldest !== undefined) {
       this.entries.delete(oldest);
     }
-    return answer;
-  }
-
-  private async ask(folder: string, document: vscode.TextDocument): Promise<Explanation> {
-    const reasons = await this.client.why(folder, document.uri.fsPath);
-    const lines = document.getText().split(/\r?\n/);
-    return { reasons, commits: commitsOf(reasons, lines) };
+    return reasons;
   }
 }
 
