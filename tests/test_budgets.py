@@ -31,11 +31,19 @@ if TYPE_CHECKING:
 LONG = bool(os.environ.get("KINEN_STRESS"))
 SECONDS, MEGABYTES = 10, 400
 """What the full sizes may take, on a machine that does nothing else."""
+TEXT_MB = 6 if LONG else 1
+"""The limit of text: the default, or a small one that is reached sooner."""
+TEXT_LIMIT = f"characters (limit {TEXT_MB << 20:,})"
 
 
 @pytest.fixture(autouse=True)
 def full_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+
+
+@pytest.fixture
+def text_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINEN_INDEX_MAX_TEXT_MB", str(TEXT_MB))
 
 
 def table(rows: int) -> str:
@@ -99,8 +107,8 @@ SHAPES: dict[str, tuple[str, Callable[[], str | bytes], str]] = {
     "table": ("t.md", lambda: table(5000 if LONG else 1100), "table cells (limit 200,000)"),
     "line": (
         "t.md",
-        lambda: "needle " + "word " * ((20 << 20) // 5 if LONG else 1_300_000),
-        "characters (limit 6,291,456)",
+        lambda: "needle " + "word " * ((20 << 20) // 5 if LONG else 220_000),
+        TEXT_LIMIT,
     ),
     "headings": (
         "t.md",
@@ -129,13 +137,13 @@ SHAPES: dict[str, tuple[str, Callable[[], str | bytes], str]] = {
     ),
     "text": (
         "t.txt",
-        lambda: "needle\n" + "some words on a line\n" * (2_900_000 if LONG else 310_000),
-        "characters (limit 6,291,456)",
+        lambda: "needle\n" + "some words on a line\n" * (2_900_000 if LONG else 55_000),
+        TEXT_LIMIT,
     ),
     "json": (
         "resources/t.json",
-        lambda: "[" * (30_000_000 if LONG else 6_300_000),
-        "characters (limit 6,291,456)",
+        lambda: "[" * (30_000_000 if LONG else 1_100_000),
+        TEXT_LIMIT,
     ),
     "html": (
         "t.html",
@@ -147,7 +155,7 @@ SHAPES: dict[str, tuple[str, Callable[[], str | bytes], str]] = {
         lambda: "<p>needle</p><table>" + ("<tr>" + "<td>x" * 200) * (5000 if LONG else 1100),
         "tags (limit 200,000)",
     ),
-    "epub": ("t.epub", lambda: epub(76 if LONG else 14), "chapters were read"),
+    "epub": ("t.epub", lambda: epub(76 if LONG else 3), "chapters were read"),
 }
 
 
@@ -168,6 +176,7 @@ def put(space: Path, name: str, content: str | bytes) -> None:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+@pytest.mark.usefixtures("text_limit")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_huge_file_is_indexed_in_part_and_the_reason_is_said(
     space: Path, kinen: Callable[..., Ran], shape: str
