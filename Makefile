@@ -26,7 +26,7 @@ demo: $(STAMP)
 	@$(BIN)/kinen demo
 
 test: $(STAMP)
-	$(WORKERS) $(BIN)/python -m pytest -n auto
+	$(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal
 
 # Before a commit: style, types, and the tests of the modules that differ from BASE.
 check: lint
@@ -43,7 +43,7 @@ lint: $(STAMP)
 
 coverage: $(STAMP)
 	@rm -rf build/coverage && mkdir -p build/coverage
-	$(BIN)/coverage run -m pytest -n auto $(TESTS)
+	$(BIN)/coverage run -m pytest -n auto --dist worksteal $(TESTS)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage html --quiet
 	$(BIN)/coverage report --skip-covered --sort=cover
