@@ -168,6 +168,7 @@ def rows_of(client: httpx.Client, base: str, times: int) -> list[Row]:
         compare(client, "first page", f"{base}/search", "/v1/status", times, LIMIT),
         compare(client, "search as one types", f"{base}/search?q={{}}", search, times, LIMIT),
         compare(client, "sessions", f"{base}/sessions", "/v1/capsules?limit=50", 3, NO_LIMIT),
+        compare(client, "status", "/v1/status", "/v1/capsules?limit=50", 3, NO_LIMIT),
         compare(client, "memories", f"{base}/memories", "/v1/status", 3, NO_LIMIT),
         compare(client, "timeline", f"{base}/timeline", "/v1/status", 3, NO_LIMIT),
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.index.filters import conditions, expression
 from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
-from kinen.model.records import FILE_KINDS, Chunk, Record
+from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
 from kinen.storage.database import integrity, translated
 from kinen.text import contains, words
 
@@ -343,12 +343,11 @@ class Reader:
         return [row[0] for row in rows]
 
     def kinds(self) -> dict[str, int]:
-        counts = dict(
-            self.db.execute(
-                "SELECT kind, COUNT(*) FROM records WHERE key != '' GROUP BY kind"
-            ).fetchall()
-        )
-        for kind, table in (("commit", "commits"), ("file", "files")):  # not by their long rows
+        counts = {}
+        for kind in KINDS:  # by the index of refs, which begin with the kind: rows are long
+            sql = "SELECT COUNT(*) FROM records WHERE ref >= ? AND ref < ?"
+            counts[kind] = int(self.db.execute(sql, (f"{kind}:", f"{kind};")).fetchone()[0])
+        for kind, table in (("commit", "commits"), ("file", "files")):
             counts[kind] = self._count(f"SELECT COUNT(*) FROM {table} WHERE record > 0")
         return {kind: counts[kind] for kind in sorted(counts) if counts[kind]}
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.journal import queries
 from kinen.journal.events import role
 from kinen.journal.summary import parse_summary, summarize
+from kinen.journal.tally import tallies
 from kinen.journal.timeline import (
     SessionOverview,
     SessionTimeline,
     Step,
-    counts,
     first_sentence,
     headline,
     steps,
@@ -73,11 +74,12 @@ class Sessions:
         user: str = "",
         since: str = "",
         until: str = "",
+        words: str = "",
     ) -> list[SessionOverview]:
         """Sessions, newest first: those of agents and those that are kept as folders.
 
-        `agent`, `repo` and `user` are beginnings of names, `since` and `until` UTC moments; a
-        `limit` of 0 means all.
+        `agent`, `repo` and `user` are beginnings of names, `since` and `until` UTC moments, `words`
+        a part of the title, the outcome or an id; a `limit` of 0 means all.
         """
         if limit < 0:
             raise QueryError(f"a limit of {limit} makes no sense", "use 0 for all, or more")
@@ -94,13 +96,29 @@ class Sessions:
                     dated.append((at, folder))
         dated.sort(key=_newest_last, reverse=True)
         overviews: list[SessionOverview] = []
-        for _, entry in dated:
-            if limit and len(overviews) == limit:
+        size = limit or len(dated)
+        for start in range(0, len(dated), max(1, size)):
+            briefs = (self._brief(entry) for _, entry in dated[start : start + size])
+            chosen = [brief for brief in briefs if _matches(brief, words.lower())]
+            overviews += self._with_counts(chosen)
+            if limit and len(overviews) >= limit:
                 break
-            overview = self._overview(entry)
-            if overview is not None:
-                overviews.append(overview)
-        return overviews
+        return overviews[:limit] if limit else overviews
+
+    def _with_counts(self, briefs: Iterable[SessionOverview]) -> Iterator[SessionOverview]:
+        """Sessions with how much happened in them, without those in which nothing did."""
+        sessions = list(briefs)
+        ids = [session.ref.partition(":")[2] for session in sessions if session.kind == "agent"]
+        sums = tallies(self._core.store.db, ids) if ids else {}
+        for session in sessions:
+            tally = sums.get(session.ref.partition(":")[2])
+            if session.kind != "agent" or tally is None:
+                yield session
+            elif session.title or session.outcome or tally.commands or tally.edits:
+                amounts = tally._asdict()
+                last = amounts.pop("last")
+                ended = session.ended or (iso(last / 1000) if last else session.started)
+                yield replace(session, ended=ended, **amounts)
 
     def matching(self, words: str, most: int = 20) -> list[str]:
         """Refs of sessions whose entries answer a question, the best first."""
@@ -122,7 +140,8 @@ class Sessions:
         entry = self._session_named(name)
         if not isinstance(entry, Capsule):
             return self._folder_timeline(entry)
-        overview = self._capsule_overview(entry)
+        brief = self._brief(entry)
+        overview = next(self._with_counts([brief]), brief)
         observations = list(queries.stream(self._core.store.db, entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
         drawn = [
@@ -164,52 +183,47 @@ class Sessions:
         candidates += [(folder.started, folder) for folder in self._worklog.sessions()]
         candidates.sort(key=_newest_last, reverse=True)
         for _, entry in candidates:
-            if self._overview(entry) is not None:
+            if next(self._with_counts([self._brief(entry)]), None) is not None:
                 return entry
         raise NotFound("no session here yet", "`kinen import transcripts` takes in past ones")
 
-    def _overview(self, entry: Capsule | Session) -> SessionOverview | None:
-        """A session in a list; None where nothing happened in it."""
+    def _brief(self, entry: Capsule | Session) -> SessionOverview:
+        """A session without its counts, and one that goes on without its end."""
         if not isinstance(entry, Capsule):
             return self._folder_overview(entry)
-        overview = self._capsule_overview(entry)
-        nothing = not (overview.title or overview.outcome or overview.commands or overview.edits)
-        return None if nothing else overview
-
-    def _capsule_overview(self, capsule: Capsule) -> SessionOverview:
-        db = self._core.store.db
-        observations = list(queries.stream(db, capsule.id))
-        last = max((event.ts for event in observations), default=capsule.opened_at)
-        ended = capsule.closed_at or last
-        parts = self.summary_parts(capsule, observations)
         return SessionOverview(
-            ref=capsule.ref,
-            id=self._short_capsule_id(capsule.id),
+            ref=entry.ref,
+            id=self._short_capsule_id(entry.id),
             kind="agent",
-            session=capsule.scope.session,
-            agent=capsule.scope.agent,
-            status=capsule.reason or capsule.status,
-            started=iso(capsule.opened_at / 1000),
-            ended=iso(ended / 1000),
-            title=title_of(capsule, observations),
-            outcome=first_sentence(parts.get("outcome", "")),
-            **counts(observations),
+            session=entry.scope.session,
+            agent=entry.scope.agent,
+            status=entry.reason or entry.status,
+            started=iso(entry.opened_at / 1000),
+            ended=iso(entry.closed_at / 1000) if entry.closed_at else "",
+            title=self._title(entry),
+            outcome=first_sentence(self.summary_parts(entry).get("outcome", "")),
         )
+
+    def _title(self, capsule: Capsule) -> str:
+        """What the session was opened for; prompts are read only where that does not say it."""
+        if _is_typed(capsule.intent):
+            return title_of(capsule, ())
+        return title_of(capsule, queries.stream(self._core.store.db, capsule.id))
 
     def _short_capsule_id(self, id_: str) -> str:
         """The beginning of an id that no other capsule has."""
-        query = "SELECT COUNT(*) FROM capsules WHERE substr(id, 1, ?) = ?"
+        db = self._core.store.db
+        sql = (
+            "SELECT IFNULL((SELECT MAX(id) FROM capsules WHERE id < ?1), ''),"
+            " IFNULL((SELECT MIN(id) FROM capsules WHERE id > ?1), '')"
+        )
+        nearest = db.execute(sql, (id_,)).fetchone()
         size = SHORTEST_ID
-        while size < len(id_):
-            same = self._core.store.db.execute(query, (size, id_[:size])).fetchone()[0]
-            if same < 2:
-                break
+        while size < len(id_) and any(other.startswith(id_[:size]) for other in nearest):
             size += 2
         return id_[:size]
 
-    def summary_parts(
-        self, capsule: Capsule, observations: list[Observation] | None = None
-    ) -> dict[str, str]:
+    def summary_parts(self, capsule: Capsule) -> dict[str, str]:
         """What a session came to, by the labels of its summary; one that goes on is read as it is.
 
         Nothing is made up for a session in which nothing was recorded.
@@ -221,8 +235,7 @@ class Sessions:
             summaries = queries.entries(db, "summaries", newest)[0]
             text = summaries[0].content if summaries else ""
         if not text:
-            events = observations if observations is not None else queries.stream(db, capsule.id)
-            text, sources = summarize(capsule, events)
+            text, sources = summarize(capsule, queries.stream(db, capsule.id))
             if not sources:
                 return {}
         return parse_summary(text)
@@ -278,7 +291,7 @@ class Sessions:
 
 def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
     """What the session was opened for, as somebody typed it; else its first prompt."""
-    if capsule.intent and not capsule.intent.lstrip().startswith("<"):
+    if _is_typed(capsule.intent):
         return excerpt(headline(capsule.intent), TITLE)
     prompts = (event.content for event in observations if role(event) == "user")
     for _, prompt in zip(range(FIRST_PROMPTS), prompts, strict=False):
@@ -286,6 +299,16 @@ def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
         if line:
             return excerpt(line, TITLE)
     return excerpt(headline(capsule.intent), TITLE)
+
+
+def _matches(session: SessionOverview, words: str) -> bool:
+    texts = (session.title, session.outcome, session.session, session.ref, session.id)
+    return not words or any(words in text.lower() for text in texts)
+
+
+def _is_typed(intent: str) -> bool:
+    """Whether an intent is what somebody typed, and not what a client wrote around it."""
+    return bool(intent) and not intent.lstrip().startswith("<")
 
 
 def _newest_last(entry: tuple[str, Capsule | Session]) -> tuple[str, str]:

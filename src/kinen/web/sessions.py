@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kinen.model.journal import Observation
     from kinen.web.html import Html
 
-MOST = 20
-"""Sessions on a page at first: each is read whole."""
+MOST = 30
+"""Sessions on a page at first."""
 STEPS = 1_000
 """Steps on the page of a session that shows all of them."""
 OUTPUT = 8_000
@@ -40,14 +40,12 @@ LABELS = ("outcome", "next", "state", "unresolved", "earlier")
 
 def list_page(memory: Memory, visit: Visit) -> Page:
     """Sessions, newest first."""
-    words = visit.fields.get("q").lower()
+    words = visit.fields.get("q")
     since = visit.fields.get("since")
     at = iso(milliseconds(since) / 1000) if since else ""
     most = visit.fields.number("n", MOST, 1_000)
-    limit = 0 if words else most + 1
     agent = visit.fields.get("agent")
-    sessions = memory.sessions.overviews(limit, agent=agent, since=at)
-    chosen = [session for session in sessions if _matches(session, words)]
+    chosen = memory.sessions.overviews(most + 1, agent=agent, since=at, words=words)
     form = html.form(
         entry("q", "Words or id", visit.fields.get("q"), type="search"),
         entry("agent", "Agent", visit.fields.get("agent")),
@@ -87,11 +85,6 @@ def page_of_all(visit: Visit) -> Page:
     items = [card(visit, session, space) for space, session in pairs[:MOST]]
     shown = html.ol(items, class_="cards") if items else empty("No session in any space.")
     return Page("Sessions", html.join([notes(remarks), shown]))
-
-
-def _matches(session: SessionOverview, words: str) -> bool:
-    texts = (session.title, session.outcome, session.session, session.ref, session.id)
-    return not words or any(words in text.lower() for text in texts)
 
 
 def card(visit: Visit, session: SessionOverview, space: str = "") -> Html:

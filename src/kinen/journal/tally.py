@@ -1,0 +1,104 @@
+"""How much happened in sessions, without reading them whole.
+
+`timeline.counts` decides what counts as a prompt, an edit, a command or an error. Most observations
+are decided by their kind and a look at their provenance, which SQLite does; only what may have
+failed, or cannot be read so easily, is read and counted by that rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.journal.queries import NOUNS, decode
+from kinen.journal.timeline import counts
+from kinen.privacy.injected import own_words
+
+if TYPE_CHECKING:
+    import sqlite3
+
+BATCH = 400
+"""Capsules of one query: SQLite limits the number of parameters."""
+_MAY_HAVE_FAILED = """
+  CASE WHEN NOT json_valid(provenance) THEN 1
+  ELSE IFNULL(json_extract(provenance, '$.exitCode') NOT IN (0, '0'), 0)
+    OR IFNULL(json_extract(provenance, '$.hasError'), 0) END"""
+_CLASS = f"""
+  CASE
+  WHEN redacted THEN ''
+  WHEN kind = 'message' THEN
+    CASE WHEN NOT json_valid(provenance) THEN 'prompt'
+    WHEN json_extract(provenance, '$.role') IS 'assistant' THEN '' ELSE 'prompt' END
+  WHEN kind IN ('error', 'node_error') THEN
+    CASE WHEN NOT json_valid(provenance) OR json_type(provenance, '$.command') IS NOT NULL
+      OR content LIKE '$ %' OR content LIKE 'Tool: %' OR content LIKE 'File: %'
+      OR substr(content, 1, 1) <= ' ' THEN 'read' ELSE 'error' END
+  WHEN kind NOT IN ('command', 'tool_call', 'file_diff') THEN ''
+  WHEN {_MAY_HAVE_FAILED} THEN 'read'
+  WHEN kind = 'tool_call' THEN ''
+  WHEN kind = 'file_diff' THEN
+    CASE WHEN files GLOB '[[]"[^" ]*' THEN 'edit'
+    WHEN files = '[]' AND json_type(provenance, '$.filePath') = 'text'
+      AND trim(json_extract(provenance, '$.filePath')) != '' THEN 'edit' ELSE 'read' END
+  WHEN content LIKE '%fail%' THEN 'read'
+  WHEN json_type(provenance, '$.command') = 'text'
+    AND trim(json_extract(provenance, '$.command')) != '' THEN 'command'
+  WHEN content LIKE '$ %' AND trim(substr(content, 3, 1)) > '!' THEN 'command'
+  ELSE 'read' END"""
+
+
+class Tally(NamedTuple):
+    """The counts of a session."""
+
+    last: int = 0
+    """When something happened last, in epoch milliseconds; 0 if nothing did."""
+    prompts: int = 0
+    edits: int = 0
+    commands: int = 0
+    errors: int = 0
+
+    def plus(self, more: dict[str, int]) -> Tally:
+        return self._replace(**{name: getattr(self, name) + more[name] for name in more})
+
+
+def tallies(db: sqlite3.Connection, capsules: Sequence[str]) -> dict[str, Tally]:
+    """The counts of capsules by their id, as `timeline.counts` would give them."""
+    sums = dict.fromkeys(capsules, Tally())
+    for start in range(0, len(capsules), BATCH):
+        _add(db, capsules[start : start + BATCH], sums)
+    return sums
+
+
+def _add(db: sqlite3.Connection, capsules: Sequence[str], sums: dict[str, Tally]) -> None:
+    chosen = f"capsule IN ({', '.join('?' * len(capsules))}) AND capsule != '' AND forgotten_at = 0"
+    classes = f"SELECT seq, capsule, ts, {_CLASS} AS class FROM observations WHERE {chosen}"
+    rows: dict[str, list[str]] = {"prompt": [], "read": []}
+    for capsule, kind, count, last, numbers in db.execute(
+        "SELECT capsule, class, COUNT(*), MAX(ts),"
+        " CASE WHEN class IN ('prompt', 'read') THEN group_concat(seq) END"
+        f" FROM ({classes}) GROUP BY capsule, class",
+        tuple(capsules),
+    ):
+        tally = sums[capsule]._replace(last=max(sums[capsule].last, last))
+        simple = kind in ("edit", "command", "error")
+        sums[capsule] = tally.plus({f"{kind}s": count}) if simple else tally
+        if numbers:
+            rows[kind] += numbers.split(",")
+    _add_prompts(db, rows["prompt"], sums)
+    _add_events(db, rows["read"], sums)
+
+
+def _add_prompts(db: sqlite3.Connection, rows: Sequence[str], sums: dict[str, Tally]) -> None:
+    """Count prompts that somebody typed."""
+    sql = f"SELECT capsule, content FROM observations WHERE seq IN ({', '.join(rows)})"
+    for capsule, content in db.execute(sql):
+        if own_words(content).strip():
+            sums[capsule] = sums[capsule].plus({"prompts": 1})
+
+
+def _add_events(db: sqlite3.Connection, rows: Sequence[str], sums: dict[str, Tally]) -> None:
+    """Count observations that have to be read."""
+    columns = NOUNS["observations"].columns
+    for row in db.execute(f"SELECT {columns} FROM observations WHERE seq IN ({', '.join(rows)})"):
+        event = decode("observation", row)
+        sums[event.capsule] = sums[event.capsule].plus(counts([event]))
