@@ -7,6 +7,7 @@ the policy, or a request to elsewhere. `KINEN_SCREENSHOTS=1` writes the pictures
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from daemon.served import TOKEN, Project
+from daemon.served import Project
 from web.conftest import served
 from web.demo import LABELS, fill
 from web.hostile import NAME, NOTE, write_hostile
@@ -33,7 +34,6 @@ TOP = Path(__file__).parents[2]
 AXE = TOP / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 """Where `make browser` puts it."""
 PICTURES = TOP / "docs" / "guides" / "web"
-SCOPE = {"session": "s1", "agent": "claude"}
 SECONDS = 30_000
 """Milliseconds that only guard against waiting forever."""
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt-get install chromium")
@@ -254,20 +254,32 @@ def test_every_other_change_and_its_undo(tab: Tab, site: Site) -> None:
     page.wait_for_selector("h1:text-is('Health')")
 
 
-def test_a_page_follows_what_a_hook_records(tab: Tab, site: Site) -> None:
-    page = tab.open("timeline")
-    with page.expect_response("**/web/events"):
-        page.reload()
-    payload = (
-        '{"hook_event_name": "UserPromptSubmit", "session_id": "s9", "prompt": "paint the shed",'
-        f' "cwd": "{site.project.root}"}}'
-    )
-    command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
-    subprocess.run(command, input=payload, text=True, cwd=site.project.root, check=True)
-    headers = {"Authorization": f"Bearer {TOKEN}", "X-Kinen-Space": str(site.project.root)}
-    message = {"content": "Paint the shed.", "scope": SCOPE, "kind": "message"}
-    httpx.post(f"{site.origin}/v1/observations", headers=headers, json=message).raise_for_status()
-    page.wait_for_selector("text=paint the shed")
+def test_a_page_of_the_daemon_follows_what_a_hook_records(
+    chromium: Any, space: Path, kinen: Any
+) -> None:
+    (space / "tea.md").write_text("# Tea\n")
+    assert kinen("index").code == 0
+    browser = chromium.new_context()
+    try:
+        page = browser.new_page()
+        page.set_default_timeout(SECONDS)
+        page.goto(kinen("web", "--no-open").out.strip())
+        page.wait_for_url("**/search")
+        with page.expect_response("**/web/events"):
+            page.click("nav >> text=Timeline")
+        assert "paint the shed" not in page.locator("main").inner_text()
+        payload = {
+            "hook_event_name": "UserPromptSubmit",
+            "session_id": "s9",
+            "prompt": "paint the shed",
+            "cwd": str(space),
+        }
+        command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
+        subprocess.run(command, input=json.dumps(payload), text=True, cwd=space, check=True)
+        page.wait_for_selector("main >> text=paint the shed")
+    finally:
+        browser.close()
+        kinen("daemon", "stop")
 
 
 def test_hostile_content_runs_nothing(tab: Tab, site: Site, project: Project) -> None:

@@ -25,6 +25,20 @@ from web.test_browser import AXE, CHROMIUM, SECONDS, chromium  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt-get install chromium")
 VIEWS = ("search", "timeline", "sessions", "memories", "checkpoints", "plans", "pins", "about")
+PLAN = """- [x] rotate
+- [ ] tell the warehouse
+  - by mail
+    1. the list
+    2. the reason, in
+       two lines
+  - by phone
+- print
+
+| who | what \\| how |
+|:----|-----:|
+| Ada | `rotate` |
+| Bob |
+"""
 ADA = {"session": "s1", "agent": "claude"}
 
 
@@ -50,7 +64,7 @@ def fill(project: Project) -> None:
         memory.observe("We decided on PostgreSQL: one system fewer.", kind="message", scope=bob)
         memory.journal.pin(prompt.ref, "the report")
         memory.worklog.checkpoint("Decided to rotate in the driver.", tags=["printing"])
-        memory.worklog.save_plan("Labels", "- [x] rotate\n- [ ] tell the warehouse", activate=True)
+        memory.worklog.save_plan("Labels", PLAN, activate=True)
         memory.sync()
         memory.consolidation.consolidate()
 
@@ -181,6 +195,26 @@ def test_every_view_is_reached_by_clicking(tab: Tab) -> None:
     page.click("nav >> text=Timeline")
     page.locator(".heat a").first.click()
     page.wait_for_selector("text=everything of this day")
+
+
+def test_markdown_of_a_record_is_rendered(tab: Tab) -> None:
+    page = tab.show("record?ref=plan:.memories/plans/labels.md")
+    shape = page.evaluate(
+        """() => {
+          const lists = (item) => [...item.querySelectorAll(":scope > ul, :scope > ol")];
+          const tree = (list) => [...list.children].map((item) => [
+            item.firstChild.textContent, ...lists(item).map(tree),
+          ]);
+          return lists(document.querySelector(".prose > div")).map(tree);
+        }"""
+    )
+    mail = ["by mail", [["the list"], ["the reason, in\ntwo lines"]]]
+    tell = ["☐ tell the warehouse", [mail, ["by phone"]]]
+    assert shape == [[["☑ rotate"], tell, ["print"]]]
+    assert page.locator(".prose thead th").all_inner_texts() == ["who", "what | how"]
+    rows = [row.locator("td").all_inner_texts() for row in page.locator(".prose tbody tr").all()]
+    assert rows == [["Ada", "rotate"], ["Bob", ""]]
+    assert page.locator(".prose pre").count() == 0
 
 
 def test_nothing_that_people_and_agents_wrote_runs(

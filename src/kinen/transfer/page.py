@@ -25,7 +25,9 @@ START = b'<script type="application/x-kinen-bundle">'
 END = b"</script>"
 SCRIPTS = tuple(
     f"{name}.js"
-    for name in "text index bundle parts search sessions records timeline views page".split()
+    for name in (
+        "text index bundle parts markdown search sessions records timeline views page".split()
+    )
 )
 _FOLDER = os.path.join(os.path.dirname(__file__), "static")
 _LOOK = os.path.join(os.path.dirname(_FOLDER), os.pardir, "web", "static", "pages.css")
