@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
 from kinen.config.keys import Config
-from kinen.daemon import handover
+from kinen.daemon import handover, journals
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
 from kinen.daemon.handover import Handover
+from kinen.daemon.journals import JournalWatch
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.http.guard import Access, failure
 from kinen.ipc import client, loopback
@@ -151,6 +152,8 @@ class Daemon:
         self._port = 0
         self._token = ""
         self._end_reason = ""
+        self._journals: dict[str, JournalWatch] = {}
+        """By the folder that each is in."""
         self._pages: socket.socket | None = None
         """The listener of the pages, once a browser has needed one."""
         self.handover: Handover | None = None
@@ -326,6 +329,7 @@ class Daemon:
         memory = self._memory(spaces.at(root, home=self.home))
         if memory.space.registered and os.path.exists(memory.core.index_file):
             self._scheduler.add(memory.space)
+            self._watch_journal(memory.space)
         return memory
 
     def _load_model(self) -> None:
@@ -340,9 +344,15 @@ class Daemon:
             log.warning("the model: %s", error)
 
     def _with_home(self, changed: Any) -> Any:
-        """The callback of the watcher: changes of the home itself are about all spaces."""
+        """The callback of the watcher: changes of the home itself are about all spaces.
+
+        A journal that grows needs no sync, since searches read it: only listeners are told.
+        """
 
         def call(root: str, folders: bool) -> None:
+            if root in self._journals:
+                self._tell_of_entries(self._journals[root])
+                return
             if root != self.home:
                 changed(root, folders)
                 return
@@ -350,6 +360,17 @@ class Daemon:
                 self._loop.call_soon_threadsafe(self._schedule_spaces)
 
         return call
+
+    def _tell_of_entries(self, journal: JournalWatch) -> None:
+        if journal.grew():
+            self._publish("recorded", {"space": journal.space})
+
+    def _watch_journal(self, space: Space) -> None:
+        """Tell listeners from now on when something is recorded in a space."""
+        if space.data not in self._journals:
+            self._journals[space.data] = JournalWatch(space.data, space.name)
+            target = (space.data, (space.data,), journals.counts, journals.never)
+            self._scheduler.watch.watch(target)
 
     def _of_home(self, path: str, *_: object) -> bool:
         """Whether a path is a file of the home that says which spaces there are, or its lock."""
@@ -365,7 +386,10 @@ class Daemon:
         except KinenError as error:
             self._diary.note(str(error))
             return
-        self._scheduler.replace(space for space in checkouts if self._has_index(space))
+        indexed = [space for space in checkouts if self._has_index(space)]
+        self._scheduler.replace(indexed)
+        for space in indexed:
+            self._watch_journal(space)
 
     def _has_index(self, space: Space) -> bool:
         try:

@@ -9,6 +9,7 @@ from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
 from kinen.web.page import Page, Visit, date, empty, entry, ref_link
+from kinen.web.records import title_of
 
 if TYPE_CHECKING:
     from kinen.journal.ledger_queries import Injection, Total
@@ -104,9 +105,10 @@ def injection_page(memory: Memory, visit: Visit) -> Page:
         else None,
         html.span("a secret was masked", class_="chip bad") if injection.masked else None,
     ]
-    entries = [html.li(ref_link(visit, ref)) for ref in injection.entries]
+    entries = [html.li(_entry(memory, visit, ref)) for ref in injection.entries]
     dropped = [
-        html.li(ref_link(visit, ref), html.small(f" {reason}")) for ref, reason in injection.dropped
+        html.li(_entry(memory, visit, ref), html.small(f" {reason}"))
+        for ref, reason in injection.dropped
     ]
     body = html.div(
         html.div(
@@ -123,3 +125,9 @@ def injection_page(memory: Memory, visit: Visit) -> Page:
         class_="split",
     )
     return Page(f"Sent at {event}", body)
+
+
+def _entry(memory: Memory, visit: Visit, ref: str) -> Html:
+    """An entry by its title, or by its ref if it is no more."""
+    title = title_of(memory, ref)
+    return ref_link(visit, ref, title if title != ref else "")

@@ -23,9 +23,12 @@ ROWS = 6
 """Agents with a row of their own; the others share one."""
 STREAM = 30
 """Sessions and commits in the stream."""
-CELL = 10
-"""Width of a column; rows are a little higher."""
-LABEL = 90
+CELL = 12
+"""Width of a column."""
+ROW = 20
+"""Height of a row; the names beside them are as high."""
+TOP = 18
+"""Height of the names of months."""
 COMMITS = "commits"
 WEEKLY = 120
 """Days above which a column is a week."""
@@ -134,14 +137,14 @@ def heat_map(visit: Visit, counts: Counts, first: date, today: date) -> Html:
     step = 7 if len(days) > WEEKLY else 1
     columns = [days[number : number + step] for number in range(0, len(days), step)]
     cells = [
-        html.element("text", f"{column[0]:%b}", x=LABEL + place * CELL, y=9)
+        html.element("text", f"{column[0]:%b}", x=place * CELL, y=12)
         for place, column in enumerate(columns)
         if any(day.day == 1 for day in column)
     ]
     for number, (name, by_day) in enumerate(counts.items()):
-        cells += _row(visit, name, by_day, columns, 14 + number * (CELL + 6))
-    height = 16 + len(counts) * (CELL + 6)
-    width = LABEL + len(columns) * CELL
+        cells += _row(visit, name, by_day, columns, TOP + number * ROW)
+    height = TOP + len(counts) * ROW
+    width = len(columns) * CELL
     picture = html.element(
         "svg",
         cells,
@@ -152,14 +155,18 @@ def heat_map(visit: Visit, counts: Counts, first: date, today: date) -> Html:
         role="group",
         aria_label="Events by day and agent",
     )
-    return html.div(picture, class_="wide", tabindex="0", role="region", aria_label="Activity")
+    names = html.ul([html.li(visible_line(name), title=name) for name in counts])
+    days_shown = html.div(
+        picture, class_="wide", tabindex="0", role="region", aria_label="Activity"
+    )
+    return html.div(names, days_shown, class_="activity")
 
 
 def _row(
     visit: Visit, name: str, by_day: dict[str, int], columns: list[list[date]], y: int
 ) -> list[Html]:
     """The cells of an agent: the darker, the more events, compared with its busiest day."""
-    cells = [html.element("text", excerpt(visible_line(name), 14), x=0, y=y + 9)]
+    cells = []
     sums = [sum(by_day.get(day.isoformat(), 0) for day in column) for column in columns]
     most = max(sums, default=1)
     for place, (column, count) in enumerate(zip(columns, sums, strict=True)):
@@ -169,10 +176,10 @@ def _row(
         rect = html.element(
             "rect",
             html.element("title", title),
-            x=LABEL + place * CELL,
-            y=y,
+            x=place * CELL,
+            y=y + 2,
             width=CELL - 1,
-            height=CELL + 2,
+            height=ROW - 4,
             class_=f"h{level}",
         )
         if busy:

@@ -5,7 +5,7 @@ const ALL = "all";
 const MOST_DAYS = 36500;
 const COLUMNS = 400;
 const CELL = 10;
-const LABEL = 90;
+const LABEL = 104;
 const ROWS = 6;
 
 function timelineView(parameters) {

@@ -64,7 +64,7 @@ function listen() {
   if (document.hidden) { source?.close(); source = null; return; }
   if (source || !main || !("live" in main.dataset)) return;
   source = new EventSource("/web/events");
-  for (const kind of ["synced", "observation", "capsule", "pin", "forgotten", "import", "memory"])
+  for (const kind of ["synced", "recorded", "observation", "capsule", "pin", "forgotten", "import", "memory"])
     source.addEventListener(kind, changed);
 }
 document.addEventListener("visibilitychange", listen);
