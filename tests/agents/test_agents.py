@@ -22,6 +22,7 @@ AGENTS = {name: client for name, client in clients().items() if client.events}
 RECORDED = sorted(path.stem for path in PAYLOADS.glob("*.jsonl"))
 SECRET = "SECRETLY KNOWN"
 """What kinen itself answered in the fixtures."""
+LAST = ("error", "message")
 DRIVER = """
 import json, os, sys
 from kinen.hooks import command, payload
@@ -106,7 +107,7 @@ def test_a_session_is_recorded_by_the_shared_rules(agent: str, space: Path) -> N
     assert "+abd" in edit.content
     assert error.kind == "error"
     if agent != "codex":  # its hooks have no exit codes: the fixture has a tool that failed
-        assert error.content == "$ make\nExit code 2\nno rule" or agent == "pi"
+        assert error.content == "$ make\nExit code 2\nno rule"
         assert (command.provenance["exitCode"], error.provenance["exitCode"]) == (0, 2)
     else:
         assert "exitCode" not in command.provenance
@@ -170,6 +171,45 @@ def test_the_hooks_of_claude_code_that_copilot_runs_are_of_copilot_and_once(spac
     replay(both, COPILOT_CLI="1")
     assert len(recorded(space)) == 5
     assert {entry.scope.agent for entry in recorded(space)} == {"copilot"}
+
+
+CLAUDE = {
+    "sessionStart": "SessionStart",
+    "beforeSubmitPrompt": "UserPromptSubmit",
+    "postToolUse": "PostToolUse",
+    "postToolUseFailure": "PostToolUseFailure",
+    "afterAgentResponse": "Stop",
+    "sessionEnd": "SessionEnd",
+}
+
+
+@pytest.mark.parametrize("names", [{}, CLAUDE], ids=["own names", "names of Claude Code"])
+def test_the_hooks_of_claude_code_that_cursor_runs_are_of_cursor_and_once(
+    space: Path, names: dict[str, str]
+) -> None:
+    with Memory.open(space) as memory:
+        memory.journal.pin(memory.observe("Deploys are on Mondays only").ref, "keep in mind")
+    both = []
+    for agent, event, body in lines("cursor", space):
+        name = body["hook_event_name"]
+        both.append((agent, event, body))
+        both.append(("claude-code", "", {**body, "hook_event_name": names.get(name, name)}))
+    answers, spawned = replay(both)
+    entries = [entry for entry in recorded(space) if entry.scope.session]
+    assert [entry.kind for entry in entries] == ["message", "command", "file_diff", *LAST]
+    assert {entry.scope.agent for entry in entries} == {"cursor"}
+    assert len({entry.capsule for entry in entries}) == 1
+    assert sum("Mondays only" in answer for answer in answers) == 1
+    assert {tuple(words) for words in spawned if words[1]} == {("cursor", entries[0].scope.session)}
+
+
+def test_an_edit_that_failed_in_copilot_is_an_error(space: Path) -> None:
+    body = {"sessionId": "s", "timestamp": 1772359204000, "cwd": str(space), "toolName": "edit"}
+    body["toolArgs"] = {"path": f"{space}/notes.txt", "old_str": "zzz", "new_str": "abd"}
+    replay([("copilot", "postToolUseFailure", {**body, "error": "No match found"})])
+    (entry,) = recorded(space)
+    assert entry.kind == "error"
+    assert "No match found" in entry.content
 
 
 def iso(moment: float) -> str:

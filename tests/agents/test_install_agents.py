@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from kinen.hooks import codex_trust, slash
+from kinen.hooks import codex_trust, folder_trust, slash
 from kinen.hooks.forms import BEGIN
 from kinen.hooks.install import AGENTS, folder_of, install, places_of, uninstall
 
@@ -190,6 +190,82 @@ def test_codex_hooks_are_approved_only_where_that_is_asked_for(
     kinen("uninstall", "codex", cwd=project)
     assert config.read_text() == TEXTS["toml"]
     assert kinen("install", "gemini", "--trust", cwd=project).code == 2
+
+
+TRUST = (
+    ("gemini", ".gemini/trustedFolders.json", {}, False),
+    ("gemini", ".gemini/trustedFolders.json", {"HERE": "TRUST_FOLDER"}, True),
+    ("gemini", ".gemini/trustedFolders.json", {"ABOVE": "TRUST_FOLDER"}, True),
+    ("gemini", ".gemini/trustedFolders.json", {"HERE": "TRUST_PARENT"}, True),
+    ("gemini", ".gemini/trustedFolders.json", {"HERE/below": "TRUST_FOLDER"}, False),
+    (
+        *("gemini", ".gemini/trustedFolders.json"),
+        *({"ABOVE": "TRUST_FOLDER", "HERE": "DO_NOT_TRUST"}, False),
+    ),
+    (
+        *("gemini", ".gemini/settings.json"),
+        *({"security": {"folderTrust": {"enabled": False}}}, True),
+    ),
+    ("qwen", ".qwen/trustedFolders.json", {}, True),
+    (
+        *("qwen", ".qwen/settings.json"),
+        *({"security": {"folderTrust": {"enabled": True}}}, False),
+    ),
+    ("copilot", ".copilot/config.json", {}, False),
+    ("copilot", ".copilot/config.json", {"trustedFolders": ["ABOVE"]}, True),
+    ("copilot", ".copilot/config.json", {"trusted_folders": ["HERE"]}, True),
+    ("copilot", ".copilot/config.json", {"trustedFolders": ["HERE/below", 3]}, False),
+)
+
+
+@pytest.mark.parametrize(("agent", "file", "record", "trusted"), TRUST)
+def test_trust_in_a_folder_is_read_from_the_record_of_the_agent(
+    project: Path, home: Path, agent: str, file: str, record: dict[str, Any], trusted: bool
+) -> None:
+    path = home / file
+    path.parent.mkdir()
+    text = json.dumps(record).replace("HERE", str(project)).replace("ABOVE", str(project.parent))
+    path.write_text(f"// managed\n{text}")
+    assert folder_trust.trusts(AGENTS[agent], str(project)) == trusted
+    assert folder_trust.waiting(AGENTS[agent], ["project"], str(project)) != trusted
+    assert not folder_trust.waiting(AGENTS[agent], ["user", "project"], str(project))
+
+
+def test_doctor_says_that_a_folder_is_not_trusted(
+    project: Path, home: Path, kinen: Callable[..., Any]
+) -> None:
+    (home / ".copilot").mkdir()
+    done = kinen("install", "copilot", "--scope", "project", cwd=project)
+    assert "left to do: start copilot here and trust the folder" in done.out
+    checked = kinen("doctor", cwd=project)
+    assert checked.code == 1
+    assert "connected (project), folder not trusted" in checked.out
+    record = home / ".copilot" / "config.json"
+    record.write_text(json.dumps({"trustedFolders": [str(project)]}))
+    assert "not trusted" not in kinen("doctor", cwd=project).out
+    record.write_text("{")
+    assert f"{record} is not valid JSON" in kinen("doctor", cwd=project).out
+
+
+@pytest.mark.parametrize("below", ["", "kinen"])
+def test_an_empty_folder_of_commands_that_was_there_stays(
+    project: Path, home: Path, below: str
+) -> None:
+    folder = home / ".gemini" / "commands" / below
+    folder.mkdir(parents=True)
+    before = tree(home)
+    slash.install("gemini", "user", str(project))
+    slash.uninstall("gemini", "user", str(project))
+    assert tree(home) == before
+
+
+def test_without_an_agent_the_next_step_is_named(
+    project: Path, home: Path, kinen: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    listed = kinen("install", cwd=project)
+    assert "✓" not in listed.out
+    assert "install one of them, then run `kinen install` again" in listed.out
 
 
 def test_all_agents_of_this_machine_at_once(

@@ -40,7 +40,7 @@ class Setting:
 
     Places are templates: `{home}` is the user's folder, `{config}` the agent's own, `{base}` what
     its variable says or else the home, `{settings}` where the system keeps settings of programs,
-    `{top}` the repository and `{main}` its main worktree.
+    `{folder}` the name of the agent's folder, `{top}` the repository, `{main}` its main worktree.
     """
 
     __slots__ = ("file", "form", "keys", "part")
@@ -57,10 +57,11 @@ class Result:
 
     `text` is what was printed or answered, the first that is there. `marks` are texts before an
     exit code inside of it; without one the code is `silent`, None if that says nothing. `noise` are
-    beginnings of lines that the client adds to an output.
+    beginnings of lines that the client adds to an output. `report` are the beginning of a text that
+    is a whole report of a command, and the texts before and after the output in it.
     """
 
-    __slots__ = ("diff", "exit_code", "failed", "marks", "noise", "silent", "text")
+    __slots__ = ("diff", "exit_code", "failed", "marks", "noise", "report", "silent", "text")
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class Result:
         failed: str = "",
         marks: Keys = (),
         noise: Keys = (),
+        report: Keys = (),
         silent: int | None = 0,
     ) -> None:
         self.text = text
@@ -79,7 +81,28 @@ class Result:
         self.failed = failed
         self.marks = marks
         self.noise = noise
+        self.report = report
         self.silent = silent
+
+
+class Trust:
+    """Where it stands whether the user trusts a folder; elsewhere hooks of a project do not run.
+
+    `file` is the record. The first of `keys` that it has is a list of trusted folders; without
+    keys the record itself has for each folder what was decided, as that of Gemini CLI. `switch`
+    leads to the setting in `settings` that turns the check on or off, `on` is its default.
+    """
+
+    __slots__ = ("file", "keys", "on", "settings", "switch")
+
+    def __init__(
+        self, file: str, keys: Keys = (), settings: str = "", switch: Keys = (), *, on: bool = True
+    ) -> None:
+        self.file = file
+        self.keys = keys
+        self.settings = settings
+        self.switch = switch
+        self.on = on
 
 
 class Client:
@@ -131,7 +154,9 @@ class Client:
     """Where the last answer is, if no event has it: the type of a line of the transcript, and the
     path in it."""
     by_hand: Mapping[str, str] = {}
-    """What the user has to do after an install in a scope."""
+    """What the user has to do after an install in a scope; `{program}` is the agent's command."""
+    trust: Trust | None = None
+    """Where it stands whether the user trusts a folder, if hooks of a project depend on it."""
     imports: bool = False
     """Whether `kinen import transcripts` reads its past sessions."""
     proved: str = ""
@@ -144,6 +169,11 @@ class Client:
             if not hasattr(Client, field):
                 raise TypeError(f"an agent has no {field!r}")
             setattr(self, field, value)
+
+    def like(self, name: str, title: str, **fields: Any) -> Client:
+        """Another agent that differs from this one in some fields."""
+        same = {field: value for field, value in vars(self).items() if hasattr(Client, field)}
+        return Client(name, title, **{**same, **fields})
 
 
 def load(name: str) -> Client | None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 STARTS = {"new": "startup"}
 """What agents call the start of a session that Claude Code calls otherwise."""
+EMPTY = "(empty)"
+"""What stands in a report for no output."""
 LONGEST_CODE = 6
 """Digits of an exit code."""
 
@@ -54,6 +56,11 @@ def shared(
         fields["tool_input"] = {"input": text_of(inputs, "command"), **inputs}
     if fields["hook_event_name"] == "PostToolUse":
         _add_outcome(fields, client.result)
+    elif fields["hook_event_name"] == "PostToolUseFailure" and client.result.report:
+        report = text_of(fields, "error")
+        code = _exit_code(None, [report], client.result)
+        if text_of(fields, "tool_name") in SHELLS and code:
+            fields["error"] = f"Exit code {code}\n{_printed(report, client.result)}"
     return fields
 
 
@@ -105,8 +112,10 @@ def _add_outcome(fields: Payload, result: Result) -> None:
     code = _exit_code(response, texts, result)
     if result.noise:
         lines = text.split("\n")
-        text = "\n".join(line for line in lines if not line.startswith(result.noise))
+        text = "\n".join(line for line in lines if not line.startswith(result.noise)).rstrip()
     ran = tool in SHELLS
+    if ran:
+        text = _printed(text, result)
     if (ran and code) or (result.failed and at(response, result.failed)):
         fields["hook_event_name"] = "PostToolUseFailure"
         fields["error"] = f"Exit code {code}\n{text}" if ran and code else text
@@ -117,6 +126,14 @@ def _add_outcome(fields: Payload, result: Result) -> None:
         fields["tool_response"] = {"diff": diff if isinstance(diff, str) else ""}
     else:
         fields["tool_response"] = text
+
+
+def _printed(text: str, result: Result) -> str:
+    """The output in the report of a command; a text that is not a report is the output itself."""
+    if not result.report or not text.startswith(result.report[0]):
+        return text
+    output = text.partition(result.report[1])[2].rpartition(result.report[2])[0]
+    return "" if output == EMPTY else output
 
 
 def _texts(response: Any, result: Result) -> list[str]:

@@ -15,10 +15,10 @@ from typing import Any
 
 from kinen import ids
 from kinen.agents.client import Client
-from kinen.cli.install import is_connected, is_here
+from kinen.cli.install import by_hand, is_connected, is_here
 from kinen.cli.run import screen
 from kinen.errors import KinenError, NotFound, QueryError
-from kinen.hooks import codex_trust
+from kinen.hooks import codex_trust, folder_trust
 from kinen.hooks.entries import calls_kinen
 from kinen.hooks.forms import FORMS, value_at
 from kinen.hooks.install import AGENTS, folder_of, places_of
@@ -54,11 +54,12 @@ def _check(agent: Client, number: str) -> Check:
         return Check(name, True, f"found{number}, not connected: run `kinen install {name}`")
     waiting = codex_trust.waiting(folder_of(agent)) if name == "codex" else []
     if waiting:
-        fix = f"{agent.by_hand['user']}, or run `kinen install {name} --trust`"
+        fix = f"{by_hand(agent, 'user')}, or run `kinen install {name} --trust`"
         return Check(name, False, f"connected{number}, {len(waiting)} hooks not approved", fix)
-    left = [agent.by_hand[scope] for scope in scopes if scope in agent.by_hand]
-    remark = f"; {left[0]}" if left and name != "codex" else ""
-    return Check(name, True, f"connected{number} ({', '.join(scopes)}){remark}")
+    connected = f"connected{number} ({', '.join(scopes)})"
+    if folder_trust.waiting(agent, scopes, os.getcwd()):
+        return Check(name, False, f"{connected}, folder not trusted", by_hand(agent, "project"))
+    return Check(name, True, connected)
 
 
 def version(agent: Client) -> str:

@@ -15,6 +15,7 @@ from kinen.cli.command import Output, choice_option, dry_run_option, json_comman
 from kinen.cli.run import note, screen
 from kinen.errors import KinenError, QueryError
 from kinen.hooks import slash
+from kinen.hooks.folder_trust import trusts
 from kinen.hooks.install import AGENTS, folder_of, plugin_folder
 from kinen.hooks.install import install as connect
 from kinen.ipc import extras
@@ -159,12 +160,17 @@ def _command_lines(commands: list[Done], agent: Client, dry_run: bool) -> list[s
 
 def _next_steps(agent: Client, scope: str, commands: bool) -> list[str]:
     lines = [f"{agent.title} uses kinen from its next session on"]
-    if scope in agent.by_hand:
-        lines.append(f"left to do: {agent.by_hand[scope]}")
+    if scope in agent.by_hand and not (scope == "project" and trusts(agent, os.getcwd())):
+        lines.append(f"left to do: {by_hand(agent, scope)}")
     if agent.name == "claude-code" and not commands:
         folder = shlex.quote(plugin_folder(agent.name))
         lines.append(f"slash commands: claude --plugin-dir {folder}")
     return lines
+
+
+def by_hand(agent: Client, scope: str) -> str:
+    """What the user has to do after an install."""
+    return agent.by_hand[scope].format(program=agent.program)
 
 
 def _change_all(change: Callable[[str, str, bool], Output], scope: str, dry_run: bool) -> Output:
@@ -203,7 +209,7 @@ def _trusted(output: Output, agent: str) -> Output:
     from kinen.hooks.codex_trust import grant
 
     count = grant(folder_of(AGENTS[agent]))
-    text = output.text.replace(f"left to do: {AGENTS[agent].by_hand['user']}", "").rstrip()
+    text = output.text.replace(f"left to do: {by_hand(AGENTS[agent], 'user')}", "").rstrip()
     assert isinstance(output.data, dict)
     return Output({**output.data, "trusted": count}, f"{text}\nhooks approved: {count}")
 
@@ -239,6 +245,9 @@ def _found_agents(scope: str) -> Output:
     lines = [screen().rows(rows, ("", "bold", ""))] if rows else []
     if absent:
         lines.append(fill(f"not found: {', '.join(absent)}", WIDTH, break_on_hyphens=False))
+    if not rows:
+        lines.append("install one of them, then run `kinen install` again; `kinen install NAME`")
+        lines.append("also writes the settings of an agent that is not there yet")
     return Output({"agents": data}, "\n".join(lines))
 
 

@@ -118,6 +118,7 @@ def locations(agent: Client, here: str) -> dict[str, str]:
     return {
         "home": home,
         "settings": settings,
+        "folder": folder,
         "config": override or os.path.join(home, folder),
         "base": override or home,
         "top": git.top if git else here,

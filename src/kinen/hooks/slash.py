@@ -91,7 +91,8 @@ def _folder(name: str, scope: str, here: str) -> Folder | None:
     if scope not in agent.commands:
         return None
     root, below = agent.commands[scope]
-    return Folder(os.path.normpath(root.format(**locations(agent, here))), below)
+    names = locations(agent, here)
+    return Folder(os.path.normpath(root.format(**names)), below.format(**names))
 
 
 def _plan(folder: Folder, file: str, text: str, record: Record) -> Done:
@@ -134,7 +135,7 @@ def _remove(folder: Folder, plans: list[Done], record: Record) -> None:
                 inside.remove(folder.root, f"{folder.below}/{os.path.basename(plan.path)}")
     except OSError as error:
         raise _unwritable(folder, error) from None
-    for path in (folder.path, *reversed(record.folders)):
+    for path in reversed(record.folders):
         with contextlib.suppress(OSError):  # somebody else keeps files in it
             os.rmdir(path)
     with contextlib.suppress(FileNotFoundError):

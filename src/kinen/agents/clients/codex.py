@@ -28,7 +28,8 @@ CLIENT = Client(
     },
     before_tools={"PreToolUse": "Bash|apply_patch"},
     hook={"type": "command", "command": "{line}", "timeout": 3},
-    server={"command": "{program}", "args": ["{args}"]},
+    # Not `required`: Codex would wait for the tools, and not start at all without kinen.
+    server={"command": "{program}", "args": ["{args}"], "startup_timeout_sec": 60},
     commands={"user": ("{config}", "prompts")},
     command_file="kinen-{command}.md",
     fields={

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.agents.client import Client, Result, Setting
+from kinen.agents.client import Client, Result, Setting, Trust
 
 CLIENT = Client(
     "copilot",
@@ -21,7 +21,7 @@ CLIENT = Client(
         "sessionStart": "SessionStart",
         "userPromptSubmitted": "UserPromptSubmit",
         "postToolUse": "PostToolUse",
-        "postToolUseFailure": "PostToolUse",
+        "postToolUseFailure": "PostToolUseFailure",
         "agentStop": "Stop",
         "sessionEnd": "SessionEnd",
     },
@@ -53,7 +53,8 @@ CLIENT = Client(
     answer="copilot",
     told_at=("SessionStart", "UserPromptSubmit", "PreToolUse"),
     transcript=("assistant.message", "data.content"),
-    by_hand={"project": "trust the folder when copilot asks: hooks of a project run only there"},
+    by_hand={"project": "start {program} here and trust the folder: hooks of a project need it"},
+    trust=Trust("{config}/config.json", keys=("trustedFolders", "trusted_folders")),
     imports=True,
-    proved="replay of 1.0.102",
+    proved="1.0.102",
 )

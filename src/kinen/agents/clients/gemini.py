@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from kinen.agents.client import Client, Result, Setting
+from kinen.agents.client import Client, Result, Setting, Trust
 
+SETTINGS = "{config}/settings.json"
 CLIENT = Client(
     "gemini",
     "Gemini CLI",
     program="gemini",
     folder=".gemini",
     scopes={
-        "user": (
-            Setting("hooks", "{config}/settings.json", ("hooks",), "jsonc"),
-            Setting("server", "{config}/settings.json", ("mcpServers",), "jsonc"),
-        ),
-        "project": (
-            Setting("hooks", "{top}/.gemini/settings.json", ("hooks",), "jsonc"),
-            Setting("server", "{top}/.gemini/settings.json", ("mcpServers",), "jsonc"),
-        ),
+        scope: (
+            Setting("hooks", file, ("hooks",), "jsonc"),
+            Setting("server", file, ("mcpServers",), "jsonc"),
+        )
+        for scope, file in (("user", SETTINGS), ("project", "{top}/{folder}/settings.json"))
     },
     # PreCompress comes before every request to the model, whether anything is compressed or not.
     events={
@@ -33,7 +31,7 @@ CLIENT = Client(
     server={"command": "{program}", "args": ["{args}"]},
     commands={
         "user": ("{config}", "commands/kinen"),
-        "project": ("{top}", ".gemini/commands/kinen"),
+        "project": ("{top}", "{folder}/commands/kinen"),
     },
     command_form="toml",
     command_file="{command}.toml",
@@ -47,10 +45,16 @@ CLIENT = Client(
         diff="returnDisplay.fileDiff",
         failed="error",
         marks=("Exit Code: ",),
+        report=("Command: ", "\nOutput: ", "\nError: "),
     ),
     answer="claude",
     told_at=("SessionStart", "UserPromptSubmit"),
-    by_hand={"project": "trust the folder when gemini asks: hooks of a project run only there"},
+    by_hand={"project": "start {program} here and trust the folder: hooks of a project need it"},
+    trust=Trust(
+        "{config}/trustedFolders.json",
+        settings=SETTINGS,
+        switch=("security", "folderTrust", "enabled"),
+    ),
     imports=True,
     proved="0.61.0",
 )

@@ -20,8 +20,13 @@ CLIENT = Client(
     },
     plugin="pi.ts",
     command_form="plugin",
-    result=Result(text=("content",), failed="isError", marks=("Command exited with code ",)),
+    result=Result(
+        text=("content",),
+        failed="isError",
+        marks=("Command exited with code ",),
+        noise=("Command exited with code ",),
+    ),
     answer="text",
     told_at=("SessionStart", "UserPromptSubmit"),
-    proved="replay of 0.80.10",
+    proved="0.80.10",
 )

@@ -1,45 +1,36 @@
-"""Qwen Code: the hooks of Claude Code in settings like Gemini's; times are milliseconds."""
+"""Qwen Code: settings as those of Gemini CLI, and the events of Claude Code.
+
+It reports the end of a session only if that was interactive; others are closed when idle.
+"""
 
 from __future__ import annotations
 
-from kinen.agents.client import Client, Result, Setting
+from kinen.agents.client import Trust
+from kinen.agents.clients import gemini
 
-CLIENT = Client(
+CLIENT = gemini.CLIENT.like(
     "qwen",
     "Qwen Code",
     program="qwen",
     folder=".qwen",
-    scopes={
-        "user": (
-            Setting("hooks", "{config}/settings.json", ("hooks",), "jsonc"),
-            Setting("server", "{config}/settings.json", ("mcpServers",), "jsonc"),
-        ),
-        "project": (
-            Setting("hooks", "{top}/.qwen/settings.json", ("hooks",), "jsonc"),
-            Setting("server", "{top}/.qwen/settings.json", ("mcpServers",), "jsonc"),
-        ),
-    },
     events={
         name: name
-        for name in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
+        for name in (
+            *("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"),
+            *("Stop", "SessionEnd"),
+        )
     },
-    matchers={"PostToolUse": "*"},
+    matchers={"PostToolUse": "*", "PostToolUseFailure": "*"},
+    before_tools={},
     hook={"type": "command", "command": "{line}", "timeout": 10_000},
-    server={"command": "{program}", "args": ["{args}"]},
-    commands={
-        "user": ("{config}", "commands/kinen"),
-        "project": ("{top}", ".qwen/commands/kinen"),
-    },
+    command_form="markdown",
+    command_file="{command}.md",
     fields={"prompt": ("submitted_prompt", "prompt")},
-    result=Result(
-        text=("error.message", "returnDisplay", "llmContent"),
-        diff="returnDisplay.fileDiff",
-        failed="error",
-        marks=("Exit Code: ",),
+    trust=Trust(
+        "{config}/trustedFolders.json",
+        settings=gemini.SETTINGS,
+        switch=("security", "folderTrust", "enabled"),
+        on=False,
     ),
-    answer="claude",
-    told_at=("SessionStart", "UserPromptSubmit"),
-    by_hand={"project": "trust the folder when qwen asks"},
-    imports=True,
-    proved="replay of 0.24.4",
+    proved="0.24.4",
 )
