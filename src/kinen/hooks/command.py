@@ -30,6 +30,8 @@ PAUSE = 3600
 """Seconds of inactivity after which a resumed session gets the brief again."""
 PATIENCE = 2.0
 """Seconds that the search for a prompt may take."""
+START_MS = 1000
+"""Milliseconds that the start of a session waits for a journal that is locked: it comes once."""
 TRANSCRIPT = 1 << 18
 """Bytes at the end of a transcript in which the last answer is looked for."""
 MEMORIES = 40
@@ -160,7 +162,7 @@ def _start(session: Session) -> str:
     from kinen.journal import capsules
     from kinen.journal.brief import brief, decisions_of, ranked
 
-    db = session.journal()
+    db = session.journal(START_MS)
     source = text_of(session.payload, "source")
     fresh = True
     if db and session.id:

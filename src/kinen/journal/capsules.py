@@ -9,6 +9,7 @@ import os
 
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import name
+from kinen.text import excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ LATELY_MS = 7 * 24 * 3_600_000
 """Sessions of other agents that are told of."""
 SESSIONS = 50
 """The newest sessions among which those of other agents are looked for."""
+ASKED = 80
+"""Characters of the prompt of another session, so that there is room for the answer."""
 OTHERS = 6
 """Sessions of others that are told of at most."""
 MOST = 500
@@ -168,8 +171,8 @@ def others(db: sqlite3.Connection, but: str, now: int, summary_ref: str) -> list
         if (alive or agent not in agents) and f"capsule:{id_}" not in hidden:
             state = ", at work" if alive else ""
             answer = _last_answer(db, id_)
-            came = f" → {answer}" if answer else ""
-            text = f"{_place(db, id_, agent)}{state}: {intent}{came}"
+            task = f"{excerpt(intent, ASKED)} → {answer}" if answer else intent
+            text = f"{_place(db, id_, agent)}{state}: {task}"
             entries.append((f"capsule:{id_}", text, at))
         agents.add(agent)
     return entries[:OTHERS]

@@ -15,14 +15,9 @@ export const Kinen: Plugin = async ({ directory }) => {
     briefs.set(sessionID, send("SessionStart", sessionID, { source }))
   }
 
-  /** `opencode run` puts a prompt with spaces into quotes. */
+  /** `opencode run` puts a prompt with spaces into quotes, and a backslash before those in it. */
   function unquoted(text: string): string {
-    if (!/^".*"$/s.test(text)) return text
-    try {
-      return JSON.parse(text)
-    } catch {
-      return text
-    }
+    return /^".*\s.*"$/s.test(text) ? text.slice(1, -1).replaceAll('\\"', '"') : text
   }
 
   function tool(part: any): void {
