@@ -12,7 +12,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
+    from e2e.machine import Machine
     from e2e.stub_llm import Stub
 
 if os.environ.get("KINEN_E2E") != "1":
@@ -37,3 +39,12 @@ def stub() -> Iterator[Stub]:
     stub = Stub("- Access tokens live for 15 minutes [1]")
     yield stub
     stub.close()
+
+
+@pytest.fixture
+def machine(tmp_path: Path, home: Path, clients: str, stub: Stub) -> Machine:
+    """A home, and a repository in it for the clients to work in."""
+    from e2e.machine import Machine
+
+    stub.text = "That is all."
+    return Machine(tmp_path / "my parcels", home, clients, stub)

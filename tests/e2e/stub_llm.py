@@ -7,6 +7,8 @@ What they are to do stands in the prompt itself, `@@[{"tool": "Bash", "input": {
 from __future__ import annotations
 
 import json
+import re
+import time
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,10 +17,13 @@ from loopback import Loopback
 if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
 
+TOLD = re.compile(r"(<|&lt;)kinen-memory.*?/kinen-memory(>|&gt;)", re.DOTALL)
+
 
 class Request(NamedTuple):
     path: str
     body: dict[str, Any]
+    at: float = 0.0
 
     @property
     def text(self) -> str:
@@ -31,13 +36,18 @@ def script(*steps: dict[str, Any]) -> str:
 
 
 def next_step(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the last prompt with a script wants now; nothing if there is none, or no more."""
+    """What the last prompt with a script wants now; nothing if there is none, or no more.
+
+    What kinen tells of another session may hold the script of that one.
+    """
     steps, n = [], 0
     for message in messages:
         if message["role"] == "assistant":
             n += 1
-        elif message["role"] == "user" and "@@[" in (text := said(message["content"])):
-            steps, n = steps_in("[" + text.partition("@@[")[2]), 0
+        elif message["role"] == "user":
+            text = TOLD.sub("", said(message["content"]))
+            if script_steps := steps_in("[" + text.partition("@@[")[2]):
+                steps, n = script_steps, 0
     return steps[n] if n < len(steps) else {}
 
 
@@ -75,7 +85,7 @@ class Stub(Loopback):
 
     def respond(self, handler: BaseHTTPRequestHandler, sent: bytes) -> None:
         body = json.loads(sent)
-        self.requests.append(Request(handler.path, body))
+        self.requests.append(Request(handler.path, body, time.time()))
         if self.silent:
             self.released.wait(60)
             return

@@ -1,283 +1,200 @@
-"""The real Codex, Gemini CLI and OpenCode remember: hooks, a plugin, settings, and each other."""
+"""Every real client remembers: hooks, a plugin, settings, and what the others did."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import subprocess
-import sys
-import time
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from e2e import clients as installed
+from e2e.clients import folder
+from e2e.machine import CLIENTS
 from e2e.stub_llm import script
-from kinen import Memory
 from kinen.journal.brief import HEAD
 
 if TYPE_CHECKING:
-    from e2e.stub_llm import Stub
+    from pathlib import Path
 
-CODEX = """model = "stub-model"
-model_provider = "stub"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-# what the user wrote stays
-[analytics]
-enabled = false
-[model_providers.stub]
-name = "stub"
-base_url = "LOOPBACK/v1"
-wire_api = "responses"
-env_key = "STUB_KEY"
-request_max_retries = 0
-stream_max_retries = 0
-"""
-GEMINI = """{
-  "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}
-}
-"""
-OPENCODE = """{
-  // what the user wrote stays
-  "autoupdate": false,
-  "share": "disabled",
-  "model": "stub/stub-model",
-  "small_model": "stub/stub-model",
-  "provider": {"stub": {"npm": "@ai-sdk/openai-compatible", "name": "Stub",
-    "options": {"baseURL": "LOOPBACK/v1", "apiKey": "sk-test"},
-    "models": {"stub-model": {"name": "Stub", "limit": {"context": 100000, "output": 4096}}}}},
-  "permission": "allow",
-}
-"""
-SETTINGS = {
-    "codex": (".codex/config.toml", CODEX),
-    "gemini": (".gemini/settings.json", GEMINI),
-    "opencode": (".config/opencode/opencode.json", OPENCODE),
-}
-LINES = {
-    "codex": ("codex", "exec", "--json", "--skip-git-repo-check", "PROMPT"),
-    "gemini": (
-        *("gemini", "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", "PROMPT"),
-        *("--output-format", "json"),
-    ),
-    "opencode": ("opencode", "run", "--format", "json", "PROMPT"),
-}
-TOOLS = {
-    "codex": ("exec_command", "cmd"),
-    "gemini": ("run_shell_command", "command"),
-    "opencode": ("bash", "command"),
-}
+    from e2e.machine import Machine
+
+OUTCOME = "We decided to weigh parcels twice, said {}."
+PLUGINS = {"opencode": ".config/opencode/plugins/kinen.ts", "pi": ".pi/agent/extensions/kinen.ts"}
 
 
-class Agents:
-    """The clients in one repository, with nothing of the environment around them."""
-
-    def __init__(self, project: Path, home: Path, path: str, stub: Stub) -> None:
-        self.project = project
-        self.home = home
-        self.stub = stub
-        self.env = {
-            "PATH": f"{Path(sys.executable).parent}:{path}",
-            "HOME": str(home),
-            "KINEN_HOME": os.environ["KINEN_HOME"],
-            "KINEN_DAEMON_AUTO_START": "false",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "TERM": "dumb",
-            "LANG": "C.UTF-8",
-            "STUB_KEY": "sk-test",
-            "GEMINI_API_KEY": "sk-test",
-            "GOOGLE_GEMINI_BASE_URL": stub.url,
-            "OPENCODE_DISABLE_AUTOUPDATE": "1",
-            "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-            "npm_config_registry": "http://127.0.0.1:1",
-            "npm_config_fetch_retries": "0",
-            "https_proxy": "http://127.0.0.1:9",  # nothing else can be reached
-            "no_proxy": "127.0.0.1",
-        }
-        self.run("git", "init", "-q", "-b", "main")
-        (project / "notes.txt").write_text("abc\n")
-        for file, text in SETTINGS.values():
-            path_ = home / file
-            path_.parent.mkdir(parents=True, exist_ok=True)
-            path_.write_text(text.replace("LOOPBACK", stub.url))
-
-    def run(self, *command: str, check: bool = True) -> str:
-        ran = subprocess.run(
-            command,
-            cwd=self.project,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert not check or ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
-    def kinen(self, *words: str) -> str:
-        return self.run(sys.executable, "-m", "kinen", *words)
-
-    def install(self, agent: str) -> None:
-        self.kinen("install", agent, *(("--trust",) if agent == "codex" else ()))
-
-    def ask(self, agent: str, prompt: str) -> str:
-        """Run one session; what the client prints, once its hooks are done."""
-        line = [prompt if word == "PROMPT" else word for word in LINES[agent]]
-        printed = self.run(*line)
-        self.settle()
-        return printed
-
-    def settle(self) -> None:
-        """Wait until no process has this home."""
-        mark = f"HOME={self.home}\0".encode()
-        end = time.monotonic() + 120
-        while running := [
-            path for path in Path("/proc").glob("[0-9]*/environ") if holds(path, mark)
-        ]:
-            assert time.monotonic() < end, f"still running: {running}"
-            time.sleep(0.1)
-
-    def entries(self, plural: str) -> list[Any]:
-        """Entries of the journal, oldest first."""
-        with Memory.open(self.project) as memory:
-            return list(reversed(memory.journal.entries(plural)[0]))
-
-    def files(self) -> dict[str, bytes]:
-        """Every settings file of the clients, as it is."""
-        return {file: (self.home / file).read_bytes() for file, _ in SETTINGS.values()}
+@pytest.mark.parametrize(
+    "ring",
+    [
+        ("codex", "qwen", "claude-code", "opencode", "codex"),
+        ("codex", "copilot", "gemini", "pi", "codex"),
+    ],
+    ids=" ".join,
+)
+def test_a_session_is_recorded_and_told_to_the_next_agent(
+    machine: Machine, ring: tuple[str, ...]
+) -> None:
+    before = ""
+    for n, agent in enumerate(ring):
+        if n < len(ring) - 1:
+            machine.install(agent)
+        (machine.project / "notes.txt").write_text("abc\n")
+        kept = {entry.id for entry in machine.entries("observations")}
+        first = len(machine.stub.requests)
+        steps = [*machine.steps(agent), {"text": OUTCOME.format(agent)}]
+        machine.ask(agent, f"Do it.\n{script(*steps)}")
+        new = [entry for entry in machine.entries("observations") if entry.id not in kept]
+        check_session(machine, agent, new)
+        if before:
+            sent = next(
+                request.text
+                for request in machine.stub.requests[first:]
+                if request.body.get("tools")
+            )
+            told = sent.partition(HEAD)[2].partition("/kinen-memory")[0]
+            assert sent.count(HEAD) == 1, agent
+            assert OUTCOME.format(before) in told, (agent, told)
+            assert f"{before} on main" in told, (agent, told)
+        before = agent
+    assert not [entry for entry in machine.entries("observations") if HEAD in entry.content]
 
 
-def holds(environment: Path, mark: bytes) -> bool:
-    with contextlib.suppress(OSError):
-        return mark in environment.read_bytes()
-    return False
+def check_session(machine: Machine, agent: str, entries: list[Any]) -> None:
+    """A prompt, a command, one that fails, an edit and an answer are in a closed capsule."""
+    assert {entry.scope.agent for entry in entries} == {agent}
+    (id_,) = {entry.capsule for entry in entries}
+    (capsule,) = [capsule for capsule in machine.entries("capsules") if capsule.id == id_]
+    # Qwen Code reports the end of interactive sessions only.
+    assert capsule.status == ("open" if agent == "qwen" else "closed"), agent
+    listed = [entry for entry in entries if entry.kind != "tool_call"]
+    prompt, ran, failed, *edits, answer = listed
+    assert prompt.content.startswith("Do it.\n@@"), agent
+    assert (ran.kind, ran.content) == ("command", "$ echo hello\nhello"), agent
+    if agent == "codex":  # its hooks do not say how a command ended, nor report a patch
+        assert "oops" in failed.content
+        assert not edits
+    else:
+        failure = "$ echo oops >&2; exit 3\nExit code 3\noops"
+        assert (failed.kind, failed.content) == ("error", failure), agent
+        assert failed.provenance["exitCode"] == 3
+        (edit,) = edits
+        assert (edit.kind, edit.files) == ("file_diff", ("notes.txt",)), agent
+        assert "-abc\n+abd" in edit.content, agent
+        assert (machine.project / "notes.txt").read_text() == "abd\n"
+    assert (answer.kind, answer.content) == ("message", OUTCOME.format(agent))
 
 
-@pytest.fixture
-def agents(tmp_path: Path, home: Path, clients: str, stub: Stub) -> Agents:
-    stub.text = "That is all."
-    project = tmp_path / "parcels"
-    project.mkdir()
-    return Agents(project, home, clients, stub)
+def test_agents_at_the_same_time_lose_and_double_nothing(machine: Machine) -> None:
+    agents = ("claude-code", "codex", "gemini", "opencode")
+    machine.install(*agents)
+    prompts = {
+        agent: f"Do it.\n{script(machine.steps(agent)[0], {'text': OUTCOME.format(agent)})}"
+        for agent in agents
+    }
+    with ThreadPoolExecutor(len(agents)) as pool:
+        list(pool.map(machine.start, prompts, prompts.values()))
+    machine.settle()
+    entries = machine.entries("observations")
+    for agent in agents:
+        contents = [entry.content for entry in entries if entry.scope.agent == agent]
+        assert contents[0].startswith("Do it.\n@@"), agent
+        assert contents[1:] == ["$ echo hello\nhello", OUTCOME.format(agent)], agent
+    assert [capsule.status for capsule in machine.entries("capsules")] == ["closed"] * 4
+    first = len(machine.stub.requests)
+    machine.ask("codex", "hi")
+    told = machine.stub.requests[first].text.partition(HEAD)[2].partition("/kinen-memory")[0]
+    assert {agent: told.count(f"{agent} on main") for agent in agents} == dict.fromkeys(agents, 1)
+    assert all(OUTCOME.format(agent) in told for agent in agents), told
 
 
-def command(agent: str, line: str) -> dict[str, Any]:
-    tool, name = TOOLS[agent]
-    return {"tool": tool, "input": {name: line, "description": "try"}}
+def test_settings_are_as_before_once_all_are_uninstalled(machine: Machine) -> None:
+    machine.set_up(*CLIENTS)
+    before = machine.files()
+    for agent, client in CLIENTS.items():
+        machine.kinen("install", agent, *client.flags)
+    changed = {path for path, data in machine.files().items() if data != before.get(path)}
+    assert all(
+        agent == "pi" or str(machine.home / client.file) in changed
+        for agent, client in CLIENTS.items()
+    )
+    machine.kinen("uninstall", "all")
+    assert machine.files() == before
 
 
-def edit(agent: str, project: Path) -> list[dict[str, Any]]:
-    file = str(project / "notes.txt")
-    if agent == "gemini":
-        inputs = {"file_path": file, "old_string": "abc", "new_string": "abd", "instruction": "fix"}
-        return [{"tool": "replace", "input": inputs}]
-    if agent == "opencode":
-        read = {"tool": "read", "input": {"filePath": file}}
-        inputs = {"filePath": file, "oldString": "abc", "newString": "abd"}
-        return [read, {"tool": "edit", "input": inputs}]
-    return []  # a patch that Codex takes from a shell command has no event after it
-
-
-@pytest.mark.parametrize("agent", LINES)
-def test_a_session_is_recorded_and_told_to_another_agent(agents: Agents, agent: str) -> None:
-    agents.install(agent)
-    steps = [command(agent, "echo hello"), command(agent, "echo oops >&2; exit 3")]
-    steps += [*edit(agent, agents.project), {"text": "We decided to weigh parcels twice."}]
-    agents.ask(agent, f"Do it. {script(*steps)}")
-    (capsule,) = agents.entries("capsules")
-    assert (capsule.scope.agent, capsule.status) == (agent, "closed")
-    entries = [entry for entry in agents.entries("observations") if entry.kind != "tool_call"]
-    assert {entry.capsule for entry in entries} == {capsule.id}
-    prompt, ran, failed, *edits, answer = entries
-    assert prompt.content.startswith("Do it. @@")
-    assert (ran.kind, ran.content) == ("command", "$ echo hello\nhello")
-    assert "oops" in failed.content
-    if agent != "codex":  # its hooks do not say how a command ended
-        assert (failed.kind, failed.provenance["exitCode"]) == ("error", 3)
-        (edited,) = edits
-        assert (edited.kind, edited.files) == ("file_diff", ("notes.txt",))
-        assert "+abd" in edited.content
-    assert answer.content == "We decided to weigh parcels twice."
-
-    other = {"codex": "gemini", "gemini": "codex", "opencode": "codex"}[agent]
-    agents.install(other)
-    before = len(agents.stub.requests)
-    agents.ask(other, "hi")
-    sent = "\n".join(request.text for request in agents.stub.requests[before:])
-    assert HEAD in sent
-    assert "weigh parcels twice" in sent
-    assert f"{agent} on main" in sent
-    assert not [entry for entry in agents.entries("observations") if HEAD in entry.content]
-
-
-def test_settings_are_as_before_once_all_are_uninstalled(agents: Agents) -> None:
-    before = agents.files()
-    for agent in LINES:
-        agents.install(agent)
-    assert all(agents.files()[file] != before[file] for file in before)
-    checked = agents.run(sys.executable, "-m", "kinen", "doctor", check=False)
-    assert "not approved" not in checked
-    agents.kinen("uninstall", "all")
-    assert agents.files() == before
-    left = [path for path in agents.home.rglob("*") if path.is_file() and "/kinen" in str(path)]
-    assert not [path for path in left if not str(path).startswith(agents.env["KINEN_HOME"])]
-
-
-def test_untrusted_hooks_of_codex_leave_the_turn_to_notify(agents: Agents) -> None:
-    agents.kinen("install", "codex")
-    agents.ask("codex", "We use Postgres.")
-    contents = [entry.content for entry in agents.entries("observations")]
+def test_untrusted_hooks_of_codex_leave_the_turn_to_notify(machine: Machine) -> None:
+    machine.set_up("codex")
+    machine.kinen("install", "codex")
+    machine.ask("codex", "We use Postgres.")
+    contents = [entry.content for entry in machine.entries("observations")]
     assert contents == ["We use Postgres.", "That is all."]
 
 
-@pytest.mark.parametrize("kinen", ["missing", "slow", "crashing"])
-def test_opencode_is_not_delayed_by_a_kinen_that(
-    agents: Agents, kinen: str, tmp_path: Path
-) -> None:
-    started = time.monotonic()
-    agents.ask("opencode", "hi")  # the first run installs what opencode itself wants
-    agents.ask("opencode", "hi")
-    agents.install("opencode")
-    plugin = agents.home / ".config/opencode/plugins/kinen.ts"
+@pytest.mark.parametrize("agent", ["copilot", "gemini"])
+def test_doctor_knows_whether_the_hooks_of_a_project_run(machine: Machine, agent: str) -> None:
+    machine.set_up(agent)
+    if agent == "gemini":
+        settings = machine.home / CLIENTS[agent].file
+        settings.write_text(settings.read_text().replace("false", "true"))
+    machine.kinen("install", agent, "--scope", "project")
+    assert "folder not trusted" in machine.kinen("doctor", check=False)
+    machine.ask(agent, "hi", check=False)
+    assert not machine.entries("observations")
+    folder = str(machine.project)
+    if agent == "gemini":
+        record = machine.home / ".gemini" / "trustedFolders.json"
+        record.write_text(json.dumps({folder: "TRUST_FOLDER"}))
+    else:
+        record = machine.home / ".copilot" / "config.json"
+        record.write_text(f'// managed\n{{"trustedFolders": {json.dumps([folder])}}}')
+    assert "not trusted" not in machine.kinen("doctor", check=False)
+    machine.ask(agent, "hi")
+    assert [entry.content for entry in machine.entries("observations")] == ["hi", "That is all."]
+
+
+def test_hooks_of_claude_code_that_copilot_runs_too_keep_nothing_twice(machine: Machine) -> None:
+    machine.install("copilot")
+    machine.kinen("install", "claude-code", "--scope", "project")
+    machine.ask("copilot", f"Do it.\n{script(*machine.steps('copilot'))}", "--trust-folder")
+    kinds = [entry.kind for entry in machine.entries("observations")]
+    assert kinds == ["message", "command", "error", "file_diff", "message"]
+    assert {entry.scope.agent for entry in machine.entries("observations")} == {"copilot"}
+
+
+KINENS = {
+    "missing": "",
+    "crashing": "echo printed-by-a-crash; exit 9",
+    "hanging": "date +%s.%N >>begun; while [ ! -e release ]; do sleep 0.1; done; echo >>ended",
+}
+
+
+def test_a_turn_of_opencode_ends_whatever_kinen_does(machine: Machine, tmp_path: Path) -> None:
+    machine.install("opencode")
+    plugin = machine.home / PLUGINS["opencode"]
+    begin, mark, rest = plugin.read_text().partition("const KINEN: string[] = ")
     program = tmp_path / "kinen"
-    body = {"missing": "", "slow": "sleep 5\n", "crashing": "echo printed-by-a-crash; exit 9\n"}[
-        kinen
-    ]
-    if body:
-        program.write_text(f"#!/bin/sh\n{body}")
-        program.chmod(0o755)
-    first, _, rest = plugin.read_text().partition("const KINEN: string[] = ")
-    plugin.write_text(f'{first}const KINEN: string[] = ["{program}"]\n{rest.partition(chr(10))[2]}')
-    run = agents.run(*[("hi" if word == "PROMPT" else word) for word in LINES["opencode"]])
-    assert "That is all." in run
-    log = [json.loads(line) for line in run.splitlines() if line.startswith("{")]
-    begun = min(entry["timestamp"] for entry in log)
-    # From its first step to its end, with what a turn waits for kinen at most, and not 5 s of it.
-    print(f"{kinen}: {max(entry['timestamp'] for entry in log) - begun} ms", started)
-    assert "printed-by-a-crash" not in "\n".join(request.text for request in agents.stub.requests)
-    agents.settle()
+    plugin.write_text(f"{begin}{mark}{json.dumps([str(program)])}\n{rest.partition(chr(10))[2]}")
+    for kinen, line in KINENS.items():
+        if line:
+            program.write_text(f"#!/bin/sh\ncd {tmp_path}\n{line}\n")
+            program.chmod(0o755)
+        before = len(machine.stub.requests)
+        assert "That is all." in machine.start("opencode", "hi there"), kinen
+        requests = machine.stub.requests[before:]
+        assert not [request for request in requests if "printed-by-a-crash" in request.text]
+    # All hooks of the turn that is over still run: it waited for none of them to end.
+    hooks = [float(line) for line in (tmp_path / "begun").read_text().split()]
+    assert len(hooks) >= 3
+    assert not (tmp_path / "ended").exists()
+    (tmp_path / "release").touch()
+    print(f"{min(request.at for request in requests) - hooks[0]:.2f} s before the first request")
+    machine.settle()
 
 
-def test_the_plugin_is_type_checked(agents: Agents, clients: str) -> None:
-    folder = installed.folder()
-    agents.install("opencode")
-    plugin = folder / "kinen-opencode.ts"
-    plugin.write_bytes((agents.home / ".config/opencode/plugins/kinen.ts").read_bytes())
+def test_the_plugins_are_type_checked(machine: Machine) -> None:
     flags = "--noEmit --strict --target es2022 --module esnext --moduleResolution bundler"
-    tsc = folder / "node_modules" / ".bin" / "tsc"
-    agents.run(
-        str(tsc),
-        *flags.split(),
-        "--skipLibCheck",
-        "--types",
-        "node",
-        "--typeRoots",
-        str(folder / "node_modules" / "@types"),
-        str(plugin),
-    )
+    modules = folder() / "node_modules"
+    types = ("--skipLibCheck", "--types", "node", "--typeRoots", str(modules / "@types"))
+    for agent, path in PLUGINS.items():
+        machine.install(agent)
+        plugin = folder() / f"kinen-{agent}.ts"
+        plugin.write_bytes((machine.home / path).read_bytes())
+        machine.run(str(modules / ".bin" / "tsc"), *flags.split(), *types, str(plugin))

@@ -2,102 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import kinen.hooks
+from e2e.machine import Machine
 from e2e.stub_llm import script
-from kinen import Memory
 from kinen.journal.brief import HEAD, KEEP
 
 if TYPE_CHECKING:
     from e2e.stub_llm import Stub
 
 PLUGIN = Path(kinen.hooks.__file__).parent / "plugin"
-TOOLS = "Bash,Write,Edit,Agent,Read"
 
 
-class Claude:
-    """The client in a repository of its own, with nothing of the environment around it."""
-
-    def __init__(self, project: Path, home: Path, clients: str, stub: Stub) -> None:
-        self.project, self.home, self.stub = project, home, stub
-        self.env = {
-            "PATH": f"{Path(sys.executable).parent}:{clients}",
-            "HOME": str(home),
-            "KINEN_HOME": os.environ["KINEN_HOME"],
-            "KINEN_DAEMON_AUTO_START": "false",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "TERM": "dumb",
-            "LANG": "C.UTF-8",
-            "ANTHROPIC_API_KEY": "sk-test",
-            "ANTHROPIC_BASE_URL": stub.url,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "https_proxy": "http://127.0.0.1:9",  # nothing else can be reached
-            "no_proxy": "127.0.0.1",
-        }
-        self.run("git", "init", "-q")
-        (project / "README.md").write_text("# Parcels\n")
-
-    def run(self, *command: str) -> str:
-        ran = subprocess.run(
-            command,
-            cwd=self.project,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
-    def kinen(self, *words: str) -> str:
-        return self.run(sys.executable, "-m", "kinen", *words)
+class Claude(Machine):
+    """A machine with Claude Code alone."""
 
     def says(self, prompt: str, *flags: str) -> str:
         """What it answers to a prompt, once its session is closed in the background."""
-        command = ("claude", "-p", prompt, "--output-format", "json", "--allowedTools", TOOLS)
-        told = json.loads(self.run(*command, *flags))
-        self.settled()
-        return str(told["result"])
+        answer = json.loads(self.ask("claude-code", prompt, *flags))
+        assert {capsule.status for capsule in self.entries("capsules")} == {"closed"}
+        return str(answer["result"])
 
-    def settled(self) -> None:
-        """Wait for whoever still has this home, and see that nothing was left open."""
-        mark, end = f"HOME={self.home}\0".encode(), time.monotonic() + 60
-        while found := [one for one in Path("/proc").glob("[0-9]*/environ") if holds(one, mark)]:
-            assert time.monotonic() < end, f"still running: {found}"
-            time.sleep(0.05)
-        assert {one.status for one in self.kept("capsules")} == {"closed"}
-
-    def kept(self, plural: str) -> list[Any]:
-        """Entries of the journal, oldest first."""
-        with Memory.open(self.project) as memory:
-            return list(reversed(memory.journal.entries(plural)[0]))
-
-
-def holds(environment: Path, mark: bytes) -> bool:
-    with contextlib.suppress(OSError):
-        return mark in environment.read_bytes()
-    return False
+    def client(self, *words: str) -> str:
+        """What a command of the client prints."""
+        return self.run("claude", *words, **self.variables("claude-code"))
 
 
 @pytest.fixture
 def claude(tmp_path: Path, home: Path, clients: str, stub: Stub) -> Claude:
     stub.text = "That is all."
-    project = tmp_path / "my project"
-    project.mkdir()
-    return Claude(project, home, clients, stub)
+    return Claude(tmp_path / "my project", home, clients, stub)
 
 
 def test_a_session_is_kept_as_it_went(claude: Claude) -> None:
@@ -114,9 +53,9 @@ def test_a_session_is_kept_as_it_went(claude: Claude) -> None:
     )
     steps[4]["input"]["subagent_type"] = "general-purpose"
     claude.says(f"Do it. {script(*steps)}")
-    (capsule,) = claude.kept("capsules")
+    (capsule,) = claude.entries("capsules")
     session = capsule.scope.session
-    first = claude.kept("observations")
+    first = claude.entries("observations")
     assert {one.capsule for one in first} == {capsule.id}
     assert {one.scope.session for one in first} == {session}
     assert {one.scope.agent for one in first} == {"claude-code"}
@@ -141,17 +80,17 @@ def test_a_session_is_kept_as_it_went(claude: Claude) -> None:
     assert about["$ echo hello"]["exitCode"] == 0
     assert about["$ echo oops >&2; exit 3"]["exitCode"] == 3
     assert [one.files for one in first if one.kind == "file_diff"] == [("out.txt",)] * 2
-    (made,) = claude.kept("summaries")
+    (made,) = claude.entries("summaries")
     assert not made.written
     assert "out.txt" in made.content
 
     claude.says("/compact keep it short", "--continue")
     claude.says("And now?", "--continue")
-    assert [one.id for one in claude.kept("capsules")] == [capsule.id]
-    after = [(one.kind, one.content) for one in claude.kept("observations")][len(first) :]
+    assert [one.id for one in claude.entries("capsules")] == [capsule.id]
+    after = [(one.kind, one.content) for one in claude.entries("observations")][len(first) :]
     assert after == [("message", "And now?"), ("message", "That is all.")]
     # One by the client, one by kinen over all of it; the one from before it went on is void.
-    written, made = sorted(claude.kept("summaries"), key=lambda one: not one.written)
+    written, made = sorted(claude.entries("summaries"), key=lambda one: not one.written)
     assert (written.written, written.content) == (True, "That is all.")
     assert made.capsule == written.capsule == capsule.id
     assert len(made.evidence) > 3
@@ -170,7 +109,7 @@ def test_what_is_learned_in_one_session_is_told_to_the_next(claude: Claude) -> N
     told = sent.partition(HEAD)[2].partition("</kinen-memory>")[0]
     for text in ("Postgres instead of Redis", "Ship the parcels", "weigh them", "Mondays only"):
         assert text in told
-    assert not [one for one in claude.kept("observations") if "kinen-memory" in one.content]
+    assert not [one for one in claude.entries("observations") if "kinen-memory" in one.content]
 
     before = len(claude.stub.requests)
     claude.says("/compact", "--continue")
@@ -216,24 +155,24 @@ def test_the_agent_asks_by_mcp_and_gets_what_the_command_line_gives(claude: Clau
     assert f".memories/{file.parent.name}/{file.name}" in kept
     assert "Rotation is hourly now" in claude.kinen("show", f"{file.relative_to(claude.project)}")
     # What kinen itself told the agent is nothing new.
-    assert "rotate" not in str(claude.kept("observations")[1:])
+    assert "rotate" not in str(claude.entries("observations")[1:])
 
 
 def test_the_plugin_is_valid_and_beside_the_hooks_nothing_is_doubled(claude: Claude) -> None:
     for folder in (PLUGIN, PLUGIN.parents[3]):
         if (folder / ".claude-plugin").is_dir():  # the marketplace is only in the repository
-            assert "Validation passed" in claude.run("claude", "plugin", "validate", str(folder))
+            assert "Validation passed" in claude.client("plugin", "validate", str(folder))
     claude.says("We decided to weigh parcels twice, at the door.", "--plugin-dir", str(PLUGIN))
-    alone = [(one.kind, one.content) for one in claude.kept("observations")]
+    alone = [(one.kind, one.content) for one in claude.entries("observations")]
     assert [kind for kind, _ in alone] == ["message", "message"]
     claude.kinen("install", "claude-code")
     before = len(claude.stub.requests)
     run = script({"tool": "Bash", "input": {"command": "echo once"}}, {"text": "Ran."})
     claude.says(f"Run it. {run}", "--plugin-dir", str(PLUGIN))
-    both = [(one.kind, one.content) for one in claude.kept("observations")][len(alone) :]
+    both = [(one.kind, one.content) for one in claude.entries("observations")][len(alone) :]
     assert [kind for kind, _ in both] == ["message", "command", "message"]
     assert claude.stub.requests[before].text.count(HEAD) == 1
-    assert len(claude.kept("capsules")) == 2
+    assert len(claude.entries("capsules")) == 2
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])
@@ -246,7 +185,7 @@ def test_slash_commands_are_installed_with_the_hooks(claude: Claude, scope: str)
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
 def test_settings_are_as_before_once_it_is_uninstalled(claude: Claude, scope: str) -> None:
-    claude.run("claude", "mcp", "add", "--scope", scope, "other", "--", "/bin/true")
+    claude.client("mcp", "add", "--scope", scope, "other", "--", "/bin/true")
     folder = claude.home if scope == "user" else claude.project
     name = "settings.local.json" if scope == "local" else "settings.json"
     settings = folder / ".claude" / name
@@ -259,9 +198,9 @@ def test_settings_are_as_before_once_it_is_uninstalled(claude: Claude, scope: st
     assert (settings.read_bytes(), servers.read_bytes()) == before
 
     claude.kinen("install", "claude-code", "--scope", scope)
-    assert "kinen" in claude.run("claude", "mcp", "get", "kinen")
+    assert "kinen" in claude.client("mcp", "get", "kinen")
     claude.says("hi")
-    assert [one.content for one in claude.kept("observations")] == ["hi", "That is all."]
+    assert [one.content for one in claude.entries("observations")] == ["hi", "That is all."]
     claude.kinen("uninstall", "claude-code", "--scope", scope)
     assert settings.read_bytes() == before[0]
     after = json.loads(servers.read_text())

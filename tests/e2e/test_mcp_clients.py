@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -15,35 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from e2e.clients import MCP, Missing, at, own_node, run, system
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NODE = "22.23.3"
 COMMAND = [sys.executable, "-m", "kinen", "mcp"]
 BASELINE = Path(__file__).with_name("conformance.yml")
 
 
 @pytest.fixture(scope="module")
-def tools() -> dict[str, str]:
-    """The environment that both run in, with a node that is new enough."""
-    folder = Path(
-        os.environ.get("KINEN_E2E_CLIENTS") or Path(__file__).parents[2] / "build" / "e2e"
-    )
-    folder /= "mcp"
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = {**MCP, f"node-{system()}": NODE}
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        missing = [f"{name}@{one}" for name, one in wanted.items() if at(folder, name) != one]
-        try:
-            if missing:
-                run("npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *missing)
-        except (Missing, OSError) as why:
-            pytest.fail(f"a client cannot be installed: {why}", pytrace=False)
-    path = f"{own_node(folder)}:{folder / 'node_modules' / '.bin'}:/usr/bin:/bin"
-    return {"PATH": path, "HOME": str(folder), "TERM": "dumb"}
+def tools(clients: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment that both run in."""
+    return {"PATH": clients, "HOME": str(tmp_path_factory.mktemp("tools")), "TERM": "dumb"}
 
 
 @pytest.fixture(scope="module")

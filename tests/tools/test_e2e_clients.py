@@ -32,15 +32,17 @@ def test_a_client_that_cannot_be_installed_is_a_failure(test: str, tmp_path: Pat
 
 def test_the_probe_says_why_a_client_cannot_be_had(tmp_path: Path) -> None:
     probe = [sys.executable, str(E2E / "clients.py")]
-    without = subprocess.run(probe, env={"PATH": "/nowhere"}, capture_output=True, text=True)
+    nothing = {"KINEN_E2E_CLIENTS": str(tmp_path / "none")}
+    without = subprocess.run(
+        probe, env={**nothing, "PATH": "/nowhere"}, capture_output=True, text=True
+    )
     assert (without.returncode, without.stderr) == (1, "npm is not installed\n")
     npm = tmp_path / "npm"
     npm.write_text("#!/bin/sh\necho 'npm error 404' >&2\nexit 1\n")
     npm.chmod(0o755)
-    other = subprocess.run(
-        probe, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True
-    )
+    env = {**nothing, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    other = subprocess.run(probe, env=env, capture_output=True, text=True)
     assert other.returncode == 1
     assert other.stderr.startswith("npm has no @anthropic-ai/claude-code ")
     npm.write_text('#!/bin/sh\necho "$3" | sed "s/.*@//"\n')
-    assert subprocess.run(probe, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).returncode == 0
+    assert subprocess.run(probe, env=env).returncode == 0
