@@ -1,10 +1,11 @@
-"""How long an agent waits for its hooks, as ratios to `python -c "import sqlite3"`.
+"""How long an agent waits for its hooks, as ratios to `python -c pass`, the bare interpreter.
 
     python benchmarks/hooks.py [--observations 100000] [--times 101] [--payloads FILE.jsonl]
 
-Payloads go through the installed command, a process each, over a journal and an index of the given
-size, with pins, a plan, summaries and 2,000 memories, in turns with the baseline. With `--payloads`
-those of a real client are replayed, one JSON object a line; their folder and ids are replaced.
+Payloads go through the command as a current pip installs it, a process each, over a journal and an
+index of the given size, with pins, a plan, summaries and 2,000 memories, in turns with the
+baseline. With `--payloads` those of a real client are replayed, one JSON object a line; their
+folder and ids are replaced.
 Afterwards every event has to be in the journal, once.
 """
 
@@ -37,7 +38,15 @@ if TYPE_CHECKING:
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "agents" / "payloads"
 MEMORIES = 2_000
-AGAINST = 'python -c "import sqlite3"'
+AGAINST = "python -c pass"
+LAUNCHER = """#!{python}
+import sys
+from kinen.cli import main
+if __name__ == '__main__':
+    sys.argv[0] = sys.argv[0].removesuffix('.exe')
+    sys.exit(main())
+"""
+"""The command that a current pip writes; older ones import `re` in it."""
 RECORDED = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "Stop")
 
 
@@ -78,12 +87,20 @@ def captured(file: Path, folder: str) -> Iterator[Payload]:
             yield here
 
 
-def agents(folder: str, options: Payload) -> Iterator[Replayed]:
+def launcher(folder: Path) -> str:
+    """The path of a command `kinen` in a folder."""
+    path = folder / "kinen"
+    path.write_text(LAUNCHER.format(python=sys.executable))
+    path.chmod(0o755)
+    return str(path)
+
+
+def agents(folder: str, program: str, options: Payload) -> Iterator[Replayed]:
     """A command of each agent, as the fixtures of the tests have it."""
     for file in sorted(FIXTURES.glob("*.jsonl")):
         lines = file.read_text().replace("ROOT", folder).splitlines()
         event = next(json.loads(line) for line in lines if "echo hello" in line)
-        words = [KINEN, "hook", file.stem, *filter(None, [event["event"]])]
+        words = [program, "hook", file.stem, *filter(None, [event["event"]])]
         said = {"hook_event_name": "PostToolUse", "tool_use_id": "t", **event["payload"]}
         hook = Replayed(said, words, **options)
         hook.name = f"{file.stem}, a command"
@@ -134,17 +151,16 @@ def rows(bench: Bench, payloads: Path | None, times: int) -> Iterator[Row]:
         before = memory.journal.entries("observations")[1]
     env = {key: value for key, value in os.environ.items() if key != "CLAUDE_PROJECT_DIR"}
     options: dict[str, Any] = {"cwd": space, "env": {**env, "KINEN_HOME": home}}
-    line = [KINEN, "hook", "claude-code"]
+    program = launcher(bench.root)
+    line = [program, "hook", "claude-code"]
     said = captured(payloads, space) if payloads else made(space)
     hooks = [Replayed(one, line, **options) for one in said]
-    hooks += [] if payloads else agents(space, options)
+    hooks += [] if payloads else agents(space, program, options)
     on = {**options, "env": {**options["env"], "KINEN_HOOKS_INJECT_ON_PROMPT": "true"}}
     prompt = next(one for one in hooks if one.name == "UserPromptSubmit")
     told = Replayed(prompt.said, line, **on)
     told.name = "UserPromptSubmit, injecting"
-    bare = functools.partial(
-        process, [sys.executable, "-c", "import sqlite3"], input=b"", **options
-    )
+    bare = functools.partial(process, [sys.executable, "-c", "pass"], input=b"", **options)
     # Apart, since another environment has kinen find out anew where it is.
     for some, count in ((hooks, times), ([told], times // 3)):
         calls: dict[str, Callable[[], object]] = {one.name: one for one in some}

@@ -10,7 +10,10 @@ from e2e.stub_llm import script
 if TYPE_CHECKING:
     from e2e.machine import Machine
 
-REQUIRED = ("-c", "mcp_servers.kinen.required=true")
+REQUIRED = (
+    *("-c", "mcp_servers.kinen.required=true"),
+    *("-c", 'mcp_servers.kinen.env.KINEN_DAEMON_AUTO_START="false"'),
+)
 """Makes Codex wait for the tools of a server before it asks its model."""
 OUTCOME = (
     "Fixed: the scale reports grams and the form reads kilos. "

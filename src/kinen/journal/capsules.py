@@ -9,7 +9,6 @@ import os
 
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import name
-from kinen.text import excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,7 +170,8 @@ def others(db: sqlite3.Connection, but: str, now: int, summary_ref: str) -> list
         if (alive or agent not in agents) and f"capsule:{id_}" not in hidden:
             state = ", at work" if alive else ""
             answer = _last_answer(db, id_)
-            task = f"{excerpt(intent, ASKED)} → {answer}" if answer else intent
+            asked = intent if len(intent) <= ASKED else f"{intent[: ASKED - 1].rstrip()}…"
+            task = f"{asked} → {answer}" if answer else intent
             text = f"{_place(db, id_, agent)}{state}: {task}"
             entries.append((f"capsule:{id_}", text, at))
         agents.add(agent)

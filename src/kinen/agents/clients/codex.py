@@ -28,8 +28,14 @@ CLIENT = Client(
     },
     before_tools={"PreToolUse": "Bash|apply_patch"},
     hook={"type": "command", "command": "{line}", "timeout": 3},
-    # Not `required`: Codex would wait for the tools, and not start at all without kinen.
-    server={"command": "{program}", "args": ["{args}"], "startup_timeout_sec": 60},
+    # Not `required`: Codex would wait for the tools, and not start at all without kinen. A server
+    # gets only those variables that are named.
+    server={
+        "command": "{program}",
+        "args": ["{args}"],
+        "env_vars": ["KINEN_HOME"],
+        "startup_timeout_sec": 60,
+    },
     commands={"user": ("{config}", "prompts")},
     command_file="kinen-{command}.md",
     fields={
