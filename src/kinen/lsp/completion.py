@@ -78,7 +78,7 @@ def _names(vault: Vault, note: Note, word: str, start: int, end: int) -> Iterato
         for alias in other.aliases:
             notes.setdefault(alias, []).append((other, "alias"))
     count = 0
-    for label in _best(word, notes):
+    for label in _best(word, sorted(notes, key=folded)):
         for other, kind in notes[label][: MOST - count]:
             count += 1
             name = shortest_name(other.path, lambda link: vault.resolve(link, note.path))

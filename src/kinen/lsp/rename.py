@@ -68,27 +68,49 @@ def moved_files(vault: Vault, old: str, new: str) -> dict[str, str]:
 
 def link_edits(vault: Vault, moves: dict[str, str]) -> list[Edit]:
     """The edits of links, in the files as they are before they move."""
-    names = vault.names_after(moves)
-    refs = {ref_of(old): ref_of(new) for old, new in moves.items()}
-    stems = {folded(without_suffix(basename(new))) for new in moves.values()}
+    after = _After(vault, moves)
     edits: list[Edit] = []
     for note in sorted(vault.notes, key=lambda note: note.path):
         here = moves.get(note.path, note.path)
         moved = dirname(here) != dirname(note.path)
         for n, before in enumerate(vault.targets(note)):
+            ref = after.refs.get(before, before)
             link = note.links[n]
-            ref = refs.get(before, before)
-            if not (moved or ref != before or _last_name(link) in stems) or not path_of(ref):
-                continue
-            if names.resolve(link, here) == ref or not link.target:
-                continue
-            target = renamed_target(link, here, path_of(ref), names)
-            edits += _edits(vault, Reference(note, n), target)
-    return list(dict.fromkeys(edits))
+            if moved or ref is not before or after.may_mean(link.target):
+                target = after.target(link, here, ref)
+                if target != link.target:
+                    edits += _edits(vault, Reference(note, n), target)
+    # Several links may refer to one definition.
+    return list({(edit.path, edit.line, edit.start): edit for edit in edits}.values())
 
 
-def _last_name(link: Link) -> str:
-    return folded(without_suffix(basename(link.target)))
+class _After:
+    """What links lead to once files have moved."""
+
+    def __init__(self, vault: Vault, moves: dict[str, str]) -> None:
+        self.refs = {ref_of(old): ref_of(new) for old, new in moves.items()}
+        self._names = vault.names_after(moves)
+        self._stems = {folded(without_suffix(basename(new))) for new in moves.values()}
+        self._may_mean: dict[str, bool] = {}
+        self._targets: dict[tuple[str, bool, str, str], str] = {}
+
+    def may_mean(self, target: str) -> bool:
+        """Whether a target has the name of a file that moved, and might now mean it."""
+        if target not in self._may_mean:
+            self._may_mean[target] = folded(without_suffix(basename(target))) in self._stems
+        return self._may_mean[target]
+
+    def target(self, link: Link, here: str, ref: str) -> str:
+        """What a link has to say to lead to a ref; what it says now if it does already."""
+        if not path_of(ref) or not link.target:
+            return link.target
+        key = (link.target, link.wiki, dirname(here), ref)
+        if key not in self._targets:
+            right = self._names.resolve(link, here) == ref
+            self._targets[key] = (
+                link.target if right else renamed_target(link, here, path_of(ref), self._names)
+            )
+        return self._targets[key]
 
 
 def _edits(vault: Vault, reference: Reference, target: str) -> Iterator[Edit]:

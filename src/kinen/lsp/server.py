@@ -141,8 +141,10 @@ class Server(LanguageServer):
         )
 
     def position(self, line: int, text: str, column: int) -> types.Position:
-        units = self.workspace.position_codec.client_num_units(text[:column])
-        return types.Position(line - 1, units)
+        before = text[:column]
+        if before.isascii():  # the same number in every encoding
+            return types.Position(line - 1, len(before))
+        return types.Position(line - 1, self.workspace.position_codec.client_num_units(before))
 
     def location(self, vault: Vault, path: str, line: int = 1) -> types.Location:
         """The beginning of a line of a file."""
