@@ -52,7 +52,15 @@ SLOW = (
         "e2e/",
         "index/test_killed_history.py",
     ),
-    *("mcp/test_stdio.py", "properties/", "test_budgets.py", "test_clock.py", "test_crash.py"),
+    *(
+        "lsp/",
+        "mcp/test_stdio.py",
+        "tui/test_real_terminal.py",
+        "properties/",
+        "test_budgets.py",
+        "test_clock.py",
+        "test_crash.py",
+    ),
     *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
     *("test_linear_time.py", "test_many_spaces.py", "test_nothing_lost.py", "test_scale.py"),
     *(

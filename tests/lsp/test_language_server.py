@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,10 @@ from pygls import uris
 from pygls.exceptions import JsonRpcException
 
 from editor_client import Editor, converse, spot
+from kinen.lsp.vault import Vault
+
+if TYPE_CHECKING:
+    from conftest import Ran
 
 NOTES = {
     "tea.md": "---\naliases: [Chai, brew]\ntags: [drink, hot/leaf]\n---\n# Tea\n\nGreen *leaves*"
@@ -118,6 +123,17 @@ def test_each_question_of_an_editor_is_answered(vault: Path) -> None:
         ]
 
     converse(vault, steps)
+
+
+def test_the_same_links_are_broken_as_in_the_graph(vault: Path, kinen: Callable[..., Ran]) -> None:
+    notes = Vault(str(vault), max_bytes=1 << 20, max_text=1 << 20)
+    notes.refresh(now=True)
+    broken = [
+        f"{note.path}:{reference.link.line}: {reference.link.target}"
+        for note in sorted(notes.notes, key=lambda note: note.path)
+        for reference in notes.broken(note)
+    ]
+    assert broken == kinen("graph", "broken").out.splitlines()
 
 
 COMPLETIONS = (

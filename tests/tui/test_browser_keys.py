@@ -11,8 +11,11 @@ import pytest
 
 pytest.importorskip("textual")
 
+from textual.command import CommandPalette
+from textual.widgets import OptionList
+
 from kinen import Memory
-from kinen.tui.app import Browser
+from kinen.tui.app import Browser, Choice
 from kinen.tui.lists import VIEWS
 
 if TYPE_CHECKING:
@@ -178,6 +181,46 @@ def test_the_wording_of_a_memory_is_edited(
         assert len(screen.refs) == 1
         await screen.press("escape", "u")
         assert screen.refs == []
+
+    browse(steps)
+
+
+def test_a_file_opens_in_the_editor_at_its_line(
+    browse: Any, filled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "vim"
+    editor.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.setattr(Browser, "suspend", lambda self: contextlib.nullcontext())
+
+    async def steps(screen: Screen) -> None:
+        await screen.press(*"brewed", "enter", "e")
+
+    browse(steps)
+    assert (tmp_path / "words").read_text() == f"+3 {filled}/tea.md\n"
+
+
+def test_another_space_is_chosen_and_the_palette_opens(
+    browse: Any, filled: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "pantry"
+    (other / ".kinen").mkdir(parents=True)
+    (other / "jam.md").write_text("# Jam\n\nQuinces are boiled twice.\n")
+    with Memory.open(other) as memory:
+        memory.sync(embed=False)
+
+    async def steps(screen: Screen) -> None:
+        await screen.press(*"quinces", "enter")
+        assert screen.refs == []
+        await screen.pilot.press("s")
+        while not isinstance(screen.app.screen, Choice):  # it waits for the answer
+            await screen.pilot.pause()
+        names = [str(option.prompt) for option in screen.app.screen.query_one(OptionList).options]
+        await screen.press(*["down"] * names.index("pantry"), "enter")
+        assert screen.refs[0].startswith("note:jam.md")
+        await screen.pilot.press("colon")
+        assert isinstance(screen.app.screen, CommandPalette)
 
     browse(steps)
 

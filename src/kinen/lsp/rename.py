@@ -72,12 +72,13 @@ def link_edits(vault: Vault, moves: dict[str, str]) -> list[Edit]:
     edits: list[Edit] = []
     for note in sorted(vault.notes, key=lambda note: note.path):
         here = moves.get(note.path, note.path)
-        moved = dirname(here) != dirname(note.path)
+        folder = dirname(here)
+        moved = here != note.path and folder != dirname(note.path)
         for n, before in enumerate(vault.targets(note)):
             ref = after.refs.get(before, before)
             link = note.links[n]
             if moved or ref is not before or after.may_mean(link.target):
-                target = after.target(link, here, ref)
+                target = after.target(link, here, folder, ref)
                 if target != link.target:
                     edits += _edits(vault, Reference(note, n), target)
     # Several links may refer to one definition.
@@ -100,11 +101,11 @@ class _After:
             self._may_mean[target] = folded(without_suffix(basename(target))) in self._stems
         return self._may_mean[target]
 
-    def target(self, link: Link, here: str, ref: str) -> str:
+    def target(self, link: Link, here: str, folder: str, ref: str) -> str:
         """What a link has to say to lead to a ref; what it says now if it does already."""
         if not path_of(ref) or not link.target:
             return link.target
-        key = (link.target, link.wiki, dirname(here), ref)
+        key = (link.target, link.wiki, folder, ref)
         if key not in self._targets:
             right = self._names.resolve(link, here) == ref
             self._targets[key] = (

@@ -48,7 +48,9 @@ class Names:
             if path not in self._targets:
                 self._targets[path] = ATTACHMENT
                 self._others.add(path)
-        for folder in {folder for path in self._targets for folder in _folders_above(path)}:
+        nearest = {dirname(path) for path in self._targets}
+        above = {folder for path in nearest for folder in _folders_above(path)}
+        for folder in (nearest | above) - {""}:
             self._folders.add(folder)
 
     def resolve(self, link: Link, from_path: str) -> str:
