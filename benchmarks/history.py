@@ -206,7 +206,7 @@ def _recalls(memory: Memory, root: Path, later: list[str]) -> dict[str, Any]:
 def _by_support(memory: Memory, paths: list[str]) -> list[str]:
     """The files that share most commits with any of these: what counting alone gives."""
     db = memory.core.reader.db
-    ours = [queries.file_at(db, path) for path in paths]
+    ours = [memory.core.reader.file_at(path) for path in paths]
     shared: dict[str, set[int]] = {}
     for file in ours:
         rows = db.execute(

@@ -39,6 +39,7 @@ OPTIONAL = (
 )
 SERVERS = (
     *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),
+    "kinen.memory.engine",
     "kinen.postgres",
     "kinen.lsp",
     "kinen.tui",

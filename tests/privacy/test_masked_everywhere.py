@@ -330,7 +330,7 @@ def test_private_text_is_in_no_file_and_no_vector(
             texts = writer.texts(list(stored))
         assert texts
         assert secret.split(maxsplit=1)[0] not in str(texts)
-        expected = np.asarray(sync._embed(embedder, texts, {}), dtype="<f2")
+        expected = np.asarray(sync.embed_texts(embedder, texts, {}), dtype="<f2")
         found = np.array([np.frombuffer(vector, dtype="<f2") for vector in stored.values()])
         assert np.allclose(found, expected, atol=0.01)
     kinen("search", "kettle")

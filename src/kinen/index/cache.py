@@ -44,6 +44,17 @@ class Cache:
     def vectors(self, model: str) -> Iterator[tuple[str, bytes]]:
         yield from self._db.execute("SELECT digest, vector FROM vectors WHERE model = ?", (model,))
 
+    def some_vectors(self, model: str, digests: Sequence[str]) -> dict[str, Any]:
+        """The vectors of those contents that have one, as float16 arrays."""
+        import numpy as np
+
+        marks = ", ".join("?" * len(digests))
+        rows = self._db.execute(
+            f"SELECT digest, vector FROM vectors WHERE model = ? AND digest IN ({marks})",
+            (model, *digests),
+        )
+        return {digest: np.frombuffer(vector, dtype="<f2") for digest, vector in rows}
+
     def forget(self, digests: Iterable[str]) -> None:
         """Drop the vectors of contents for good, freed pages and log included."""
         with translated(self.path), writing(self._db):

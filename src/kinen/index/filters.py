@@ -42,10 +42,10 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
         values += [tag, literal(tag) + "/*"]
     if query.paths:
         either = ["r.path GLOB ?" for _ in query.paths]
-        values += [_glob(path) for path in query.paths]
+        values += [folder_glob(path) for path in query.paths]
         if "commit" in query.kinds:  # has no path, but touched some
             either += [_TOUCHING for _ in query.paths]
-            values += [_glob(path) for path in query.paths]
+            values += [folder_glob(path) for path in query.paths]
         clauses.append(f"({' OR '.join(either)})")
     for clause, more in (*map(_containing, query.required), *map(_without, query.excluded)):
         clauses.append(clause)
@@ -122,7 +122,7 @@ def _naming_symbol(symbol: str) -> tuple[str, list[str]]:
     return _NAMING, [inside, "$.symbols", symbol, f"*[.:#]{literal(symbol)}"]
 
 
-def _glob(path: str) -> str:
+def folder_glob(path: str) -> str:
     """A path filter as SQLite's GLOB; a plain folder stands for all below it."""
     path = path.removeprefix("./")
     if any(mark in path for mark in "*?["):

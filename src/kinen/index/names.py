@@ -95,9 +95,14 @@ def _present(name: str, db: sqlite3.Connection, sql: str) -> list[str]:
     return present if matching(name, present) else [path for path, _ in rows]
 
 
+def may_be_name(text: str) -> bool:
+    """Whether a whole question can be the name of a file."""
+    return len(text) <= LONGEST and len(text.split()) <= MOST_WORDS and "?" not in text
+
+
 def asked_for(db: sqlite3.Connection, text: str) -> list[str]:
     """The paths whose name a whole question is; none if many files have it."""
-    if len(text) > LONGEST or len(text.split()) > MOST_WORDS or "?" in text:
+    if not may_be_name(text):
         return []
     paths = matching(text, record_paths(db, text))
     return paths if len(paths) <= MOST_FILES else []

@@ -29,6 +29,8 @@ _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
 class Reader:
     """Read access to one index database."""
 
+    ranks_files = True
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.db = open_database(path, TABLES, SCHEMA)
@@ -224,6 +226,24 @@ class Reader:
         for path, id_ in rows:
             chunks.setdefault(path, []).append(id_)
         return chunks
+
+    def paths_named(self, text: str) -> list[str]:
+        """The paths whose name a whole question is; none if many files have it."""
+        from kinen.index import names
+
+        return names.asked_for(self.db, text)
+
+    def touched(self, ids: Sequence[int]) -> dict[int, list[int]]:
+        """The files that the commits behind some chunks touched, as numbers."""
+        from kinen.index.git import touches
+
+        return touches.touched(self.db, ids)
+
+    def file_at(self, path: str) -> int:
+        """The number of the file that has or had a path; 0 if there never was one."""
+        from kinen.index.git import touches
+
+        return touches.file_at(self.db, path)
 
     def at_line(self, ref: str, line: int) -> Chunk | None:
         """The chunk of a record that has a line."""

@@ -124,7 +124,7 @@ def sync_vectors(
         while done < len(waiting) and not job.enough():
             stride = waiting[done : done + STRIDE]
             digests = [content for content, _ in stride]
-            job.cache.put(model, digests, _embed(embedder, writer.texts(digests), headings))
+            job.cache.put(model, digests, embed_texts(embedder, writer.texts(digests), headings))
             done += len(stride)
             job.progress("embed", done, len(waiting))
     finally:
@@ -141,7 +141,7 @@ def _finish_vectors(writer: Writer, model: str, done: int, *, complete: bool) ->
             writer.set("embedded", f"{model}:{writer.get('generation')}")
 
 
-def _embed(embedder: Embedder, texts: list[tuple[str, str]], headings: dict[str, Any]) -> Any:
+def embed_texts(embedder: Embedder, texts: list[tuple[str, str]], headings: dict[str, Any]) -> Any:
     """Vectors of chunks, each moved a little towards the headings above it.
 
     `headings` are the vectors of headings so far; new ones are added.

@@ -45,7 +45,7 @@ class Scan(NamedTuple):
         rows = (
             None
             if allowed is None
-            else np.flatnonzero(np.isin(self.ids, allowed, assume_unique=True))
+            else np.flatnonzero(np.isin(self.ids, list(allowed), assume_unique=True))
         )
         if self.codes is not None and (rows is None or len(rows) > EXACT):
             among = len(self.ids) if rows is None else len(rows)

@@ -74,7 +74,7 @@ class Writer:
                     self.void(source)
             if bulk:
                 self.triggers(on=False)
-            for batch in _batches(changes):
+            for batch in batches(changes):
                 with writing(self.db):
                     self._batch(source, batch, tally)
                 seen += len(batch)
@@ -88,7 +88,7 @@ class Writer:
             delta = source.delta(self.states(source.name))
             if delta.anew:
                 self.void(source.name)
-            for batch in _batches(delta.changes):
+            for batch in batches(delta.changes):
                 self._batch(source.name, batch, {})
             self.count_chunks()
 
@@ -180,7 +180,7 @@ class Writer:
                 int(document.dated),
                 source,
                 key,
-                *_scope(record),
+                *scope_columns(record),
             ),
         ).lastrowid
         self.db.executemany(
@@ -189,7 +189,7 @@ class Writer:
         self.db.executemany(
             "INSERT INTO chunks(record, n, title, heading, path, body, extra, start_line,"
             " end_line, page, digest, segment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*_chunk_row(row, record, chunk), document.segment) for chunk in document.chunks],
+            [(*chunk_row(row, record, chunk), document.segment) for chunk in document.chunks],
         )
         self.db.executemany(
             "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
@@ -286,7 +286,7 @@ def embedded_text(path: str, body: str) -> str:
     return reading(body)
 
 
-def _batches(changes: Iterator[Change]) -> Iterator[list[Change]]:
+def batches(changes: Iterator[Change]) -> Iterator[list[Change]]:
     batch: list[Change] = []
     chunks = 0
     for change in changes:
@@ -313,7 +313,7 @@ def _columns(record: Record) -> tuple[str, ...]:
     )
 
 
-def _scope(record: Record) -> list[str]:
+def scope_columns(record: Record) -> list[str]:
     """The columns that records of the journal are filtered by.
 
     Empty for other records: frontmatter may use the same words with another meaning.
@@ -336,7 +336,7 @@ def _path_words(record: Record) -> str:
     return " ".join(parts)
 
 
-def _chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:
+def chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:
     headings = above(record.title, chunk.heading, chunk.text)
     content = digest(f"{headings}\0{embedded_text(record.path, chunk.text)}")
     extra = identifier_parts(chunk.text)

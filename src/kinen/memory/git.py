@@ -236,10 +236,7 @@ class Git:
         ]
         return next(
             iter(
-                there
-                or [
-                    candidate for candidate in able if past.file_at(self._core.reader.db, candidate)
-                ]
+                there or [candidate for candidate in able if self._core.reader.file_at(candidate)]
             ),
             able[-1],
         )
@@ -259,7 +256,7 @@ class Git:
         return past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
 
     def tracked_or_new(self, path: str) -> int:
-        return past.file_at(self._core.reader.db, self.relative(path))
+        return self._core.reader.file_at(self.relative(path))
 
     def _tracked(self, path: str) -> int:
         """The id of the file at a path, also at a path before a rename, or with a unique name."""
@@ -268,11 +265,11 @@ class Git:
 
         db = self._core.reader.db
         name = self.relative(path)
-        file = past.file_at(db, name)
+        file = self._core.reader.file_at(name)
         if file:
             return file
         candidates = names.matching(name, names.tracked_paths(db, name))
-        file = past.file_at(db, names.only(name, candidates))
+        file = self._core.reader.file_at(names.only(name, candidates))
         if not file:
             hint = (
                 "`kinen files` lists those there are, `kinen files --deleted` those that are gone"

@@ -109,11 +109,11 @@ class Records:
 
     def _find_in_history(self, name: str) -> Record | None:
         """A commit by the beginning of its sha, or a file by a name that it had."""
-        from kinen.index.git.queries import commit_named, file_at, path_of
+        from kinen.index.git.queries import commit_named, path_of
 
         ref = commit_named(self._core.reader, name)
         if name.startswith("file:"):
-            file = file_at(self._core.reader.db, name.removeprefix("file:"))
+            file = self._core.reader.file_at(name.removeprefix("file:"))
             ref = f"file:{path_of(self._core.reader.db, file)}" if file else ""
         return self._core.reader.record(ref) if ref else None
 

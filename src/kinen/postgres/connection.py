@@ -81,7 +81,11 @@ class Database:
             "application_name": application,
             "connect_timeout": CONNECT_SECONDS,
             "options": f"-c statement_timeout={int(seconds * 1000)}"
-            " -c idle_in_transaction_session_timeout=600000 -c client_min_messages=warning",
+            " -c idle_in_transaction_session_timeout=600000 -c client_min_messages=warning"
+            # plans are made for the spaces that a statement names: most partitions are left out
+            " -c plan_cache_mode=force_custom_plan"
+            # statements are short: compiling one takes longer than it runs
+            " -c jit=off",
         }
         self._most = most
         self._pool: ConnectionPool[Connection] | None = None
@@ -108,6 +112,13 @@ class Database:
         if self._pool is None:
             self._pool = self._open()
         with translated(self.place), self._pool.connection() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A transaction that only reads, and sees the database as it is now until the end."""
+        with self.transaction() as connection:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
 
     def close(self) -> None:

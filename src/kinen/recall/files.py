@@ -6,7 +6,7 @@ The constants were chosen on django's history: docs/decisions/0008-git.md.
 from __future__ import annotations
 
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kinen.index.git import queries
 from kinen.index.git.lineage import WIDE
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kinen.index.reader import Reader
     from kinen.model.records import Query
+    from kinen.ports import Index
 
 SPEAKING = 30
 """Number of best commits that decide which files a question is about."""
@@ -39,12 +40,12 @@ LEADING = 5
 SHOWN = 3
 
 
-def with_files(reader: Reader, ranked: list[Ranked], near: Sequence[str]) -> list[Ranked]:
+def with_files(reader: Index, ranked: list[Ranked], near: Sequence[str]) -> list[Ranked]:
     """Raise commits that touch the files of `near`, or else the files of the best commits."""
-    touched = queries.touched(reader.db, [commit.id for commit in ranked])
+    touched = reader.touched([commit.id for commit in ranked])
     if near:
         weight = GIVEN
-        ids = [queries.file_at(reader.db, path) for path in near]
+        ids = [reader.file_at(path) for path in near]
         files = {file: 1.0 for file in ids if file}
     else:
         weight = INFERRED
@@ -92,12 +93,13 @@ def _with_vote(
 
 
 def search_files(
-    reader: Reader, query: Query, rank: Callable[[Query], tuple[list[Ranked], tuple[str, ...]]]
+    index: Index, query: Query, rank: Callable[[Query], tuple[list[Ranked], tuple[str, ...]]]
 ) -> Hits:
     """Files that match a question by name, by commits and by files that change together.
 
-    `rank` ranks the commits of a query.
+    `rank` ranks the commits of a query. Only for an engine that `ranks_files`.
     """
+    reader = cast("Reader", index)
     db = reader.db
     ranked, notes = rank(query._replace(kinds=("commit",), tags=(), paths=(), context=0))
     if query.floor:
@@ -105,7 +107,7 @@ def search_files(
         yardstick = Yardstick(query.mode, reader.chunk_count(), weight)
         ranked = [commit for commit in ranked if strength(commit.votes, yardstick) >= CLOSE]
     best = speaking(ranked)
-    touched = queries.touched(db, [commit.id for commit in best])
+    touched = reader.touched([commit.id for commit in best])
     commits = spoken_of(ranked, touched)
     names = _shares(queries.match_names(db, terms(query.text)))
     sides = {"names": (names, NAMES), "commits": (commits, COMMITS)}

@@ -10,8 +10,8 @@ from kinen.text import estimate, words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kinen.index.reader import Reader
     from kinen.model.records import Chunk, Hit
+    from kinen.ports import Index
 
     Lines = Sequence[range]
 
@@ -38,7 +38,7 @@ class Page(NamedTuple):
     sections: list[int]
 
 
-def without_metadata(reader: Reader, hits: Sequence[Hit]) -> list[Hit]:
+def without_metadata(reader: Index, hits: Sequence[Hit]) -> list[Hit]:
     """Hits that show text: a title, aliases and tags help to find a file and are not its text.
 
     A match in them is shown as the next best match in its file, or as the beginning of the text.
@@ -66,7 +66,7 @@ def prose_of(chunk: Chunk, title: str) -> str:
     return "\n".join(line for line in lines if line.strip("# ") != title)
 
 
-def _body(reader: Reader, hit: Hit, hits: Sequence[Hit]) -> Chunk:
+def _body(reader: Index, hit: Hit, hits: Sequence[Hit]) -> Chunk:
     """The chunk of a file's text to show for a match in its metadata."""
     ref = hit.record.ref
     others = [other.chunk for other in hits if other.record.ref == ref]
@@ -117,7 +117,7 @@ def _lines(hit: Hit) -> range:
 
 
 def with_passage(
-    reader: Reader, hit: Hit, query_terms: Sequence[str], context: int = 0, covered: Lines = ()
+    reader: Index, hit: Hit, query_terms: Sequence[str], context: int = 0, covered: Lines = ()
 ) -> Hit:
     """A hit with its passage, the line that says most of what was asked, and `context` chunks.
 

@@ -16,9 +16,8 @@ from kinen.text import code_density, is_identifier, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kinen.index.reader import Reader
-    from kinen.index.vectors import Scan
     from kinen.model.records import Query
+    from kinen.ports import Index, Vectors
     from kinen.recall.fuse import Ranked
 
 WORDS = 200
@@ -44,7 +43,7 @@ class Units(NamedTuple):
 class Meaning(NamedTuple):
     """The semantic half of a search: the vectors and the question's own."""
 
-    scan: Scan
+    scan: Vectors
     vector: Any
     missing: int = 0
     """Chunks that have no vector yet."""
@@ -62,7 +61,7 @@ def worded(query: Query) -> Query:
     )
 
 
-def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
+def search(reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
     """Answer a query; `meaning` gives the semantic half, or none and the reason why."""
     text = query.text.strip()
     if not text:
@@ -75,6 +74,9 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
     if query.limit < 1:
         raise QueryError(f"invalid value {query.limit}", "use 1 or more", parameter="limit")
     if query.kinds == ("file",):
+        if not reader.ranks_files:
+            fact = "this engine has no files ranked by their commits"
+            raise QueryError(fact, "search for commits or notes", parameter="types")
         from kinen.recall.files import search_files
 
         def rank(part: Query) -> tuple[list[Ranked], tuple[str, ...]]:
@@ -89,7 +91,7 @@ def search(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | N
     return _above_floor(_rated(reader, hits))
 
 
-def _rated(reader: Reader, hits: Hits) -> Hits:
+def _rated(reader: Index, hits: Hits) -> Hits:
     """The hits with their strengths."""
     query = hits.query
     yardstick = Yardstick(query.mode, reader.chunk_count(), _weight_aside(query))
@@ -124,7 +126,7 @@ def _above_floor(hits: Hits) -> Hits:
     return close_only(hits)
 
 
-def _both(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
+def _both(reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
     """Files, which are found by what commits say, beside what has a text of its own."""
     others = tuple(kind for kind in query.kinds if kind != "file")
     parts = [search(reader, query._replace(kinds=kinds), meaning) for kinds in (("file",), others)]
@@ -137,7 +139,7 @@ def _both(reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | No
 
 
 def _ranked(
-    reader: Reader, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]
+    reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]
 ) -> tuple[list[Ranked], dict[int, int], tuple[str, ...]]:
     """All candidates in order, the chunk to cite for each, and remarks."""
     notes: list[str] = []
@@ -166,7 +168,7 @@ def _ranked(
     return ranked, units.cited, tuple(notes)
 
 
-def _with_runs(reader: Reader, query: Query, ranked: list[Ranked], units: Units) -> list[Ranked]:
+def _with_runs(reader: Index, query: Query, ranked: list[Ranked], units: Units) -> list[Ranked]:
     """The ranking with a vote for chunks that say part of the question word by word."""
     runs = telling_runs(query.text)
     if not runs:
@@ -183,11 +185,9 @@ def _with_runs(reader: Reader, query: Query, ranked: list[Ranked], units: Units)
     return fuse.with_runs(ranked, best)
 
 
-def _with_names(reader: Reader, query: Query, ranked: list[Ranked]) -> list[Ranked]:
+def _with_names(reader: Index, query: Query, ranked: list[Ranked]) -> list[Ranked]:
     """The ranking with a vote for files whose name or path is the question."""
-    from kinen.index import names
-
-    paths = names.asked_for(reader.db, query.text)
+    paths = reader.paths_named(query.text)
     if not paths:
         return ranked
     scores = {candidate.id: candidate.score for candidate in ranked}
@@ -197,7 +197,7 @@ def _with_names(reader: Reader, query: Query, ranked: list[Ranked]) -> list[Rank
     return fuse.with_names(ranked, best.values())
 
 
-def recent(reader: Reader, query: Query) -> Hits:
+def recent(reader: Index, query: Query) -> Hits:
     """What happened last, for when nothing was asked."""
     newest = reader.newest(query, 20 * query.limit)
     units = by_unit(reader, dict.fromkeys(newest, 0.0))
@@ -207,7 +207,7 @@ def recent(reader: Reader, query: Query) -> Hits:
     return Hits(_load(reader, ranked, query, units.cited), query, "recent")
 
 
-def by_unit(reader: Reader, words: dict[int, float]) -> Units:
+def by_unit(reader: Index, words: dict[int, float]) -> Units:
     """Gather the chunks that were found, best first, by what is shown together."""
     anchors = reader.anchors(list(words)) if words else {}
     units = Units({}, {}, {})
@@ -221,7 +221,7 @@ def by_unit(reader: Reader, words: dict[int, float]) -> Units:
     return units
 
 
-def by_word(reader: Reader, text: str, query: Query, k: int, notes: list[str]) -> dict[int, float]:
+def by_word(reader: Index, text: str, query: Query, k: int, notes: list[str]) -> dict[int, float]:
     """Full-text candidates; words that are nowhere are corrected when nothing else is found."""
     query_terms = terms(text)
     matches = reader.match(query_terms, query, k)
@@ -243,7 +243,7 @@ def by_word(reader: Reader, text: str, query: Query, k: int, notes: list[str]) -
 
 
 def _rank(
-    reader: Reader,
+    reader: Index,
     query: Query,
     units: Units,
     meaning: Callable[[], tuple[Meaning | None, str]],
@@ -268,11 +268,11 @@ def _rank(
     if mode == "rerank":
         return fuse.by_meaning(half.scan.of(half.vector, list(words)))
     allowed = reader.allowed(query)
-    among = None if allowed is None else list(allowed)
-    near = half.scan.nearest(half.vector, max(5 * query.limit, NEAREST), among)
+    near = half.scan.nearest(half.vector, max(5 * query.limit, NEAREST), allowed)
     semantic = dict(near)
-    for unit in semantic if allowed else ():
-        units.cited.setdefault(unit, allowed[unit])  # type: ignore[index]
+    if allowed is not None:
+        for unit in semantic:
+            units.cited.setdefault(unit, allowed[unit])
     if mode == "semantic":
         return fuse.by_meaning(semantic)
     if mode == "keyword-first":
@@ -291,7 +291,7 @@ def _rank(
     return fuse.convex(lexical, semantic, weight, unknown)
 
 
-def _lexical(reader: Reader, units: Units, candidates: Iterable[int]) -> fuse.Lexical:
+def _lexical(reader: Index, units: Units, candidates: Iterable[int]) -> fuse.Lexical:
     """What words say: of a chunk with its neighbours, of a segment with its second best too."""
     lifts = fuse.lifts(units.best, reader.places([*candidates]))
     for unit, score in units.second.items():
@@ -299,7 +299,7 @@ def _lexical(reader: Reader, units: Units, candidates: Iterable[int]) -> fuse.Le
     return fuse.Lexical(units.best, lifts, reader.chunk_count())
 
 
-def _code_share(reader: Reader, query: Query, nearest: list[int]) -> float:
+def _code_share(reader: Index, query: Query, nearest: list[int]) -> float:
     """How much of what is nearest by meaning is code; a question that names code is by word."""
     if not nearest or is_identifier(query.text):
         return 0.0
@@ -308,7 +308,7 @@ def _code_share(reader: Reader, query: Query, nearest: list[int]) -> float:
 
 
 def _load(
-    reader: Reader, ranked: list[Ranked], query: Query, cited: dict[int, int]
+    reader: Index, ranked: list[Ranked], query: Query, cited: dict[int, int]
 ) -> tuple[Hit, ...]:
     """The best hits with their records; equal scores are ordered by ref, as a rebuild would.
 
@@ -353,7 +353,7 @@ def _near(ranked: list[Ranked], least: float, notes: list[str]) -> list[Ranked]:
     return [candidate for candidate in ranked if near.get(candidate.id, -1.0) >= least]
 
 
-def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
+def _situated(reader: Index, hits: list[Hit], query: Query) -> list[Hit]:
     """The first hits with what stands around each, as many as the query asks for."""
     from kinen.recall.passages import distinct_passages
 
@@ -366,7 +366,7 @@ def _situated(reader: Reader, hits: list[Hit], query: Query) -> list[Hit]:
 
 
 def with_surroundings(
-    reader: Reader, hit: Hit, query_terms: Sequence[str], context: int, covered: Sequence[range]
+    reader: Index, hit: Hit, query_terms: Sequence[str], context: int, covered: Sequence[range]
 ) -> Hit:
     """A hit in its passage, or between its neighbours; an observation comes with its segment."""
     from kinen.recall.passages import with_passage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.index.reader import Reader
+    from kinen.ports import Index
 
 SHORTEST = 5
 """Shorter words are within two letters of too many others."""
@@ -32,7 +32,7 @@ class Spelling(NamedTuple):
     """Words of the index that look like a word which is spelled right."""
 
 
-def check(reader: Reader, words: Sequence[str]) -> Spelling:
+def check(reader: Index, words: Sequence[str]) -> Spelling:
     """Compare the words that the index does not have with those it has, as they are written."""
     counts = dict(reader.vocabulary())
     spelling = Spelling({}, {})
@@ -46,7 +46,7 @@ def check(reader: Reader, words: Sequence[str]) -> Spelling:
     return spelling
 
 
-def nearest(reader: Reader, word: str, stem: str, counts: dict[str, int]) -> str:
+def nearest(reader: Index, word: str, stem: str, counts: dict[str, int]) -> str:
     """The word of the index that is one or two letters from what was typed, or nothing."""
     from rapidfuzz import process
     from rapidfuzz.distance import OSA

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from kinen.errors import Ambiguous
 from kinen.index.filters import conditions, expression, literal
 from kinen.index.git.lineage import SILENT, WIDE, Pair, together
+from kinen.index.git.touches import OWNER, file_at
 from kinen.index.reader import RECORD, Reader, to_record
 from kinen.model.documents import Revision
 from kinen.model.records import Edge, Query, Record
 
-_OWNER = "CASE t.file WHEN 0 THEN p.file ELSE t.file END"
 # The touches of a file: at paths that are its own, and at paths that another file has now.
 TOUCHED = (
     "SELECT t.commit_id, t.path, t.status, t.before, t.file"
@@ -70,17 +70,6 @@ def tags(db: sqlite3.Connection) -> list[tuple[str, int]]:
         "SELECT t.tag, COUNT(*) AS n FROM tags t JOIN files f ON f.record = t.record"
         " JOIN paths p ON p.id = f.path WHERE p.present GROUP BY t.tag ORDER BY n DESC, t.tag"
     ).fetchall()
-
-
-def file_at(db: sqlite3.Connection, path: str) -> int:
-    """The file that has a path, else the one that had it last; 0 if there never was one."""
-    row = db.execute(
-        "SELECT f.id FROM paths p JOIN files f ON f.path = p.id WHERE p.path = ? AND NOT f.extra"
-        " UNION ALL SELECT f.id FROM paths p JOIN files f ON f.id = p.file WHERE p.path = ?"
-        " UNION ALL SELECT f.id FROM paths p JOIN files f ON f.path = p.id WHERE p.path = ?",
-        (path, path, path),
-    ).fetchone()
-    return int(row[0]) if row else 0
 
 
 def path_of(db: sqlite3.Connection, file: int) -> str:
@@ -149,7 +138,7 @@ def companions(db: sqlite3.Connection, chosen: Sequence[int], limit: int) -> lis
     for file in chosen:
         commits: dict[tuple[int, int], list[int]] = {}
         rows = db.execute(
-            f"SELECT c.place, c.id, {_OWNER} FROM ({TOUCHED.format('?1')}) m"
+            f"SELECT c.place, c.id, {OWNER} FROM ({TOUCHED.format('?1')}) m"
             f" JOIN commits c ON c.id = m.commit_id AND c.width <= {WIDE}"
             " AND c.record > 0"
             " JOIN touches t ON t.commit_id = m.commit_id JOIN paths p ON p.id = t.path"
@@ -191,7 +180,7 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
         "SELECT 'commit:' || c.sha, 'file:' || IFNULL(n.path, p.path), 'touches', p.path,"
         " t.status, 0 FROM {0} JOIN commits c ON c.id = t.commit_id AND c.record > 0"
         " JOIN paths p ON p.id = t.path"
-        f" LEFT JOIN files f ON f.id = {_OWNER} LEFT JOIN paths n ON n.id = f.path"
+        f" LEFT JOIN files f ON f.id = {OWNER} LEFT JOIN paths n ON n.id = f.path"
     )
     if kind == "commit":
         rows = db.execute(
@@ -231,22 +220,6 @@ def commits_named(reader: Reader, name: str) -> list[str]:
         (sha, sha + "g", Ambiguous.LISTED + 1),
     )
     return [f"commit:{row[0]}" for row in rows]
-
-
-def touched(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, list[int]]:
-    """The files that the commits behind some chunks touched."""
-    files: dict[int, list[int]] = {}
-    marks = ", ".join("?" * len(chunks))
-    rows = db.execute(
-        f"SELECT k.id, {_OWNER} FROM chunks k JOIN records r ON r.id = k.record"
-        " JOIN commits c ON c.sha = substr(r.ref, 8) JOIN touches t ON t.commit_id = c.id"
-        f" JOIN paths p ON p.id = t.path WHERE r.kind = 'commit' AND k.id IN ({marks})",
-        (*chunks,),
-    )
-    for chunk, file in rows:
-        if file > 0:
-            files.setdefault(chunk, []).append(file)
-    return files
 
 
 def match_names(db: sqlite3.Connection, words: Sequence[str]) -> dict[int, float]:

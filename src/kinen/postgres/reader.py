@@ -1,0 +1,333 @@
+"""Reads the index in PostgreSQL: what `kinen.index.reader` answers, for any number of spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kinen.index import names
+from kinen.model.documents import Counts
+from kinen.model.records import Chunk, Edge, Query, Record
+from kinen.postgres import matching as fulltext
+from kinen.postgres.connection import Connection
+from kinen.postgres.filters import conditions
+from kinen.postgres.spaces import StoredSpace
+from kinen.postgres.vectors import Allowed
+from kinen.postgres.words import Tokenizer, phrase_query
+from kinen.text import words
+
+RECORD = "r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
+CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
+FROM = " FROM kinen.chunk c JOIN kinen.record r ON r.space = c.space AND r.id = c.record"
+OF = "\x1f"
+"""Between the number of a space and a ref, where several spaces are read at once."""
+MOST_WORDS = 200_000
+"""Words of a vocabulary that a misspelled one is compared with, the commonest first."""
+
+
+class PostgresReader:
+    """Read access to the index of some spaces of a database, by one connection.
+
+    Use it inside `Database.snapshot`: a search reads many times and must see one state.
+    """
+
+    ranks_files = False
+
+    def __init__(self, connection: Connection, spaces: Sequence[StoredSpace]) -> None:
+        self._connection = connection
+        self.spaces = [space.id for space in spaces]
+        chunks = sum(space.chunks for space in spaces)
+        self._corpus = fulltext.Corpus(self.spaces, chunks, sum(s.tokens for s in spaces))
+        self._tokenizer = Tokenizer()
+        # the same ref may be in several spaces, and passages are found again by their ref
+        self._ref = f"r.space || '{OF}' || r.ref" if len(spaces) > 1 else "r.ref"
+
+    def close(self) -> None:
+        self._tokenizer.close()
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query whose first placeholder is the spaces."""
+        return self._connection.execute(sql, (self.spaces, *values)).fetchall()
+
+    def _located(self, ref: str) -> tuple[list[int], str]:
+        """The spaces that a ref may be in, and the ref as the table has it."""
+        space, mark, bare = ref.partition(OF)
+        return ([int(space)], bare) if mark else (self.spaces, ref)
+
+    def match(self, terms: Sequence[str], query: Query, k: int) -> list[tuple[int, float]]:
+        """The k best chunks for any of the terms, with their BM25, best first."""
+        sequences = [self._tokenizer.stems(term) for term in terms]
+        where = conditions(query, self._tokenizer.stems)
+        weighed = fulltext.weigh(self._connection, self._corpus, sequences)
+        return fulltext.match(self._connection, self._corpus, weighed, where, k)
+
+    def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
+        """The k best chunks that have one of some runs of words, with their text."""
+        ids = [id_ for id_, _ in self.match([" ".join(run) for run in runs], query, k)]
+        rows = self.rows(
+            f"SELECT c.id, c.title || E'\\n' || c.heading || E'\\n' || c.body{FROM}"
+            " WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.kind NOT IN ('capsule', 'summary')"
+            " AND coalesce(r.metadata ->> 'role', '') <> 'user'",
+            ids,
+        )
+        texts = dict(rows)
+        return {id_: texts[id_] for id_ in ids if id_ in texts}
+
+    def allowed(self, query: Query) -> Allowed | None:
+        """The units that pass the query's filters; None when it has no filter."""
+        clause, values = conditions(query, self._tokenizer.stems)
+        return Allowed(self.rows, clause, values) if clause else None
+
+    def anchors(self, ids: Sequence[int]) -> dict[int, int]:
+        """The anchor of each chunk that is embedded together with others before it."""
+        rows = self.rows(
+            "SELECT id, anchor FROM kinen.chunk"
+            " WHERE space = ANY(%s) AND id = ANY(%s) AND anchor <> 0",
+            list(ids),
+        )
+        return dict(rows)
+
+    def segment(self, ref: str) -> list[Chunk]:
+        """The chunks that an observation is shown with, in order; none if it stands alone."""
+        spaces, bare = self._located(ref)
+        rows = self.rows(
+            f"SELECT {self._ref}, {CHUNK}{FROM} WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
+            " AND c.segment <> '' AND c.segment = (SELECT o.segment FROM kinen.chunk o"
+            " JOIN kinen.record s ON s.space = o.space AND s.id = o.record"
+            " WHERE o.space = ANY(%s) AND s.ref = %s LIMIT 1) ORDER BY r.at, r.ref",
+            spaces,
+            spaces,
+            bare,
+        )
+        return [Chunk(*row) for row in rows]
+
+    def newest(self, query: Query, k: int) -> list[int]:
+        """The first chunks of the newest records that pass the filters, newest first."""
+        clause, values = conditions(query, self._tokenizer.stems)
+        rows = self.rows(
+            f"SELECT c.id{FROM} WHERE c.space = ANY(%s) AND c.n = 0 AND r.at <> ''"
+            + (f" AND {clause}" if clause else "")
+            + " ORDER BY r.at DESC, r.ref LIMIT %s",
+            *values,
+            k,
+        )
+        return [id_ for (id_,) in rows]
+
+    def ages(self, ids: Sequence[int]) -> dict[int, str]:
+        """When the record of each chunk happened."""
+        rows = self.rows(
+            f"SELECT c.id, r.at{FROM} WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.at <> ''",
+            list(ids),
+        )
+        return dict(rows)
+
+    def latest(self) -> str:
+        """When the newest record happened."""
+        rows = self.rows("SELECT coalesce(max(at), '') FROM kinen.record WHERE space = ANY(%s)")
+        return str(rows[0][0])
+
+    def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
+        rows = self.rows(
+            f"SELECT c.id, {CHUNK}, {self._ref}, {RECORD}{FROM}"
+            " WHERE c.space = ANY(%s) AND c.id = ANY(%s)",
+            list(ids),
+        )
+        width = CHUNK.count(",") + 1
+        loaded = {}
+        for id_, *row in rows:
+            record = to_record(row[width:])
+            loaded[id_] = (record, Chunk(record.ref, *row[:width]))
+        return loaded
+
+    def places(self, ids: Sequence[int]) -> dict[int, tuple[int | str, int]]:
+        """The record and number of each chunk, or the capsule and number of its segment."""
+        rows = self.rows(
+            "SELECT id, record, n, segment FROM kinen.chunk WHERE space = ANY(%s) AND id = ANY(%s)",
+            list(ids),
+        )
+        places: dict[int, tuple[int | str, int]] = {}
+        for id_, record, n, segment in rows:
+            capsule, _, number = segment.rpartition("/")
+            places[id_] = (capsule, int(number)) if segment else (record, n)
+        return places
+
+    def bodies(self, ids: Sequence[int]) -> list[str]:
+        rows = self.rows(
+            "SELECT body FROM kinen.chunk WHERE space = ANY(%s) AND id = ANY(%s)", list(ids)
+        )
+        return [body for (body,) in rows]
+
+    def chunk_count(self) -> int:
+        """The number of chunks when the reader was opened."""
+        return self._corpus.chunks
+
+    def between(self, ref: str, first: int, last: int) -> list[Chunk]:
+        """The chunks of a record from n = first to last."""
+        spaces, bare = self._located(ref)
+        rows = self.rows(
+            f"SELECT {CHUNK} FROM kinen.chunk c WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
+            " AND c.record = ANY(ARRAY(SELECT r.id FROM kinen.record r"
+            " WHERE r.space = ANY(%s) AND r.ref = %s))"
+            " AND c.n BETWEEN %s AND %s ORDER BY c.space, c.n",
+            spaces,
+            spaces,
+            bare,
+            first,
+            last,
+        )
+        return [Chunk(ref, *row) for row in rows]
+
+    def chunks_at(self, paths: Sequence[str], query: Query) -> dict[str, list[int]]:
+        """The chunks of each path that pass the query's filters, in order."""
+        clause, values = conditions(query, self._tokenizer.stems)
+        rows = self.rows(
+            f"SELECT r.path, c.id{FROM} WHERE c.space = ANY(%s) AND r.path = ANY(%s)"
+            + (f" AND {clause}" if clause else "")
+            + " ORDER BY c.n",
+            list(paths),
+            *values,
+        )
+        chunks: dict[str, list[int]] = {}
+        for path, id_ in rows:
+            chunks.setdefault(path, []).append(id_)
+        return chunks
+
+    def paths_named(self, text: str) -> list[str]:
+        """The paths whose name a whole question is; none if many files have it."""
+        part = names.bare(text).rpartition("/")[2]
+        if not part or not names.may_be_name(text):
+            return []
+        rows = self.rows(
+            "SELECT DISTINCT path FROM kinen.record WHERE space = ANY(%s) AND path <> ''"
+            " AND strpos(lower(path), %s) > 0 LIMIT 1000",
+            part.lower(),
+        )
+        paths = names.matching(text, [path for (path,) in rows])
+        return paths if len(paths) <= names.MOST_FILES else []
+
+    def record(self, ref: str) -> Record | None:
+        spaces, bare = self._located(ref)
+        rows = self.rows(
+            f"SELECT {self._ref}, {RECORD} FROM kinen.record r WHERE r.space = ANY(%s)"
+            " AND r.space = ANY(%s) AND r.ref = %s ORDER BY r.space LIMIT 1",
+            spaces,
+            bare,
+        )
+        return to_record(rows[0]) if rows else None
+
+    def at_path(self, path: str) -> Record | None:
+        rows = self.rows(
+            f"SELECT {self._ref}, {RECORD} FROM kinen.record r"
+            " WHERE r.space = ANY(%s) AND r.path = %s AND r.path <> ''"
+            " AND r.kind <> 'symbol' ORDER BY r.kind = 'file', r.ref LIMIT 1",
+            path,
+        )
+        return to_record(rows[0]) if rows else None
+
+    def matching(self, query: Query) -> list[Record]:
+        """All records that pass the filters of a query, by path."""
+        clause, values = conditions(query, self._tokenizer.stems)
+        rows = self.rows(
+            f"SELECT {self._ref}, {RECORD} FROM kinen.record r WHERE r.space = ANY(%s)"
+            + (f" AND {clause}" if clause else "")
+            + " ORDER BY r.path, r.ref",
+            *values,
+        )
+        return [to_record(row) for row in rows]
+
+    def touched(self, ids: Sequence[int]) -> dict[int, list[int]]:
+        """The files that the commits behind some chunks touched, as numbers."""
+        rows = self.rows(
+            "SELECT c.id, hashtextextended(t.path, 0) FROM kinen.chunk c"
+            " JOIN kinen.touch t ON t.space = c.space AND t.record = c.record"
+            " WHERE c.space = ANY(%s) AND c.id = ANY(%s)",
+            list(ids),
+        )
+        files: dict[int, list[int]] = {}
+        for id_, file in rows:
+            files.setdefault(id_, []).append(file)
+        return files
+
+    def file_at(self, path: str) -> int:
+        """The number of a file that some commit touched; 0 if none did."""
+        rows = self.rows(
+            "SELECT hashtextextended(path, 0) FROM kinen.touch"
+            " WHERE space = ANY(%s) AND path = %s LIMIT 1",
+            path,
+        )
+        return int(rows[0][0]) if rows else 0
+
+    def outgoing(self, ref: str) -> list[Edge]:
+        """The links of a record."""
+        return self._edges("r.ref = %s AND l.target <> '*'", ref)
+
+    def incoming(self, ref: str) -> list[Edge]:
+        """The links that lead to a record."""
+        return self._edges("l.target = %s", ref)
+
+    def _edges(self, clause: str, ref: str) -> list[Edge]:
+        rows = self.rows(
+            "SELECT r.ref, l.target, 'links', l.written, l.text, l.line FROM kinen.link l"
+            " JOIN kinen.record r ON r.space = l.space AND r.id = l.record"
+            f" WHERE l.space = ANY(%s) AND {clause} ORDER BY r.ref, l.n",
+            ref,
+        )
+        return [Edge(*row) for row in rows]
+
+    def stems(self, words: Sequence[str]) -> dict[str, str]:
+        """Each word as the full-text tokenizer stores it."""
+        stems = {word: self._tokenizer.stems(word) for word in words}
+        return {word: sequence[0] for word, sequence in stems.items() if sequence}
+
+    def vocabulary(self) -> list[tuple[str, int]]:
+        """The stems of the index with the number of chunks each is in, the commonest first."""
+        return self.rows(
+            "SELECT term, sum(chunks)::bigint AS chunks FROM kinen.word WHERE space = ANY(%s)"
+            " GROUP BY term ORDER BY chunks DESC, term LIMIT %s",
+            MOST_WORDS,
+        )
+
+    def document_counts(self, words: Sequence[str]) -> dict[str, int]:
+        """How many chunks each word is in, by its stem."""
+        stems = self.stems(words)
+        known = fulltext.counts(self._connection, self.spaces, list(stems.values()))
+        return {word: known.get(stem, 0) for word, stem in stems.items()}
+
+    def spelled(self, stem: str, like: str) -> str:
+        """A word of the index that has this stem, the one most like what was typed."""
+        from rapidfuzz import fuzz
+
+        rows = self.rows(
+            "SELECT title || ' ' || heading || ' ' || body FROM kinen.chunk"
+            " WHERE space = ANY(%s) AND words @@ %s::tsquery ORDER BY id LIMIT 1",
+            phrase_query([stem]),
+        )
+        candidates = {word.lower() for word in words(rows[0][0])} if rows else set()
+        stems = self.stems(sorted(word for word in candidates if word[:2] == stem[:2]))
+        same = [word for word, word_stem in stems.items() if word_stem == stem]
+        return min(same, key=lambda word: (-fuzz.ratio(word, like), word), default=stem)
+
+    def counts(self, vectors: int = 0) -> Counts:
+        """The size of the index, counted now."""
+
+        def count(table: str, clause: str = "true") -> int:
+            return int(
+                self.rows(f"SELECT count(*) FROM kinen.{table} WHERE space = ANY(%s) AND {clause}")[
+                    0
+                ][0]
+            )
+
+        return Counts(
+            documents=count("record"),
+            chunks=count("chunk"),
+            edges=count("link", "target NOT IN ('', '*')"),
+            broken=count("link", "target = ''"),
+            skipped=count("state", "reason <> ''"),
+            vectors=vectors or count("vector"),
+        )
+
+
+def to_record(row: Iterable[Any]) -> Record:
+    """A record from its columns."""
+    ref, kind, title, path, at, session, tags, metadata = row
+    return Record(ref, kind, title, path, at, session, tuple(tags), metadata)

@@ -1,0 +1,110 @@
+"""Words of chunks as PostgreSQL stores them: split and stemmed by SQLite's own tokenizer.
+
+Both engines therefore have the same words. A `tsvector` holds each word with its places, and the
+label of a place says in which column it stands: the columns have different weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from kinen.index.reader import WEIGHTS
+from kinen.index.schema import TOKENIZE
+from kinen.storage.sqlite import sqlite3
+
+COLUMNS = ("title", "heading", "path", "body", "extra")
+LABELS = dict(zip(COLUMNS, "BCCBA", strict=True))
+LABEL_WEIGHTS = {LABELS[name]: weight for name, weight in zip(COLUMNS, WEIGHTS, strict=True)}
+"""The weight of a word by the label of its place; columns with a label weigh the same."""
+LAST_PLACE = 16_383
+"""The last place that a `tsvector` can tell apart."""
+LONGEST_WORD = 500
+"""Longer words, such as encoded data, are not indexed."""
+GAP = 10
+"""Places between two columns: a phrase does not reach from one into the next."""
+
+
+class Words(NamedTuple):
+    """The words of a chunk."""
+
+    vector: str
+    """As a literal of type `tsvector`."""
+    length: int
+    terms: tuple[str, ...]
+
+
+class Tokenizer:
+    """Splits texts into stems. Not safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        columns = ", ".join(COLUMNS)
+        self._db.execute(
+            f"CREATE VIRTUAL TABLE t USING fts5({columns}, content='', tokenize='{TOKENIZE}')"
+        )
+        self._db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
+
+    def close(self) -> None:
+        self._db.close()
+
+    def words(self, rows: Sequence[Sequence[str]]) -> list[Words]:
+        """The words of chunks; each row has the texts of `COLUMNS`."""
+        marks = ", ".join("?" * len(COLUMNS))
+        self._db.execute("BEGIN")
+        self._db.executemany(
+            f"INSERT INTO t(rowid, {', '.join(COLUMNS)}) VALUES (?, {marks})",
+            ((number, *row) for number, row in enumerate(rows)),
+        )
+        places: list[dict[str, list[tuple[str, int]]]] = [{} for _ in rows]
+        for term, number, column, offset in self._db.execute(
+            "SELECT term, doc, col, offset FROM v"
+        ):
+            places[number].setdefault(term, []).append((column, offset))
+        self._db.execute("ROLLBACK")
+        return [_words(terms) for terms in places]
+
+    def stems(self, text: str) -> list[str]:
+        """The stems of a text, in order."""
+        self._db.execute("BEGIN")
+        self._db.execute("INSERT INTO t(rowid, body) VALUES (0, ?)", (text,))
+        rows = self._db.execute("SELECT term FROM v ORDER BY offset").fetchall()
+        self._db.execute("ROLLBACK")
+        return [term for (term,) in rows]
+
+
+def _words(terms: dict[str, list[tuple[str, int]]]) -> Words:
+    """The `tsvector` of a chunk from the places of its terms."""
+    lengths = dict.fromkeys(COLUMNS, 0)
+    for places in terms.values():
+        for column, _ in places:
+            lengths[column] += 1
+    starts = {}
+    start = 1
+    for column in COLUMNS:
+        starts[column] = start
+        start += lengths[column] + GAP
+    lexemes = []
+    indexed = []
+    for term, places in terms.items():
+        if len(term) > LONGEST_WORD:
+            continue
+        marks = ",".join(
+            f"{min(starts[column] + offset, LAST_PLACE)}{LABELS[column]}"
+            for column, offset in places
+        )
+        lexemes.append(f"{quoted(term)}:{marks}")
+        indexed.append(term)
+    return Words(" ".join(lexemes), sum(lengths.values()), tuple(indexed))
+
+
+@lru_cache(1 << 16)
+def quoted(term: str) -> str:
+    """A word as a literal of `tsvector` and `tsquery`."""
+    return "'" + term.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def phrase_query(stems: Iterable[str]) -> str:
+    """A `tsquery` for stems that follow each other."""
+    return " <-> ".join(map(quoted, stems))
