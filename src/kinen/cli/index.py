@@ -53,6 +53,19 @@ no_embed_option = click.option(
     metavar="SECONDS",
     help="how long to wait for another kinen that is indexing",
 )
+@click.option(
+    "--engine",
+    default="",
+    metavar="URL",
+    help="index into a PostgreSQL database: postgresql://…, or config for engine.url",
+)
+@click.option(
+    "--repositories",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="with --engine, every repository in this folder; repeatable",
+)
 @spaces_option
 @json_option
 @click.pass_context
@@ -62,6 +75,8 @@ def index(
     no_embed: bool,
     quiet: bool,
     wait: float,
+    engine: str,
+    repositories: tuple[str, ...],
     spaces: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -74,10 +89,17 @@ def index(
       kinen index --space all
       kinen index status
       kinen index rebuild --session 20251203-01-auth
+      kinen index --engine postgresql://search@db/kinen --repositories ~/work
     """
     if ctx.invoked_subcommand:
         return 0
     options = Options(rebuild=rebuild, embed=not no_embed, quiet=quiet, wait=wait)
+    if engine:
+        from kinen.cli.engine import index_engine
+
+        return index_engine(engine, spaces, repositories, options, as_json=as_json)
+    if repositories:
+        raise click.UsageError("--repositories needs --engine")
     if is_several(spaces):
         return _run_several(spaces, options, as_json=as_json)
     try:

@@ -82,6 +82,12 @@ OPTIONS = (
         default=None,
     ),
     SPACES,
+    Option(
+        "--engine",
+        "engine",
+        "URL",
+        "search a PostgreSQL database: postgresql://…, or config for engine.url",
+    ),
     flag("--explain -e", "explain", "show the votes behind each score"),
     flag("--files -l", "files", "print the paths of files only, one per line"),
     flag("--null -0", "null", "with -l, end each path with a NUL character, for xargs -0"),
@@ -115,8 +121,9 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
     options["since"] = begin(options)
     options["limit"] = hit_limit(options["limit"])
     words = [*arguments]
-    while len(words) > 1 and "/" in words[-1] and os.path.lexists(words[-1]):
-        options["paths"] = (*options["paths"], os.path.abspath(words.pop()))
+    if not options["engine"]:  # whose files are not here
+        while len(words) > 1 and "/" in words[-1] and os.path.lexists(words[-1]):
+            options["paths"] = (*options["paths"], os.path.abspath(words.pop()))
     if len(words) < len(arguments):
         text = " ".join(words)
     if options["as_lines"] or (options["null"] and options["files"]):
@@ -151,6 +158,8 @@ def _nothing(text: str, options: dict[str, Any]) -> str:
 
 def _answer(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
     """The exit code, the text to print, and remarks."""
+    if options["engine"]:
+        return _from_here(text, options)
     return _from_daemon(text, options) or _from_here(text, options)
 
 
@@ -205,6 +214,10 @@ def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]
 
 
 def hits_of(text: str, options: dict[str, Any]) -> Hits:
+    if options["engine"]:
+        from kinen.cli.engine import engine_hits
+
+        return engine_hits(text, options, QUERY_OPTIONS)
     from kinen.cli.daemon_answer import daemon_started
 
     spaces = options["spaces"]

@@ -61,6 +61,7 @@ def load(
     if space_root is not None:
         file = space_file(space_root)
         own, digest = settings(home, file, warnings)
+        own = _impersonal(own, file, user, warnings)
         dangerous = [key for key, (raw, _) in own.items() if _dangerous(ROWS[key], raw)]
         if dangerous and not trusts(home, file, digest):
             ignored = dangerous
@@ -74,6 +75,14 @@ def load(
         if value is not None:
             put(dotted, to_raw(value), "flag")
     return _build(values, tuple(ignored), sources)._replace(warnings=tuple(warnings))
+
+
+def _impersonal(own: Settings, file: str, user: str, warnings: list[str]) -> Settings:
+    """What a space's own file sets, without the keys that only the user may set."""
+    for dotted, (_, line) in own.items():
+        if ROWS[dotted].personal:
+            warnings.append(f"{dotted} is ignored in {file}:{line}: set it in {user}")
+    return {dotted: setting for dotted, setting in own.items() if not ROWS[dotted].personal}
 
 
 def _build(values: dict[str, Any], ignored: tuple[str, ...], sources: dict[str, str]) -> Config:
@@ -212,6 +221,8 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
     """Set a key in a file and keep its comments; written only if it reads back as intended."""
     file = os.fspath(file)
     row = _row(dotted, file, text)
+    if row.personal and file != user_file(os.environ):
+        raise ConfigError(f"{dotted} is read from your own settings only", "set it there")
     old = configfile.source_text(file)
     before = _accepted(configfile.parse(old, file), file)
     value = parse_value(row, text, file)

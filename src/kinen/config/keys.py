@@ -31,6 +31,8 @@ class Row(NamedTuple):
     dangerous: bool = False
     """Ignored in a space's own file until that is trusted: it chooses an endpoint or a program, or
     reads outside the space."""
+    personal: bool = False
+    """Read from the user's own file and environment only: no trust of a space's file is enough."""
     safe: tuple[str, ...] = ()
     """Values of a dangerous key that need no trust."""
     section: str = ""
@@ -234,6 +236,17 @@ class DaemonSection(NamedTuple):
     ] = 1000
 
 
+class EngineSection(NamedTuple):
+    url: Annotated[
+        str,
+        Row(
+            "text",
+            "PostgreSQL database for `--engine config`; keep the password in ~/.pgpass",
+            personal=True,
+        ),
+    ] = ""
+
+
 class Config(NamedTuple):
     """Every setting, with its origin, and the keys that were ignored because of missing trust."""
 
@@ -247,13 +260,14 @@ class Config(NamedTuple):
     consolidation: ConsolidationSection = ConsolidationSection()
     hooks: HooksSection = HooksSection()
     daemon: DaemonSection = DaemonSection()
+    engine: EngineSection = EngineSection()
     ignored: tuple[str, ...] = ()
     sources: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()
     """What is wrong with the files but stops nothing, such as unknown keys."""
 
 
-SECTIONS = Config._fields[:10]
+SECTIONS = Config._fields[:-3]
 
 
 def _rows() -> dict[str, Row]:

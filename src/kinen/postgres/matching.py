@@ -13,19 +13,24 @@ from typing import NamedTuple
 
 from kinen.postgres.connection import Connection
 from kinen.postgres.filters import Clause
-from kinen.postgres.words import LABEL_WEIGHTS, phrase_query, quoted
+from kinen.postgres.words import LABEL_WEIGHTS, phrase_query
 
 SATURATION = 1.2
 LENGTH = 0.75
 """The constants k1 and b of BM25, as SQLite has them."""
 LEAST_IDF = 1e-6
 """Words in more than half of the chunks count this much and not less than nothing."""
-MOST_CHUNKS = 20_000
+MOST_CHUNKS = 5000
 """Words choose candidates, rarest first, until they are in this many chunks."""
 RAREST = 3
-"""Words that choose candidates however common they are."""
-SCORED = 1000
-"""Candidates whose words are counted; they have the rarest words."""
+"""Words that choose candidates even if they are in more."""
+MOST_SCORED = 50_000
+"""Candidates that are scored at most: only questions of nothing but common words have more."""
+HEAVIEST = max(LABEL_WEIGHTS.values())
+RANK_WEIGHTS = "{{0, {C}, {B}, {A}}}".format(
+    **{label: weight / HEAVIEST for label, weight in LABEL_WEIGHTS.items()}
+)
+"""The weights of the labels D, C, B and A for `ts_rank_cd`, which takes none above 1."""
 
 
 class Corpus(NamedTuple):
@@ -95,46 +100,34 @@ def match(
     """The k best chunks for any of the terms, with their BM25, best first."""
     if not terms:
         return []
-    words = [term for term in terms if len(term.stems) == 1]
-    phrases = [term for term in terms if len(term.stems) > 1]
-    present = [f"(c.words @@ {_literal(term.query)})::int * {term.idf!r}" for term in terms]
-    counted = [f"(f.words @@ {_literal(term.query)})::int * {term.idf!r}" for term in phrases]
     clause, values = where
     joined = " JOIN kinen.record r ON r.space = c.space AND r.id = c.record" if clause else ""
     candidates = (
-        "SELECT c.id, c.words, c.length FROM kinen.chunk c"
-        f"{joined} WHERE c.space = ANY(%s) AND c.words @@ %s::tsquery"
+        f"SELECT c.id, c.words, c.length FROM kinen.chunk c{joined}"
+        " WHERE c.space = ANY(%s) AND c.words @@ %s::tsquery"
         + (f" AND {clause}" if clause else "")
-        + f" ORDER BY {' + '.join(present)} DESC, c.length, c.id LIMIT %s"
+        + " LIMIT %s"
     )
-    frequency = " + ".join(
-        f"{weight} * cardinality(array_positions(u.weights, '{label}'))"
-        for label, weight in LABEL_WEIGHTS.items()
-    )
-    norm = f"{SATURATION} * ({1 - LENGTH} + {LENGTH} * f.length / %s)"
-    sql = (
-        f"WITH f AS MATERIALIZED ({candidates}),"
-        " q AS (SELECT * FROM unnest(%s::text[], %s::float8[]) AS q(term, idf))"
-        f" SELECT f.id, {' + '.join(['coalesce(w.score, 0)', *counted])} AS score"
-        f" FROM f LEFT JOIN LATERAL (SELECT sum(q.idf * t.frequency * {SATURATION + 1}"
-        f" / (t.frequency + {norm})) AS score FROM (SELECT u.lexeme, ({frequency}) AS frequency"
-        " FROM unnest(f.words) u WHERE u.lexeme = ANY(%s)) t JOIN q ON q.term = t.lexeme) w ON true"
-        " ORDER BY score DESC, f.id LIMIT %s"
-    )
-    stems = [term.stems[0] for term in words]
     mean = max(1.0, corpus.tokens / max(1, corpus.chunks))
+    norm = f"{SATURATION} * ({1 - LENGTH} + {LENGTH / mean!r} * f.length)"
+    score = " + ".join(_score(term, norm) for term in terms)
+    sql = f"SELECT f.id, {score} AS score FROM ({candidates}) f ORDER BY score DESC, f.id LIMIT %s"
     asked = " | ".join(f"({term.query})" for term in choosing(terms))
-    bound = [corpus.spaces, asked, *values, max(SCORED, k)]
-    bound += [stems, [term.idf for term in words], mean, stems, k]
+    bound = [corpus.spaces, asked, *values, max(MOST_SCORED, k), k]
     rows = connection.execute(sql, bound)
     return [(int(id_), float(score)) for id_, score in rows]
+
+
+def _score(term: Term, norm: str) -> str:
+    """The part of BM25 that a term adds, as SQL.
+
+    `ts_rank_cd` of one word is the sum of the weights of its places, and of words that follow each
+    other the sum over the places of the phrase: the frequency of BM25 with weighted columns.
+    """
+    frequency = f"{HEAVIEST} * ts_rank_cd('{RANK_WEIGHTS}', f.words, {_literal(term.query)})"
+    return f"{term.idf * (SATURATION + 1)!r} * (1 - ({norm}) / ({frequency} + {norm}))"
 
 
 def _literal(query: str) -> str:
     """A tsquery inside a statement; its text is quoted, and a percent sign is no placeholder."""
     return "'" + query.replace("'", "''").replace("%", "%%") + "'::tsquery"
-
-
-def any_of(stems: Sequence[str]) -> str:
-    """A `tsquery` for any of some stems."""
-    return " | ".join(map(quoted, stems))

@@ -228,7 +228,7 @@ class PostgresWriter:
             )
             for id_, entry in zip(ids, entries, strict=True)
         )
-        _copy(connection, "record", copied)
+        copy_rows(connection, "record", copied)
 
     def _copy_chunks(
         self,
@@ -244,7 +244,7 @@ class PostgresWriter:
             texts = (_clean(title), _clean(heading), _clean(body))
             about = (content, segment, 0, part.length, part.vector)
             copied.append((self.space, id_, record, n, *texts, *place, *about))
-        _copy(connection, "chunk", copied)
+        copy_rows(connection, "chunk", copied)
 
     def _copy_links(
         self, connection: Connection, ids: Sequence[int], entries: Sequence[Entry]
@@ -258,8 +258,8 @@ class PostgresWriter:
                 links.append((self.space, id_, n, *texts, *marks))
             for status, path, former in entry.touches:
                 touches[id_, _clean(path)] = (status, _clean(former))
-        _copy(connection, "link", links)
-        _copy(
+        copy_rows(connection, "link", links)
+        copy_rows(
             connection,
             "touch",
             ((self.space, id_, path, *what) for (id_, path), what in touches.items()),
@@ -347,7 +347,8 @@ def _ids(connection: Connection, sequence: str, count: int) -> list[int]:
     return [int(id_) for (id_,) in rows]
 
 
-def _copy(connection: Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
+def copy_rows(connection: Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows to a table, with a value for each of its columns."""
     with connection.cursor() as cursor, cursor.copy(f"COPY kinen.{table} FROM STDIN") as copy:
         for row in rows:
             copy.write_row(row)

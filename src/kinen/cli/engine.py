@@ -1,0 +1,152 @@
+"""`--engine`: index and search in PostgreSQL instead of a local index."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from kinen import config as configuration
+from kinen import paths, render
+from kinen.characters import visible_line
+from kinen.errors import ConfigError, KinenError, SpaceError
+from kinen.ipc.extras import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kinen.cli.index import Options
+    from kinen.memory import Memory
+    from kinen.memory.engine import Engine
+    from kinen.model.documents import Report
+    from kinen.model.records import Hits
+
+CONFIGURED = "config"
+"""The word for the address of the user's own settings."""
+DEEPEST = 3
+"""Folders below a folder in which repositories are looked for."""
+
+
+def open_engine(address: str) -> Engine:
+    """The database at an address, or at that of the user's own settings."""
+    require("--engine", "postgres")
+    settings = configuration.load(paths.default_home())
+    url = settings.engine.url if address == CONFIGURED else address
+    if not url:
+        raise ConfigError(
+            "engine.url is not set", "run `kinen config set --user engine.url postgresql://…`"
+        )
+    from kinen.memory.engine import Engine
+
+    return Engine(url, settings)
+
+
+def engine_hits(text: str, options: dict[str, Any], names: Sequence[str]) -> Hits:
+    """The hits of a search; `names` are the options that a query has under the same name."""
+    from kinen.cli.options import mode_of
+    from kinen.query import search_query
+
+    with open_engine(options["engine"]) as engine:
+        query = search_query(
+            text,
+            configuration.load(paths.default_home()).search,
+            mode=mode_of(options),
+            kinds=options["events"],
+            near=list(options["near"]),
+            **{name: options[name] for name in names},
+            exact=bool(options["exact"]),
+        )
+        return engine.search(query, options["spaces"])
+
+
+def index_engine(
+    address: str,
+    spaces: Sequence[str],
+    folders: Sequence[str],
+    options: Options,
+    *,
+    as_json: bool,
+) -> int:
+    """Index repositories one after the other; other workers with the same list take the rest."""
+    from kinen.cli.run import ERROR, colours, fail, note
+    from kinen.postgres.work import Worker
+
+    results: list[dict[str, Any]] = []
+    code = 0
+    with ExitStack() as stack:
+        engine = stack.enter_context(open_engine(address))
+        memories = {
+            memory.space.id: stack.enter_context(memory) for memory in _memories(spaces, folders)
+        }
+        engine.prepare()
+        worker = Worker(engine.database, list(memories))
+        stack.callback(worker.close)
+        while identity := worker.take():
+            memory = memories[identity]
+            name = memory.space.name
+            try:
+                report = _index_one(engine, memory, options, bar_shown=not as_json)
+                failure = report.failure
+                results.append({"name": name, **report._asdict()})
+                if not as_json and not options.quiet:
+                    line = visible_line(name)
+                    print(f"{colours()('bold', line)}: {render.report_text(report)}", flush=True)
+            except KinenError as error:
+                failure = error.line()
+                results.append({"name": name, "failure": failure})
+            worker.finish(identity, failure)
+            if failure:
+                code = ERROR
+                fail(f"{name}: {failure}")
+        graphs = engine.build_graphs() if options.embed else 0
+        others = [memories[identity].space.name for identity in worker.elsewhere]
+    if others and not as_json and not options.quiet:
+        note(f"{len(others)} of {len(memories)} are indexed by other workers")
+    if as_json:
+        print(render.to_json({"spaces": results, "elsewhere": others, "graphs": graphs}))
+    return code
+
+
+def _index_one(engine: Engine, memory: Memory, options: Options, *, bar_shown: bool) -> Report:
+    from kinen.cli.progress import bar
+
+    with bar(quiet=not bar_shown or options.quiet) as update:
+        return engine.index(memory, embed=options.embed, rebuild=options.rebuild, progress=update)
+
+
+def _memories(spaces: Sequence[str], folders: Sequence[str]) -> Iterator[Memory]:
+    """The spaces that were named, and the repositories in some folders; the current one else."""
+    from kinen.memory import Memory
+    from kinen.memory.engine import SHARED_SETTINGS
+    from kinen.space.find import resolve_names
+
+    for folder in folders:
+        repositories = sorted(_repositories(folder))
+        if not repositories:
+            raise SpaceError(f"no repository in {folder}", "give a folder with repositories in it")
+        for root in repositories:
+            yield Memory.open(root, settings=SHARED_SETTINGS)
+    if spaces:
+        for space in resolve_names(paths.default_home(), spaces):
+            yield Memory.open(space=space.id, settings=SHARED_SETTINGS)
+    elif not folders:
+        yield Memory.open(settings=SHARED_SETTINGS)
+
+
+def _repositories(folder: str, depth: int = 0) -> Iterator[str]:
+    """The folders with a repository at or below a folder; none inside of another one."""
+    if os.path.exists(os.path.join(folder, ".git")):
+        yield folder
+        return
+    if depth == DEEPEST:
+        return
+    try:
+        with os.scandir(folder) as listed:
+            entries = [entry.path for entry in listed if entry.is_dir(follow_symlinks=False)]
+    except OSError as error:
+        if depth:
+            return  # a folder that may not be read has none for us
+        fact = f"cannot read {folder}: {error.strerror}"
+        raise SpaceError(fact, "give another folder") from error
+    for path in entries:
+        yield from _repositories(path, depth + 1)

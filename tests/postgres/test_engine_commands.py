@@ -1,0 +1,165 @@
+"""`kinen index --engine` and `kinen search --engine`, as an organisation uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from kinen.config import load
+from kinen.memory.engine import Engine
+from kinen.model.records import Query
+from kinen.postgres.connection import Database
+from kinen.postgres.schema import prepare
+from kinen.postgres.work import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ran
+
+AUTHOR = {"GIT_AUTHOR_NAME": "Mira", "GIT_AUTHOR_EMAIL": "mira@example.org"}
+AUTHOR |= {"GIT_COMMITTER_NAME": "Mira", "GIT_COMMITTER_EMAIL": "mira@example.org"}
+
+
+def git(root: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=root, env={**os.environ, **AUTHOR}, check=True)
+
+
+@pytest.fixture
+def organisation(tmp_path: Path) -> Path:
+    """A folder with three repositories."""
+    folder = tmp_path / "organisation"
+    for name in ("alpha", "beta", "gamma"):
+        root = folder / name
+        root.mkdir(parents=True)
+        git(root, "init", "-q")
+        (root / "README.md").write_text(f"# {name}\n\nThe {name} kettle. See [[pot]].\n")
+        (root / "pot.md").write_text("# Pot\n\npassword: hunter2hunter2 opens the lid\n")
+        (root / ".env").write_text("SECRET=1\n")
+        git(root, "add", "README.md", "pot.md")
+        git(root, "commit", "-qm", f"fix(lid): {name} closes")
+    return folder
+
+
+def test_an_organisation_is_indexed_and_searched(
+    organisation: Path, postgres_url: str, kinen: Callable[..., Ran]
+) -> None:
+    words = ("--engine", postgres_url, "--no-embed", "--repositories", str(organisation))
+    nothing = kinen("search", "--engine", postgres_url, "kettle")
+    assert (nothing.code, "nothing is indexed" in nothing.err) == (2, True)
+    first = kinen("index", *words, "--json")
+    assert first.code == 0, first.err
+    reports = json.loads(first.out)
+    assert [report["added"] for report in reports["spaces"]] == [3, 3, 3]
+    again = json.loads(kinen("index", *words, "--json").out)
+    assert [report["added"] for report in again["spaces"]] == [0, 0, 0]
+
+    every = json.loads(kinen("search", "--engine", postgres_url, "kettle", "--json").out)
+    assert {hit["source"]["space"] for hit in every["results"]} == {"alpha", "beta", "gamma"}
+    assert {hit["source"]["ref"] for hit in every["results"]} == {"note:README.md"}
+    engine = ("search", "--engine", postgres_url)
+    one = kinen(*engine, "--space", "beta", "--type", "commits", "closes", "--explain")
+    assert (one.code, "beta:commit:" in one.out, "alpha" in one.out) == (0, True, False)
+    assert "gives" in one.out
+    assert "Mira" in one.out
+    assert kinen(*engine, "--path", "pot.md", "--exact", "opens the lid").out.count("pot.md") == 3
+    assert "hunter2" not in kinen(*engine, "lid").out
+    unknown = kinen(*engine, "--space", "delta", "lid")
+    assert (unknown.code, "no space 'delta'" in unknown.err) == (2, True)
+    files = kinen(*engine, "--type", "files", "lid")
+    assert (files.code, "no files ranked" in files.err) == (2, True)
+
+    with Database(postgres_url) as database, database.transaction() as connection:
+        rows = connection.execute("SELECT written, target FROM kinen.link").fetchall()
+    assert rows == [("pot", "note:pot.md")] * 3
+    (organisation / "alpha" / "pot.md").unlink()
+    git(organisation / "alpha", "commit", "-qam", "feat: no pot")
+    reports = json.loads(kinen("index", *words, "--json").out)["spaces"]
+    changes = {report["name"]: (report["removed"], report["added"]) for report in reports}
+    assert changes == {"alpha": (1, 1), "beta": (0, 0), "gamma": (0, 0)}
+    git(organisation / "alpha", "reset", "-q", "--hard", "HEAD~1")
+    kinen("index", *words)
+    commits = kinen(*engine, "--space", "alpha", "--type", "commits", "pot")
+    assert "no pot" not in commits.out
+
+
+def test_vectors_of_the_local_cache_are_used_and_searched(
+    space: Path, postgres_url: str, kinen: Callable[..., Ran]
+) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles when water boils.\n")
+    assert kinen("index", "--engine", postgres_url).code == 0
+    config = load(os.environ["KINEN_HOME"])
+    with Engine(postgres_url, config) as engine:
+        hits = engine.search(Query("steam from hot liquid", mode="semantic"))
+        assert [vote.retriever for vote in hits[0].votes] == ["semantic"]
+        assert hits[0].space == "space"
+
+
+def test_the_address_comes_from_the_user_alone(
+    space: Path, kinen: Callable[..., Ran], home: Path
+) -> None:
+    (space / "tea.md").write_text("# Tea\n")
+    missing = kinen("search", "--engine", "config", "tea")
+    assert (missing.code, "engine.url is not set" in missing.err) == (2, True)
+    address = "postgresql://mira:hunter2@127.0.0.1:1/tea"
+    refused = kinen("config", "set", "engine.url", address)
+    assert (refused.code, "your own settings" in refused.err) == (2, True)
+    (space / ".kinen" / "config.yml").write_text(f"engine:\n  url: {address}\n")
+    assert kinen("trust").code in (0, 1)
+    planted = kinen("search", "--engine", "config", "tea")
+    assert "engine.url is not set" in planted.err
+    assert kinen("config", "set", "--user", "engine.url", address).code == 0
+    configured = kinen("search", "--engine", "config", "tea")
+    assert (configured.code, configured.out) == (2, "")
+    assert "cannot reach PostgreSQL at 127.0.0.1:1/tea" in configured.err
+    assert "hunter2" not in configured.err
+
+
+def test_workers_share_the_work_and_replace_a_dead_one(postgres_url: str) -> None:
+    program = (
+        "import sys, time\n"
+        "from kinen.postgres.connection import Database\n"
+        "from kinen.postgres.work import Worker\n"
+        "worker = Worker(Database(sys.argv[1]), ['a', 'b', 'c'])\n"
+        "print(worker.take(), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with Database(postgres_url) as database:
+        prepare(database)
+        dead = subprocess.Popen(
+            [sys.executable, "-c", program, postgres_url], stdout=subprocess.PIPE, text=True
+        )
+        assert dead.stdout is not None
+        assert dead.stdout.readline() == "a\n"
+        first = Worker(database, ["a", "b", "c"])
+        second = Worker(database, ["a", "b", "c"])
+        assert (first.take(), second.take()) == ("b", "c")
+        first.finish("b")
+        assert (first.take(), second.take()) == ("", "")
+        assert first.elsewhere == ["a", "c"]
+        second.finish("c", "it failed")
+        dead.send_signal(signal.SIGKILL)
+        dead.wait()
+        dead.stdout.close()
+        _until_locks_are_free(postgres_url)
+        third = Worker(database, ["a", "b", "c"])
+        third.finish("b")  # as if somebody had finished it after this worker began
+        assert [third.take(), third.take(), third.take()] == ["a", "c", ""]
+        for worker in (first, second, third):
+            worker.close()
+
+
+def _until_locks_are_free(url: str) -> None:
+    """Wait until the server has noticed that a client is gone."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        while connection.execute(query).fetchone() != (0,):
+            connection.execute("SELECT pg_sleep(0.05)")
