@@ -58,6 +58,7 @@ ALLOWED = {
     "memory/git.py": "the commit message that git names",
     "agents/transcripts/find.py": "transcripts that the user names, which may be pipes",
     "agents/transcripts/cursor.py": "the names of the client's own folders",
+    "cli/engine.py": "the names of folders below one that the user named",
     "agents/transcripts/opencode.py": "the names of the client's own files",
     "sources/files/watch.py": "names only, links not followed",
     "sources/files/folders.py": "names and times only, nothing is read",

@@ -15,10 +15,8 @@ from kinen.ipc.extras import require
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kinen.cli.index import Options
     from kinen.memory import Memory
     from kinen.memory.engine import Engine
-    from kinen.model.documents import Report
     from kinen.model.records import Hits
 
 CONFIGURED = "config"
@@ -63,11 +61,14 @@ def index_engine(
     address: str,
     spaces: Sequence[str],
     folders: Sequence[str],
-    options: Options,
     *,
+    embed: bool,
+    rebuild: bool,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Index repositories one after the other; other workers with the same list take the rest."""
+    from kinen.cli.progress import bar
     from kinen.cli.run import ERROR, colours, fail, note
     from kinen.postgres.work import Worker
 
@@ -85,10 +86,11 @@ def index_engine(
             memory = memories[identity]
             name = memory.space.name
             try:
-                report = _index_one(engine, memory, options, bar_shown=not as_json)
+                with bar(quiet=quiet or as_json) as update:
+                    report = engine.index(memory, embed=embed, rebuild=rebuild, progress=update)
                 failure = report.failure
                 results.append({"name": name, **report._asdict()})
-                if not as_json and not options.quiet:
+                if not as_json and not quiet:
                     line = visible_line(name)
                     print(f"{colours()('bold', line)}: {render.report_text(report)}", flush=True)
             except KinenError as error:
@@ -98,20 +100,13 @@ def index_engine(
             if failure:
                 code = ERROR
                 fail(f"{name}: {failure}")
-        graphs = engine.build_graphs() if options.embed else 0
+        graphs = engine.build_graphs() if embed else 0
         others = [memories[identity].space.name for identity in worker.elsewhere]
-    if others and not as_json and not options.quiet:
+    if others and not as_json and not quiet:
         note(f"{len(others)} of {len(memories)} are indexed by other workers")
     if as_json:
         print(render.to_json({"spaces": results, "elsewhere": others, "graphs": graphs}))
     return code
-
-
-def _index_one(engine: Engine, memory: Memory, options: Options, *, bar_shown: bool) -> Report:
-    from kinen.cli.progress import bar
-
-    with bar(quiet=not bar_shown or options.quiet) as update:
-        return engine.index(memory, embed=options.embed, rebuild=options.rebuild, progress=update)
 
 
 def _memories(spaces: Sequence[str], folders: Sequence[str]) -> Iterator[Memory]:

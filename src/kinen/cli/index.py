@@ -97,7 +97,15 @@ def index(
     if engine:
         from kinen.cli.engine import index_engine
 
-        return index_engine(engine, spaces, repositories, options, as_json=as_json)
+        return index_engine(
+            engine,
+            spaces,
+            repositories,
+            embed=not no_embed,
+            rebuild=rebuild,
+            quiet=quiet,
+            as_json=as_json,
+        )
     if repositories:
         raise click.UsageError("--repositories needs --engine")
     if is_several(spaces):

@@ -286,13 +286,14 @@ def embedded_text(path: str, body: str) -> str:
     return reading(body)
 
 
-def batches(changes: Iterator[Change]) -> Iterator[list[Change]]:
+def batches(changes: Iterator[Change], most: int = BATCH) -> Iterator[list[Change]]:
+    """Changes in groups of at most so many, and not many more chunks than `HEAVY`."""
     batch: list[Change] = []
     chunks = 0
     for change in changes:
         batch.append(change)
         chunks += len(change.document.chunks) if change.document else 0
-        if len(batch) >= BATCH or chunks >= HEAVY:
+        if len(batch) >= most or chunks >= HEAVY:
             yield batch
             batch = []
             chunks = 0

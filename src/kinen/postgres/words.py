@@ -6,7 +6,7 @@ label of a place says in which column it stands: the columns have different weig
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,12 +18,22 @@ COLUMNS = ("title", "heading", "path", "body", "extra")
 LABELS = dict(zip(COLUMNS, "BCCBA", strict=True))
 LABEL_WEIGHTS = {LABELS[name]: weight for name, weight in zip(COLUMNS, WEIGHTS, strict=True)}
 """The weight of a word by the label of its place; columns with a label weigh the same."""
+STARTS = dict(zip(COLUMNS, (1, 1000, 2000, 3000, 14_000), strict=True))
+"""The places that columns begin at: a phrase does not reach from one into the next."""
 LAST_PLACE = 16_383
 """The last place that a `tsvector` can tell apart."""
 LONGEST_WORD = 500
 """Longer words, such as encoded data, are not indexed."""
-GAP = 10
-"""Places between two columns: a phrase does not reach from one into the next."""
+
+
+def _case(values: Mapping[str, object]) -> str:
+    return " ".join(f"WHEN '{name}' THEN {value!r}" for name, value in values.items())
+
+
+_PLACES = (
+    f"SELECT doc, term, count(*), group_concat(min({LAST_PLACE}, offset + CASE col {_case(STARTS)}"
+    f" END) || CASE col {_case(LABELS)} END) FROM v GROUP BY term, doc"
+)
 
 
 class Words(NamedTuple):
@@ -57,13 +67,19 @@ class Tokenizer:
             f"INSERT INTO t(rowid, {', '.join(COLUMNS)}) VALUES (?, {marks})",
             ((number, *row) for number, row in enumerate(rows)),
         )
-        places: list[dict[str, list[tuple[str, int]]]] = [{} for _ in rows]
-        for term, number, column, offset in self._db.execute(
-            "SELECT term, doc, col, offset FROM v"
-        ):
-            places[number].setdefault(term, []).append((column, offset))
+        lengths = [0] * len(rows)
+        lexemes: list[list[str]] = [[] for _ in rows]
+        terms: list[list[str]] = [[] for _ in rows]
+        for number, term, count, places in self._db.execute(_PLACES):
+            lengths[number] += count
+            if len(term) <= LONGEST_WORD:
+                lexemes[number].append(f"{quoted(term)}:{places}")
+                terms[number].append(term)
         self._db.execute("ROLLBACK")
-        return [_words(terms) for terms in places]
+        return [
+            Words(" ".join(lexemes[number]), length, tuple(terms[number]))
+            for number, length in enumerate(lengths)
+        ]
 
     def stems(self, text: str) -> list[str]:
         """The stems of a text, in order."""
@@ -72,31 +88,6 @@ class Tokenizer:
         rows = self._db.execute("SELECT term FROM v ORDER BY offset").fetchall()
         self._db.execute("ROLLBACK")
         return [term for (term,) in rows]
-
-
-def _words(terms: dict[str, list[tuple[str, int]]]) -> Words:
-    """The `tsvector` of a chunk from the places of its terms."""
-    lengths = dict.fromkeys(COLUMNS, 0)
-    for places in terms.values():
-        for column, _ in places:
-            lengths[column] += 1
-    starts = {}
-    start = 1
-    for column in COLUMNS:
-        starts[column] = start
-        start += lengths[column] + GAP
-    lexemes = []
-    indexed = []
-    for term, places in terms.items():
-        if len(term) > LONGEST_WORD:
-            continue
-        marks = ",".join(
-            f"{min(starts[column] + offset, LAST_PLACE)}{LABELS[column]}"
-            for column, offset in places
-        )
-        lexemes.append(f"{quoted(term)}:{marks}")
-        indexed.append(term)
-    return Words(" ".join(lexemes), sum(lengths.values()), tuple(indexed))
 
 
 @lru_cache(1 << 16)

@@ -17,6 +17,10 @@ from kinen.text import digest
 
 CHANNEL = "kinen_index"
 """Where followers hear which space has a new generation: LISTEN kinen_index."""
+BATCH = 2000
+"""Changes per transaction: common words are counted once for all of them."""
+SEPARATOR = "\n"
+"""Between words; no word has it."""
 Touches = Sequence[tuple[str, str, str]]
 """Status, path and former path of the files that a commit touched."""
 
@@ -64,7 +68,7 @@ class PostgresWriter:
         seen = 0
         if anew:
             self.void(source)
-        for batch in batches(changes):
+        for batch in batches(changes, BATCH):
             with self.database.transaction() as connection:
                 self._batch(connection, source, batch, tally)
             seen += len(batch)
@@ -270,11 +274,13 @@ class PostgresWriter:
         for part in words:
             counts.update(part.terms)
         terms = sorted(counts)
+        numbers = [counts[term] for term in terms]
+        # one text for all: an array is written value by value
         connection.execute(
             "INSERT INTO kinen.word AS w (space, term, chunks)"
-            " SELECT %s, * FROM unnest(%s::text[], %s::int[])"
+            " SELECT %s, * FROM unnest(string_to_array(%s, %s), string_to_array(%s, ',')::int[])"
             " ON CONFLICT (space, term) DO UPDATE SET chunks = w.chunks + excluded.chunks",
-            (self.space, terms, [counts[term] for term in terms]),
+            (self.space, SEPARATOR.join(terms), SEPARATOR, ",".join(map(str, numbers))),
         )
 
     def _count(self, connection: Connection, chunks: int, tokens: int) -> None:
