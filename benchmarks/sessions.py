@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import io
 import json
 import os
@@ -285,6 +286,7 @@ class Space:
             os.environ["KINEN_HOME"] = str(self.home)
             with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
                 main(words)
+        gc.collect()  # a command switches the collector off, since its process ends soon
         return output.getvalue().strip()
 
     def session_start(self) -> str:
