@@ -68,6 +68,11 @@ ARGUMENTS = {
     "space alias": "nothing other",
     "space remove": "nothing",
     "tag": "tea.md +hot",
+    "team member add": "ada --allow shop --database nothing",
+    "team member remove": "ada --database nothing",
+    "team token create": "ada --allow shop --database nothing",
+    "team token list": "--database nothing",
+    "team token revoke": "nothing --database nothing",
     "uninstall": "claude-code",
     "unpin": "nothing",
 }

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import Any
 
 import click
 
 from kinen import paths
-from kinen.cli.command import Output, group, json_command, number_option, path_option
+from kinen.cli.command import (
+    Output,
+    group,
+    json_command,
+    number_option,
+    path_option,
+    text_option,
+)
 from kinen.cli.run import colours, note
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
@@ -182,7 +190,19 @@ def install(show: bool, remove: bool) -> int:
 @path_option(
     "--space -s", "NAME", "space for requests that name none (default: that of the current folder)"
 )
-def serve(port: int, space: str) -> int:
+@click.option("--team", is_flag=True, help="serve a team from PostgreSQL, see docs/guides/team.md")
+@click.option(
+    "--database",
+    metavar="URL",
+    default="",
+    envvar="DATABASE_URL",
+    help="with --team: PostgreSQL of the team (or DATABASE_URL)",
+)
+@text_option("--host", "ADDRESS", "with --team: address to listen on (default: 127.0.0.1)")
+@number_option("--workers", "with --team: number of processes", 2, least=1)
+@path_option("--certificate", "FILE", "with --team: certificate for TLS, PEM")
+@path_option("--key", "FILE", "with --team: private key of the certificate, PEM")
+def serve(port: int, space: str, team: bool, **options: Any) -> int:
     """Serve the memory over HTTP on loopback, with a bearer token.
 
     Runs the daemon in the foreground with a port, replacing a running daemon, and prints the
@@ -194,8 +214,12 @@ def serve(port: int, space: str) -> int:
       kinen serve --port 8800
       curl -H "Authorization: Bearer $(cat ~/.local/share/kinen/http.token)" \\
         'http://127.0.0.1:7335/v1/search?query=redis'
+      kinen serve --team --database postgresql://kinen@db/kinen --host 0.0.0.0 --port 7336 \\
+        --certificate team.pem --key team.key
     """
     extras.require("kinen serve", "http")
+    if team:
+        return _serve_team(port, **options)
     from kinen.daemon import control
     from kinen.daemon.process import Options
     from kinen.daemon.process import run as run_daemon
@@ -209,4 +233,21 @@ def serve(port: int, space: str) -> int:
         note("not in a space: each request has to name one (X-Kinen-Space)")
     control.stop(home())
     run_daemon(Options(home(), port=port, stay=True, folder=folder))
+    return 0
+
+
+def _serve_team(
+    port: int, *, database: str, host: str, workers: int, certificate: str, key: str
+) -> int:
+    extras.require("kinen serve --team", "postgres")
+    from kinen.http.team_server import Options, run
+
+    if not database:
+        raise KinenError("no database for the team", "name it with --database or DATABASE_URL")
+    for file in filter(None, (certificate, key)):
+        if not os.path.isfile(file):
+            raise KinenError(f"no file {file}", "give the certificate and the key as PEM files")
+    if bool(certificate) != bool(key):
+        raise KinenError("TLS needs a certificate and its key", "use --certificate and --key")
+    run(Options(database, host or "127.0.0.1", port, workers, certificate, key))
     return 0

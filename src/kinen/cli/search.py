@@ -52,6 +52,8 @@ OPTIONS = (
         "kind of observation: error, command, ...; with --type commits: fix, feat, ...",
         many=True,
     ),
+    Option("--by", "by", "NAME", "only what this colleague wrote (see kinen sync)"),
+    flag("--mine", "mine", "without what colleagues wrote"),
     Option("--meta", "meta", "KEY=VALUE", "metadata that records must have", many=True),
     AGENT,
     Option("--author", "author", "NAME", f"author of commits ({PREFIX})", aliases="--user"),
@@ -120,6 +122,7 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
     """
     options["since"] = begin(options)
     options["limit"] = hit_limit(options["limit"])
+    options["meta"] = (*options["meta"], *_written_by(options))
     words = [*arguments]
     if not options["engine"]:  # whose files are not here
         while len(words) > 1 and "/" in words[-1] and os.path.lexists(words[-1]):
@@ -146,6 +149,15 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
     elif output:
         print_rendered(output)
     return code
+
+
+def _written_by(options: dict[str, Any]) -> list[str]:
+    """Whose entries are searched, as conditions on their metadata."""
+    if options["by"] and options["mine"]:
+        from kinen.errors import QueryError
+
+        raise QueryError("--by and --mine cannot be combined", "use one of them")
+    return [f"by={options['by']}"] * bool(options["by"]) + ["by=me"] * bool(options["mine"])
 
 
 def _nothing(text: str, options: dict[str, Any]) -> str:

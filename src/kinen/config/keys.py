@@ -247,6 +247,34 @@ class EngineSection(NamedTuple):
     ] = ""
 
 
+class TeamSection(NamedTuple):
+    url: Annotated[
+        str,
+        Row("text", "the team: https://… of its server or postgresql://…", dangerous=True),
+    ] = ""
+    share: Annotated[
+        str,
+        Row(
+            "choice",
+            "what is sent to the team; each level includes the one before",
+            choices=("none", "checkpoints", "summaries", "all"),
+            dangerous=True,
+            safe=("none",),
+        ),
+    ] = "none"
+    name: Annotated[
+        str, Row("text", "your name in the team, instead of your login", dangerous=True)
+    ] = ""
+    space: Annotated[
+        str,
+        Row("text", "name of the space in the team, instead of its git remote", dangerous=True),
+    ] = ""
+    token_env: Annotated[
+        str,
+        Row("variable", "environment variable with the token of the server", dangerous=True),
+    ] = "TEAM_TOKEN"  # noqa: S105
+
+
 class Config(NamedTuple):
     """Every setting, with its origin, and the keys that were ignored because of missing trust."""
 
@@ -261,6 +289,7 @@ class Config(NamedTuple):
     hooks: HooksSection = HooksSection()
     daemon: DaemonSection = DaemonSection()
     engine: EngineSection = EngineSection()
+    team: TeamSection = TeamSection()
     ignored: tuple[str, ...] = ()
     sources: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ from kinen.storage import private
 
 if TYPE_CHECKING:
     from kinen.daemon.scheduler import Scheduler
+    from kinen.daemon.team import TeamThread
     from kinen.http.server import IdleServer
 
 TOKEN_FILE = "http.token"  # noqa: S105
@@ -154,6 +155,7 @@ class Daemon:
         self._end_reason = ""
         self._journals: dict[str, JournalWatch] = {}
         """By the folder that each is in."""
+        self._team: TeamThread | None = None
         self._pages: socket.socket | None = None
         """The listener of the pages, once a browser has needed one."""
         self.handover: Handover | None = None
@@ -243,6 +245,8 @@ class Daemon:
         finally:
             self._hub.close()
             await pool.close()
+            if self._team is not None:
+                await asyncio.to_thread(self._team.stop, END_SECONDS)
             await asyncio.to_thread(self._scheduler.stop, END_SECONDS)
 
     async def _open_port(self) -> int:
@@ -319,7 +323,21 @@ class Daemon:
 
     def _memory(self, space: Space) -> Memory:
         settings = config.load(self.home, space.root)
+        if settings.team.url and space.registered:
+            self._team_thread().follow(space.root)
         return Memory(space, settings, models=self._models, on_repair=self._diary.note)
+
+    def _team_thread(self) -> TeamThread:
+        """The thread for spaces that have a team; it is made for the first of them."""
+        if self._team is None:
+            from kinen.daemon.team import TeamThread
+
+            self._team = TeamThread(self._team_memory, self._diary.note)
+        return self._team
+
+    def _team_memory(self, root: str) -> Memory:
+        space = spaces.find(root, home=self.home, anyway=True)
+        return Memory(space, config.load(self.home, space.root))
 
     def _open_scheduled(self, folder: str) -> Memory:
         """The memory of a space that is synced from now on."""

@@ -28,6 +28,10 @@ def expression(terms: Sequence[str]) -> str:
     return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
 
 
+MINE = "by=me"
+"""The condition of records that no colleague wrote."""
+
+
 def conditions(query: Query) -> tuple[str, list[Any]]:
     """The query's filters as a WHERE clause over chunks c and records r."""
     clauses: list[str] = []
@@ -97,6 +101,8 @@ def _of_kind(query: Query) -> Iterator[tuple[str, list[str]]]:
 def _with_metadata(condition: str) -> tuple[str, list[str]]:
     """Records whose metadata has a value, or a list with it: `status=complete`."""
     key, _, value = condition.partition("=")
+    if condition == MINE:
+        return "json_extract(r.metadata, '$.by') IS NULL", []
     values = "SELECT 1 FROM json_each(r.metadata, ?) j WHERE lower(j.value) = lower(?)"
     return f"EXISTS ({values})", [_json_path(key), value]
 

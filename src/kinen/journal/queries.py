@@ -403,3 +403,21 @@ def suppressed_at(db: sqlite3.Connection) -> dict[str, int]:
 def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """Tags set by hand, in order: the path, `+tag` or `-tag`, the last commit at that time."""
     return db.execute("SELECT path, op || tag, head FROM tag_ops ORDER BY seq").fetchall()
+
+
+def team_person(db: sqlite3.Connection) -> str:
+    """The name of the person here in a team; empty without a team."""
+    row = db.execute(
+        "SELECT json_extract(value, '$.author') FROM meta WHERE key = 'team'"
+    ).fetchone()
+    return str(row[0] or "") if row else ""
+
+
+def team_author(db: sqlite3.Connection, ref: str, person: str) -> str:
+    """The colleague who wrote an entry; empty if it was the person."""
+    noun, _, id_ = ref.partition(":")
+    row = db.execute(
+        "SELECT author FROM team_entries WHERE noun = ? AND id = ? AND author != ?",
+        (noun, id_, person),
+    ).fetchone()
+    return str(row[0]) if row else ""

@@ -371,11 +371,23 @@ class Journal:
 
     def _erase_entry(self, target: str, *, forget: bool) -> Erased:
         """Take an entry out of the journal, the spool, the index and the caches."""
+        store = self._core.store
+        erased = erase.erase(store, target, forget=forget, now=_milliseconds())
+        self._scrub(erased.refs)
+        return erased
+
+    def scrub(self, refs: Sequence[str]) -> None:
+        """Take entries that were erased in the journal out of everything that is made of it."""
+        from kinen.memory.ledger import open_ledger
+
+        self._scrub(refs)
+        open_ledger(self._core).erase(tuple(refs), [])
+
+    def _scrub(self, refs: Sequence[str]) -> None:
         from kinen.index.lock import sync_lock
 
         store = self._core.store
-        erased = erase.erase(store, target, forget=forget, now=_milliseconds())
-        discard(store.spools, [ref.partition(":")[2] for ref in erased.refs])
+        discard(store.spools, [ref.partition(":")[2] for ref in refs])
         with store.translated():
             scrub(store.db, store.path)
         folders = self._core.all_folders()  # other clones have indexed the journal, too
@@ -384,7 +396,6 @@ class Journal:
                 if os.path.isdir(folder):
                     locks.enter_context(sync_lock(os.path.join(folder, "sync.lock"), 600))
             self._scrub_indexes(folders)
-        return erased
 
     def _scrub_indexes(self, folders: Sequence[str]) -> None:
         """Take what was erased out of index, vectors and cache, freed pages and logs included.

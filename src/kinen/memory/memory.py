@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kinen.memory.search import Searcher
     from kinen.memory.sessions import Sessions
     from kinen.memory.snapshots import Snapshots
+    from kinen.memory.team import Team
     from kinen.memory.transfer import Transfer
     from kinen.memory.worklog import Worklog
     from kinen.model.documents import Report
@@ -303,6 +304,13 @@ class Memory:
 
         bundles = Bundles(self.core, self.records, self.worklog)
         return Transfer(self.core, self.journal, bundles, self.consolidation)
+
+    @cached_property
+    def team(self) -> Team:
+        """What is shared with colleagues, and synchronising with them."""
+        from kinen.memory.team import Team
+
+        return Team(self.core, self.journal, self.worklog)
 
     @cached_property
     def past(self) -> Past:

@@ -118,7 +118,16 @@ def hit_description(hit: Hit, style: Style = PLAIN) -> str:
     if record.kind == "commit":
         author = (record.metadata or {}).get("author", "")
         return f"{record.at[:10]} {author}: {title}"
-    return title
+    return f"{title}{colleague(record)}"
+
+
+def colleague(record: Record) -> str:
+    """The colleague who wrote an entry, with the agent; empty for one's own."""
+    metadata = record.metadata or {}
+    if not metadata.get("by"):
+        return ""
+    agent = f" ({metadata['agent']})" if metadata.get("agent") else ""
+    return f" by {metadata['by']}{agent}"
 
 
 def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> list[str]:

@@ -65,6 +65,8 @@ class State:
     cursor: int = 0
     erased_cursor: int = 0
     left: bool = False
+    author: str = ""
+    """The name of the person here: entries of others are shown with theirs."""
 
 
 class Replica:
@@ -89,6 +91,8 @@ class Replica:
         self._on_file_erased = on_file_erased
         self.refused = 0
         """Entries of others that the journal cannot hold."""
+        self.erased: list[str] = []
+        """Refs of entries that others erased."""
 
     @property
     def state(self) -> State:
@@ -113,6 +117,7 @@ class Replica:
     def begin(self, peer: str) -> State:
         """The state for a team; with another team or level everything is looked at again."""
         with self._step() as state:
+            state.author = self._author
             if state.peer != peer:
                 state.peer = peer
                 state.cursor = 0
@@ -122,6 +127,18 @@ class Replica:
                 state.level = self._policy.level
                 state.seen = (0, 0, 0)
         return state
+
+    def leave(self) -> None:
+        """Stop sharing; the journal itself stays as it is."""
+        with self._step() as state:
+            state.left = True
+
+    def rejoin(self) -> None:
+        """Share again: everything is looked at and compared anew."""
+        with self._step() as state:
+            state.left = False
+            state.peer = ""
+            state.seen = (0, 0, 0)
 
     def scan(self) -> int:
         """Stamp what changed here since the last time; returns how many versions are new."""
@@ -328,6 +345,8 @@ class Replica:
         self._remember(merged, pending=merged != version)
         own = merged.withdrawn and merged.author == self._author
         if merged != local and not own:
+            if merged.erased and row is not None and version.erased:
+                self.erased.append(":".join(version.key))
             self._write(merged, row)
         return True
 

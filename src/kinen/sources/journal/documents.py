@@ -37,6 +37,7 @@ class Entries:
         self._overlap = overlap
         self._db: sqlite3.Connection
         self._hidden: set[str] = set()
+        self._person = ""
 
     def delta(self, states: Mapping[str, State]) -> Delta:
         """What was written or changed since the mark; everything if that is of another journal."""
@@ -52,6 +53,7 @@ class Entries:
             self._db.close()
             return Delta(0, iter(()))
         self._hidden = queries.suppressed(self._db)
+        self._person = queries.team_person(self._db)
         changed = queries.changed(self._db, since, until)
         total = until.added - since.added + len(changed)
         return Delta(total, self._changes(states, since, until, changed), anew)
@@ -150,6 +152,7 @@ class Entries:
             "branch": observation.branch,
             "head": observation.head,
             "files": list(observation.files),
+            "by": self._by(observation.ref),
             "parent": f"capsule:{observation.capsule}" if observation.capsule else "",
         }
         session = observation.scope.session
@@ -164,6 +167,7 @@ class Entries:
             "status": capsule.status,
             "reason": capsule.reason,
             "type": capsule.type,
+            "by": self._by(capsule.ref),
             "closed_at": iso(capsule.closed_at / 1000) if capsule.closed_at else "",
             "parent": f"capsule:{capsule.parent}" if capsule.parent else "",
         }
@@ -176,6 +180,7 @@ class Entries:
         metadata = {
             **(_scope(capsule.scope) if capsule else {}),
             "parent": f"capsule:{summary.capsule}",
+            "by": self._by(summary.ref),
             "confidence": summary.confidence,
         }
         session = capsule.scope.session if capsule else ""
@@ -188,6 +193,7 @@ class Entries:
         metadata = {
             **_scope(pin.scope),
             "parent": pin.target,
+            "by": self._by(pin.ref),
             "expires_at": iso(pin.expires_at / 1000) if pin.expires_at else "",
         }
         record = _record(pin.ref, "", pin.created_at, pin.scope.session, metadata)
@@ -203,6 +209,7 @@ class Entries:
             "confidence": memory.confidence,
             "derived_from": list(memory.derived_from),
             "superseded_by": memory.superseded_by,
+            "by": self._by(memory.ref),
             "files": list(evidence.files),
             "symbols": list(evidence.symbols),
             "event": memory.type,
@@ -211,6 +218,10 @@ class Entries:
         record = _record(memory.ref, "", memory.created_at, session, metadata)
         text = "" if memory.redacted else memory.content
         return Document(record, self._chunks(memory.ref, text))
+
+    def _by(self, ref: str) -> str:
+        """The colleague who wrote an entry; empty for one's own, and without a team."""
+        return queries.team_author(self._db, ref, self._person) if self._person else ""
 
     def _chunks(self, ref: str, text: str) -> tuple[Chunk, ...]:
         if len(text) <= self._size and text.strip():

@@ -1,0 +1,279 @@
+"""`kinen sync` and `kinen team`: one memory for several people and machines."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kinen.characters import visible_line
+from kinen.cli.command import (
+    Output,
+    group,
+    json_command,
+    list_option,
+    listing,
+    memory_command,
+    number_option,
+    text_option,
+)
+from kinen.errors import QueryError
+from kinen.ipc.extras import require
+from kinen.render.text import counted
+from kinen.team.merge import to_json
+
+if TYPE_CHECKING:
+    from kinen.memory import Memory
+    from kinen.model.team import Version
+    from kinen.postgres.connection import Database
+
+WIDTH = 90
+"""Characters of an entry that a preview shows."""
+
+
+@click.command()
+@click.option("--preview", is_flag=True, help="show what would leave this machine, send nothing")
+@memory_command
+def sync(memory: Memory, preview: bool) -> Output:
+    """Send what is new here to the team, and take over what is new there.
+
+    What is shared is decided by team.share: none (the default), checkpoints, summaries or all.
+    Redactions and forgotten entries always travel, and first. The daemon does the same in the
+    background.
+
+    \b
+    Examples:
+      kinen sync --preview
+      kinen sync
+    """
+    if preview:
+        return _preview(memory)
+    report = memory.team.sync()
+    notes = []
+    if report.refused:
+        notes.append(f"{counted(report.refused, 'entries')} of others could not be read")
+    if memory.config.team.share == "none":
+        notes.append("nothing is sent: team.share is none")
+    text = f"sent {report.pushed:,}, received {report.pulled:,}"
+    data = {"sent": report.pushed, "received": report.pulled, "refused": report.refused}
+    return Output(data, text, notes=notes)
+
+
+def _preview(memory: Memory) -> Output:
+    versions = memory.team.preview()
+    level = memory.config.team.share
+    lines = [_line(version) for version in versions]
+    lines.append(f"{counted(len(versions), 'entries')} would leave, team.share is {level}")
+    data = {"share": level, "entries": [to_json(version) for version in versions]}
+    return Output(data, "\n".join(lines))
+
+
+def _line(version: Version) -> str:
+    """What a preview shows of an entry: its ref and the beginning of every text in it."""
+    ref = f"{version.noun}:{version.id}"
+    if version.forgotten:
+        return f"{ref}  forgotten"
+    fields = version.fields
+    names = ("content", "intent", "reason", "ref", "path")
+    text = next((str(fields[name]) for name in names if fields.get(name)), "")
+    return visible_line(f"{ref}  {text}"[: len(ref) + WIDTH])
+
+
+@group()
+def team() -> None:
+    """Share a memory with colleagues: see docs/guides/team.md for the set-up."""
+
+
+@team.command()
+@memory_command
+def status(memory: Memory) -> Output:
+    """Show the team of this space, what is shared and what waits. Exit 1 without a team."""
+    part = memory.team
+    if not part.url:
+        return Output({"team": None}, "", found=False, notes=["no team: team.url is not set"])
+    state = part.state()
+    from kinen.memory.team import shown_url
+
+    data = {
+        "url": shown_url(part.url),
+        "space": part.space,
+        "name": part.name,
+        "share": memory.config.team.share,
+        "waiting": part.waiting(),
+        "left": state.left,
+        "machine": state.machine,
+    }
+    text = "\n".join(f"{key:<8} {visible_line(str(value))}" for key, value in data.items())
+    return Output(data, text)
+
+
+@team.command()
+@memory_command
+def login(memory: Memory) -> Output:
+    """Keep a token for the team's server; it is read from standard input."""
+    if sys.stdin.isatty():
+        token = click.prompt("token", hide_input=True, err=True)
+    else:
+        token = sys.stdin.readline(400)
+    path = memory.team.login(token)
+    return Output({"path": path}, f"wrote {path}")
+
+
+@team.command()
+@click.option("--erase", is_flag=True, help="take your entries back from everybody")
+@memory_command
+def leave(memory: Memory, erase: bool) -> Output:
+    """Stop sharing this space. Nothing is removed from this machine.
+
+    With --erase, the team and every colleague lose what you wrote at their next sync.
+    """
+    count = memory.team.leave(withdraw=erase)
+    text = f"left the team, {counted(count, 'entries')} taken back" if erase else "left the team"
+    return Output({"left": True, "erased": count}, text)
+
+
+@team.command()
+@memory_command
+def join(memory: Memory) -> Output:
+    """Share this space again after leaving the team."""
+    memory.team.join()
+    return Output({"left": False}, "sharing again: `kinen sync --preview` shows what would leave")
+
+
+@team.group()
+def token() -> None:
+    """Tokens of people and agents for `kinen serve --team`; run it where the database is."""
+
+
+database_option = click.option(
+    "--database",
+    metavar="URL",
+    required=True,
+    envvar="DATABASE_URL",
+    help="PostgreSQL of the team: postgresql://user@host/database (or DATABASE_URL)",
+)
+
+
+@token.command("create")
+@click.argument("name")
+@list_option("--allow", "spaces", "SPACE", "a space that it opens, * for all")
+@list_option("--right", "rights", "RIGHT", "read, write or metrics (default: read and write)")
+@number_option("--valid-days", "days until it expires", 90, least=1)
+@database_option
+@json_command
+def create_token(
+    name: str, spaces: tuple[str, ...], rights: tuple[str, ...], valid_days: int, database: str
+) -> Output:
+    """Make a token for NAME and print it once; only a digest is stored.
+
+    \b
+    Examples:
+      kinen team token create ada --allow github.com/acme/shop --database postgresql:///kinen
+      kinen team token create prometheus --allow '*' --right metrics --database postgresql:///kinen
+    """
+    from kinen.team import tokens
+
+    with _database(database) as db:
+        text, made = tokens.create(db, name, spaces, rights or ("read", "write"), valid_days)
+    data = {**_token_json(made), "token": text}
+    return Output(data, text, notes=[f"token {made.id} of {made.person}: it is not shown again"])
+
+
+@token.command("list")
+@database_option
+@json_command
+def list_tokens(database: str) -> Output:
+    """List tokens, the newest first."""
+    from kinen.team import tokens
+
+    with _database(database) as db:
+        entries = tokens.tokens(db)
+    rows = [_token_json(entry) for entry in entries]
+    text = "\n".join(
+        visible_line(
+            f"{row['id']}  {row['person']}  {row['state']}  until {row['expires_at'][:10]}"
+            f"  {','.join(row['rights'])}  {','.join(row['spaces'])}"
+        )
+        for row in rows
+    )
+    return listing({"tokens": rows}, text, rows, "no tokens: `kinen team token create` makes one")
+
+
+@token.command("revoke")
+@click.argument("id_", metavar="ID")
+@database_option
+@json_command
+def revoke_token(id_: str, database: str) -> Output:
+    """End a token at once. ID is its first part, as `kinen team token list` shows it."""
+    from kinen.team import tokens
+
+    with _database(database) as db:
+        tokens.revoke(db, id_)
+    return Output({"revoked": id_}, f"revoked {id_}")
+
+
+@team.group()
+def member() -> None:
+    """People with a login of their own in the database, who sync without a server."""
+
+
+@member.command("add")
+@click.argument("role")
+@text_option("--allow", "SPACE", "the space that the login may see", "space_name")
+@text_option("--name", "NAME", "the person's name in the team (default: the login)")
+@click.option("--read-only", is_flag=True, help="without the right to write")
+@database_option
+@json_command
+def add_member(role: str, space_name: str, name: str, read_only: bool, database: str) -> Output:
+    """Let the login ROLE of the database see one space, by row-level security."""
+    from kinen.team import members
+
+    if not space_name:
+        raise QueryError("no space was named", "name it with --allow")
+    with _database(database) as db:
+        members.add(db, role, space_name, name or role, writes=not read_only)
+    return Output({"role": role, "space": space_name}, f"{role} may use {space_name}")
+
+
+@member.command("remove")
+@click.argument("role")
+@text_option("--allow", "SPACE", "the space that the login may no longer see", "space_name")
+@database_option
+@json_command
+def remove_member(role: str, space_name: str, database: str) -> Output:
+    """Take the right to a space back from a login; without --allow, to all of them."""
+    from kinen.team import members
+
+    with _database(database) as db:
+        count = members.remove(db, role, space_name)
+    return Output({"role": role, "removed": count}, f"{role} lost {counted(count, 'spaces')}")
+
+
+def _token_json(entry: Any) -> dict[str, Any]:
+    from datetime import UTC, datetime
+
+    state = "valid"
+    if entry.revoked_at:
+        state = "revoked"
+    elif entry.expires_at <= datetime.now(UTC):
+        state = "expired"
+    return {
+        "id": entry.id,
+        "person": entry.person,
+        "spaces": list(entry.spaces),
+        "rights": list(entry.rights),
+        "state": state,
+        "created_at": entry.created_at.isoformat(),
+        "expires_at": entry.expires_at.isoformat(),
+    }
+
+
+def _database(url: str) -> Database:
+    require("kinen team", "postgres")
+    from kinen.postgres.connection import Database
+    from kinen.team.schema import prepare
+
+    database = Database(url, application="kinen team", most=1)
+    prepare(database)
+    return database

@@ -1,0 +1,234 @@
+"""The team of a space: what would leave, sending and receiving it, and leaving the team."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from kinen.errors import ConfigError
+from kinen.ipc.extras import require
+from kinen.journal import erase
+from kinen.journal.memories import drawn_from_any
+from kinen.journal.queries import suppressed
+from kinen.model.team import Version
+from kinen.storage import private
+from kinen.team.replica import Replica, State
+from kinen.team.share import Policy, checkpoint_rows
+from kinen.team.sync import Report, synchronize
+from kinen.text import now
+
+if TYPE_CHECKING:
+    from kinen.memory.core import Core
+    from kinen.memory.journal import Journal
+    from kinen.memory.worklog import Worklog
+    from kinen.ports import Team as Port
+
+TOKEN = "team-{}.token"  # noqa: S105
+"""The file of a token in kinen's home, one for each server."""
+NO_TEAM = "no team: team.url is not set"
+SETUP = "set it with `kinen config set team.url URL`; docs/guides/team.md has the steps"
+PREVIEW = 1_000_000
+"""Versions that a preview shows at most."""
+
+
+class Team:
+    """What this machine shares with its team."""
+
+    def __init__(self, core: Core, journal: Journal, worklog: Worklog) -> None:
+        self._core = core
+        self._journal = journal
+        self._worklog = worklog
+
+    @property
+    def url(self) -> str:
+        """The address of the team; empty without one."""
+        return self._core.config.team.url
+
+    @property
+    def name(self) -> str:
+        """The name of this person in the team."""
+        return self._core.config.team.name or _login()
+
+    @property
+    def space(self) -> str:
+        """The name of the space in the team, the same for every clone."""
+        space = self._core.space
+        return self._core.config.team.space or space.origin or space.name
+
+    @property
+    def peer(self) -> str:
+        """What the state of synchronising belongs to; no password is in it."""
+        return f"{hashlib.sha256(self.url.encode()).hexdigest()[:16]} {self.space}"
+
+    def state(self) -> State:
+        """How far this machine is."""
+        return self._replica().state
+
+    def waiting(self) -> int:
+        """Versions that the team does not have yet, as of the last look."""
+        row = self._core.store.db.execute("SELECT COUNT(*) FROM team_entries WHERE pending")
+        return int(row.fetchone()[0])
+
+    def preview(self) -> list[Version]:
+        """Everything that the next run would send, as it would be sent; nothing is changed."""
+        db = self._core.store.db
+        replica = self._replica()
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            replica.begin(self.peer)
+            replica.scan()
+            return [
+                *replica.pending(PREVIEW, erased=True),
+                *replica.pending(PREVIEW, erased=False),
+            ]
+        finally:
+            db.execute("ROLLBACK")
+
+    def sync(self, progress: Callable[[Report], None] = lambda _: None) -> Report:
+        """Send what is new here and take over what is new elsewhere.
+
+        Raises Busy where the team cannot be reached: everything stays here, and the next run
+        continues.
+        """
+        if self.state().left:
+            raise ConfigError(
+                "this space has left the team", "run `kinen team join` to share again"
+            )
+        self._core.register()
+        replica = self._replica()
+        with self._connected() as port:
+            report = synchronize(replica, port, self.peer, progress=progress)
+            if self._follow_erasures(replica.erased):
+                more = synchronize(replica, port, self.peer, progress=progress)
+                report.pushed += more.pushed
+        return report
+
+    def _follow_erasures(self, refs: list[str]) -> bool:
+        """Erase here what was made of entries that others erased; whether there was anything."""
+        if not refs:
+            return False
+        store = self._core.store
+        drawn = drawn_from_any(store.db, refs)
+        for ref in drawn:
+            erase.erase(store, ref, forget=True, now=_milliseconds())
+        self._journal.scrub([*refs, *drawn])
+        return bool(drawn)
+
+    def leave(self, *, withdraw: bool) -> int:
+        """Stop sharing; with `withdraw`, take back everything this person wrote from everybody.
+
+        Returns how many entries were taken back. Nothing is removed from this machine.
+        """
+        count = 0
+        replica = self._replica()
+        if withdraw:
+            with self._connected() as port:
+                count = port.withdraw(replica.state.machine)
+        replica.leave()
+        return count
+
+    def join(self) -> None:
+        """Share again after leaving: everything is looked at anew."""
+        self._replica().rejoin()
+
+    def login(self, token: str) -> str:
+        """Keep the token for the team's server in a private file; returns its path."""
+        text = token.strip()
+        if not text.startswith("kinen_") or not text.isascii() or not text.isprintable():
+            raise ConfigError(
+                "not a token of a team", "paste what `kinen team token create` printed"
+            )
+        path = self._token_file()
+        private.folder(os.path.dirname(path))
+        with open(path, "w", encoding="ascii", opener=private.opener) as file:
+            file.write(text + "\n")
+        return path
+
+    def _token_file(self) -> str:
+        if not self.url:
+            raise ConfigError(NO_TEAM, SETUP)
+        digest = hashlib.sha256(self.url.encode()).hexdigest()[:8]
+        return os.path.join(self._core.space.home, TOKEN.format(digest))
+
+    def _token(self) -> str:
+        token = os.environ.get(self._core.config.team.token_env, "")
+        if token:
+            return token
+        try:
+            with open(self._token_file(), encoding="ascii", opener=private.opener) as file:
+                return file.read(200).strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    @contextmanager
+    def _connected(self) -> Iterator[Port]:
+        """The team, whichever way it is reached."""
+        url = self.url
+        port: Port
+        if not url:
+            raise ConfigError(NO_TEAM, SETUP)
+        if url.startswith(("postgresql://", "postgres://")):
+            require("kinen sync with a PostgreSQL address", "postgres")
+            from kinen.team.postgres import connect
+
+            port = connect(url, self.space, self.name)
+        elif url.startswith(("https://", "http://")):
+            from kinen.team.client import HttpTeam
+
+            port = HttpTeam(url, self.space, self._token())
+        else:
+            raise ConfigError(
+                "invalid team.url", "use https://… of a server, or postgresql://… of a database"
+            )
+        try:
+            yield port
+        finally:
+            port.close()
+
+    def _replica(self) -> Replica:
+        config = self._core.config
+        db = self._core.store.db
+        policy = Policy(config.team.share, config.privacy.exclude)
+        checkpoints = [*self._worklog.folder.checkpoints()] if config.team.share != "none" else []
+        files = {checkpoint.id: checkpoint.ref for checkpoint in checkpoints}
+
+        def hide(id_: str) -> None:
+            _hide(db, files[id_])
+
+        return Replica(
+            db,
+            self.name,
+            policy,
+            now=_milliseconds,
+            checkpoints=checkpoint_rows(checkpoints, suppressed(db)),
+            on_file_erased=hide,
+        )
+
+
+def _hide(db: sqlite3.Connection, ref: str) -> None:
+    db.execute("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", (ref, _milliseconds()))
+
+
+def _milliseconds() -> int:
+    return round(now() * 1000)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "somebody"
+
+
+def shown_url(url: str) -> str:
+    """An address without the password that may be in it."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{parts.username}@{parts.netloc.rpartition('@')[2]}"))

@@ -1,0 +1,137 @@
+"""The tables of a team in PostgreSQL, and who may see which rows of them.
+
+Two roles without a login have rights. `kinen_team` is what the server becomes for each request: it
+sees the space that the request names and the server has checked. `kinen_member` is for people who
+connect to the database themselves: they see the spaces that `kinen.team_member` lists for their
+login. The rows of everybody else do not exist for either of them.
+"""
+
+from __future__ import annotations
+
+from kinen.postgres.connection import Database
+from kinen.postgres.migrations import Migration, migrate
+
+SERVER_ROLE = "kinen_team"
+MEMBER_ROLE = "kinen_member"
+_TABLES = """
+DO $$
+DECLARE name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['kinen_team', 'kinen_member'] LOOP
+        BEGIN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', name);
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+        END;
+    END LOOP;
+    IF NOT pg_has_role(current_user, 'kinen_team', 'MEMBER') THEN
+        EXECUTE format('GRANT kinen_team TO %I', current_user);
+    END IF;
+END $$;
+
+CREATE TABLE kinen.team_space (
+    space text PRIMARY KEY,
+    seq bigint NOT NULL DEFAULT 0
+);
+CREATE TABLE kinen.team_entry (
+    space text NOT NULL,
+    noun text NOT NULL,
+    id text NOT NULL,
+    author text NOT NULL,
+    version text NOT NULL,
+    erased boolean NOT NULL,
+    forgotten boolean NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (space, noun, id)
+);
+CREATE INDEX team_entry_seq ON kinen.team_entry (space, seq);
+CREATE INDEX team_entry_erased ON kinen.team_entry (space, seq) WHERE erased;
+CREATE INDEX team_entry_author ON kinen.team_entry (space, author);
+CREATE TABLE kinen.team_token (
+    id text PRIMARY KEY,
+    digest bytea NOT NULL,
+    person text NOT NULL,
+    spaces text[] NOT NULL,
+    rights text[] NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL,
+    revoked_at timestamptz
+);
+CREATE TABLE kinen.team_member (
+    role text NOT NULL,
+    space text NOT NULL,
+    person text NOT NULL,
+    writes boolean NOT NULL,
+    PRIMARY KEY (role, space)
+);
+CREATE TABLE kinen.team_audit (
+    at timestamptz NOT NULL DEFAULT now(),
+    person text NOT NULL,
+    token text NOT NULL,
+    action text NOT NULL,
+    space text NOT NULL,
+    entries int NOT NULL,
+    status int NOT NULL
+);
+CREATE INDEX team_audit_at ON kinen.team_audit (at);
+
+CREATE FUNCTION kinen.team_may(wanted text, writing boolean) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+    SELECT EXISTS (SELECT 1 FROM kinen.team_member m
+        WHERE m.role = session_user AND m.space = wanted AND (m.writes OR NOT writing))
+$$;
+CREATE FUNCTION kinen.team_person(wanted text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+    SELECT m.person FROM kinen.team_member m WHERE m.role = session_user AND m.space = wanted
+$$;
+CREATE FUNCTION kinen.team_check() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    person text := kinen.team_person(NEW.space);
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF person IS NOT NULL AND NEW.author <> person THEN
+            RAISE insufficient_privilege USING MESSAGE = 'an entry has the name of its author';
+        END IF;
+    ELSIF OLD.forgotten AND NOT NEW.forgotten THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a forgotten entry stays forgotten';
+    ELSIF NEW.author <> OLD.author
+            AND (NEW.noun <> 'memory' OR NEW.author <> coalesce(person, NEW.author)) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'an entry keeps its author';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER team_check BEFORE INSERT OR UPDATE ON kinen.team_entry
+    FOR EACH ROW EXECUTE FUNCTION kinen.team_check();
+
+GRANT USAGE ON SCHEMA kinen TO kinen_team, kinen_member;
+GRANT SELECT, INSERT, UPDATE ON kinen.team_space, kinen.team_entry TO kinen_team, kinen_member;
+GRANT SELECT ON kinen.team_token TO kinen_team;
+GRANT INSERT ON kinen.team_audit TO kinen_team;
+GRANT SELECT ON kinen.migration TO kinen_team, kinen_member;
+REVOKE ALL ON FUNCTION kinen.team_may, kinen.team_person FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION kinen.team_may, kinen.team_person TO kinen_team, kinen_member;
+
+ALTER TABLE kinen.team_space ENABLE ROW LEVEL SECURITY;
+ALTER TABLE kinen.team_entry ENABLE ROW LEVEL SECURITY;
+CREATE POLICY server ON kinen.team_space TO kinen_team
+    USING (space = current_setting('kinen.space', true));
+CREATE POLICY server ON kinen.team_entry TO kinen_team
+    USING (space = current_setting('kinen.space', true));
+CREATE POLICY reads ON kinen.team_space FOR SELECT TO kinen_member
+    USING (kinen.team_may(space, false));
+CREATE POLICY adds ON kinen.team_space FOR INSERT TO kinen_member
+    WITH CHECK (kinen.team_may(space, true));
+CREATE POLICY changes ON kinen.team_space FOR UPDATE TO kinen_member
+    USING (kinen.team_may(space, true));
+CREATE POLICY reads ON kinen.team_entry FOR SELECT TO kinen_member
+    USING (kinen.team_may(space, false));
+CREATE POLICY adds ON kinen.team_entry FOR INSERT TO kinen_member
+    WITH CHECK (kinen.team_may(space, true));
+CREATE POLICY changes ON kinen.team_entry FOR UPDATE TO kinen_member
+    USING (kinen.team_may(space, true));
+"""
+MIGRATIONS = (Migration(1, "tables", _TABLES),)
+
+
+def prepare(database: Database) -> None:
+    """Bring the tables of a team up to date; needs the owner of the database."""
+    migrate(database, "team", MIGRATIONS)

@@ -1,0 +1,108 @@
+"""Tokens of people and agents: made once, stored as digests, checked at every request."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from kinen.errors import NotFound, QueryError
+from kinen.postgres.connection import Database
+
+RIGHTS = ("read", "write", "metrics")
+PREFIX = "kinen"
+EVERY = "*"
+"""In the spaces of a token: all of them."""
+LONGEST_DAYS = 3650
+NAME = 100
+"""Characters of a person's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a token allows."""
+
+    id: str
+    person: str
+    spaces: tuple[str, ...]
+    rights: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None = None
+
+    def allows(self, right: str, space: str) -> bool:
+        return right in self.rights and (space in self.spaces or EVERY in self.spaces)
+
+
+def create(
+    database: Database, person: str, spaces: Sequence[str], rights: Sequence[str], days: int
+) -> tuple[str, Token]:
+    """A new token and what it allows; the token itself is not stored and shown only once."""
+    if not person.strip() or len(person) > NAME or not person.isprintable():
+        raise QueryError(f"invalid name {person[:NAME]!r}", f"use 1 to {NAME} printable characters")
+    if not spaces:
+        raise QueryError("a token needs a space", "name one, or * for all")
+    unknown = [right for right in rights if right not in RIGHTS]
+    if unknown or not rights:
+        raise QueryError(f"invalid rights {', '.join(unknown)!r}", f"use {', '.join(RIGHTS)}")
+    if not 1 <= days <= LONGEST_DAYS:
+        raise QueryError(f"invalid number of days {days}", f"use 1 to {LONGEST_DAYS:,}")
+    id_ = secrets.token_hex(6)
+    secret = secrets.token_urlsafe(32)
+    with database.transaction() as connection:
+        row = connection.execute(
+            "INSERT INTO kinen.team_token (id, digest, person, spaces, rights, expires_at)"
+            " VALUES (%s, %s, %s, %s, %s, now() + %s) RETURNING created_at, expires_at",
+            (id_, _digest(secret), person, list(spaces), list(rights), timedelta(days=days)),
+        ).fetchone()
+    assert row is not None
+    token = Token(id_, person, tuple(spaces), tuple(rights), row[0], row[1])
+    return f"{PREFIX}_{id_}_{secret}", token
+
+
+def tokens(database: Database) -> list[Token]:
+    """All tokens, the newest first."""
+    with database.transaction() as connection:
+        rows = connection.execute(
+            "SELECT id, person, spaces, rights, created_at, expires_at, revoked_at"
+            " FROM kinen.team_token ORDER BY created_at DESC, id"
+        ).fetchall()
+    return [Token(row[0], row[1], tuple(row[2]), tuple(row[3]), *row[4:]) for row in rows]
+
+
+def revoke(database: Database, id_: str) -> None:
+    """End a token at once."""
+    with database.transaction() as connection:
+        changed = connection.execute(
+            "UPDATE kinen.team_token SET revoked_at = now() WHERE id = %s AND revoked_at IS NULL",
+            (id_,),
+        ).rowcount
+    if not changed:
+        raise NotFound(f"no valid token {id_!r}", "`kinen team token list` shows them")
+
+
+def verify(database: Database, text: str) -> Token | None:
+    """What a token allows; None for one that is wrong, expired or revoked."""
+    prefix, _, rest = text.partition("_")
+    id_, _, secret = rest.partition("_")
+    if prefix != PREFIX or not secret or len(text) > NAME or not text.isascii():
+        return None
+    with database.transaction() as connection:
+        row = connection.execute(
+            "SELECT id, person, spaces, rights, created_at, expires_at, digest"
+            " FROM kinen.team_token"
+            " WHERE id = %s AND revoked_at IS NULL AND expires_at > now()",
+            (id_,),
+        ).fetchone()
+    digest = row[6] if row else b"\0" * 32
+    if not hmac.compare_digest(bytes(digest), _digest(secret)) or row is None:
+        return None
+    return Token(row[0], row[1], tuple(row[2]), tuple(row[3]), row[4], row[5])
+
+
+def _digest(secret: str) -> bytes:
+    # The secret has 256 random bits: a slow digest would add nothing.
+    return sha256(secret.encode()).digest()

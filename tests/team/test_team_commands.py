@@ -1,0 +1,142 @@
+"""`kinen sync` and `kinen team` as two colleagues use them, through a real PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen.daemon.team import TeamThread
+from kinen.memory import Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def people(kinen: Run, tmp_path: Path, postgres_url: str) -> Callable[..., Callable[..., Any]]:
+    """Commands of a person with a home and a clone of their own."""
+
+    def person(name: str, share: str = "all") -> Callable[..., Any]:
+        root = tmp_path / name / "shop"
+        (root / ".kinen").mkdir(parents=True)
+        (root / ".kinen" / "config.yml").write_text("space: {id: shop, name: shop}\n")
+        env = {
+            "KINEN_HOME": str(tmp_path / name / "kinen"),
+            "KINEN_TEAM_URL": postgres_url,
+            "KINEN_TEAM_NAME": name,
+            "KINEN_TEAM_SHARE": share,
+            "KINEN_INDEX_EMBEDDING_PROVIDER": "none",
+        }
+
+        def run(*words: str, stdin: str = "", **more: str) -> Any:
+            return kinen(*words, cwd=root, stdin=stdin, **{**env, **more})
+
+        run.root = root  # type: ignore[attr-defined]
+        run.env = env  # type: ignore[attr-defined]
+        return run
+
+    return person
+
+
+def test_colleagues_find_what_the_other_recorded(people: Any) -> None:
+    ada = people("ada")
+    bob = people("bob", "summaries")
+    ada("log", "--kind", "message", "--agent", "codex", "the kettle migration was rolled back")
+    ada("log", "my <private>pension is 12</private> kettle")
+    bob("log", "kettles stay local with bob")
+    bob("checkpoint", "Kettle: retries are capped at three")
+
+    preview = ada("sync", "--preview")
+    assert "the kettle migration was rolled back" in preview.out
+    assert "pension" not in preview.out
+    assert "2 entries would leave, team.share is all" in preview.out
+    entries = json.loads(bob("sync", "--preview", "--json").out)["entries"]
+    assert [entry["fields"]["content"] for entry in entries if entry["noun"] == "observation"] == [
+        "Kettle: retries are capped at three"
+    ]
+    assert ada("sync").out == "sent 2, received 0\n"
+    received = json.loads(bob("sync", "--json").out)
+    assert received["received"] == 2
+    assert json.loads(bob("sync", "--json").out) == {"sent": 0, "received": 0, "refused": 0}
+    ada("sync")
+
+    hits = bob("search", "kettle").out
+    assert "by ada (codex)" in hits
+    mine = bob("search", "--mine", "kettle").out
+    assert "rolled back" not in mine
+    assert "stay local" in mine
+    assert "rolled back" in bob("search", "--by", "ada", "kettle").out
+    assert bob("search", "--by", "zoe", "kettle").code == 1
+    theirs = ada("search", "--by", "bob", "kettle").out
+    assert "capped at three" in theirs
+    assert "stay local" not in theirs
+    assert bob("search", "--by", "ada", "--mine", "x").code == 2
+
+    hit = json.loads(bob("search", "--by", "ada", "rolled back", "--json").out)["results"][0]
+    ref = hit.get("ref") or hit["source"]["ref"]
+    assert bob("redact", ref).code == 0
+    bob("sync")
+    ada("sync")
+    assert ada("search", "rolled back").code == 1
+    status = json.loads(ada("team", "status", "--json").out)
+    assert status["waiting"] == 0
+    assert status["name"] == "ada"
+    left = bob("team", "leave", "--erase")
+    assert "taken back" in left.out
+    ada("sync")
+    assert ada("search", "--by", "bob", "kettle").code == 1
+    assert "capped at three" in bob("search", "kettle").out
+    assert bob("sync").code == 2
+    assert bob("team", "join").code == 0
+
+
+def test_what_is_wrong_is_one_line(people: Any, kinen: Run, space: Path) -> None:
+    ada = people("ada")
+    cases = {
+        "ftp://x": "invalid team.url",
+        "http://team.example": "team.url is not encrypted",
+        "http://127.0.0.1:9": "no token for the team",
+        "postgresql://127.0.0.1:9/x": "cannot reach PostgreSQL",
+    }
+    for url, message in cases.items():
+        done = ada("sync", KINEN_TEAM_URL=url)
+        assert (done.code, done.err.count("\n")) == (2, 1), done.err
+        assert message in done.err
+    assert kinen("sync").code == 2
+    assert kinen("team", "status").code == 1
+    # a repository that brings a team with it is not trusted
+    config = space / ".kinen" / "config.yml"
+    config.write_text("team:\n  url: https://evil.example\n  share: all\n")
+    assert "team.url is not set" in kinen("sync").err
+    shown = ada("team", "login", stdin="not a token", KINEN_TEAM_URL="http://127.0.0.1:9")
+    assert "not a token" in shown.err
+
+
+def test_the_daemon_synchronizes_in_the_background(
+    people: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = people("ada")
+    bob = people("bob")
+    ada("log", "the kettle was descaled")
+    ada("sync")
+    bob("log", "a first entry registers the space")
+    for name, value in bob.env.items():
+        monkeypatch.setenv(name, value)
+    notes: list[str] = []
+    thread = TeamThread(lambda root: Memory.open(root), notes.append, interval=0.05)
+    thread.follow(str(bob.root))
+    with Memory.open(bob.root) as memory:
+        for _ in range(2000):
+            rows = memory.core.store.db.execute("SELECT content FROM observations").fetchall()
+            if ("the kettle was descaled",) in rows or notes:
+                break
+            time.sleep(0.01)
+    thread.stop(10)
+    assert not notes
+    assert ("the kettle was descaled",) in rows

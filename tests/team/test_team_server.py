@@ -1,0 +1,315 @@
+"""`kinen serve --team` on a real PostgreSQL: who may do what, and what survives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psycopg
+import pytest
+
+import postgres_server
+from kinen.model.team import Version
+from kinen.postgres.connection import Database
+from kinen.team import members, tokens
+from kinen.team.client import HttpTeam
+from kinen.team.merge import change, to_json
+from kinen.team.postgres import PostgresTeam, connect
+from kinen.team.schema import prepare
+from kinen.team.share import Policy
+from kinen.team.sync import synchronize
+from team_machines import Machine, template
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPACE = "github.com/acme/shop"
+OTHER = "github.com/acme/payroll"
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server_url: str) -> Iterator[str]:
+    address = postgres_server.create_database(postgres_server_url)
+    with Database(address) as database:
+        prepare(database)
+    yield address
+    postgres_server.drop_database(postgres_server_url, address)
+
+
+@pytest.fixture(scope="module")
+def database(url: str) -> Iterator[Database]:
+    with Database(url) as database:
+        yield database
+
+
+def start(url: str, *words: str) -> tuple[subprocess.Popen[str], str]:
+    """A server process, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kinen", "serve", "--team", "--port", "0", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "DATABASE_URL": url},
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "team server on" in line, line + process.stdout.read()
+    return process, line.split()[3]
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    """The exit status of a server, whose workers have ended too: nobody holds its output."""
+    process.communicate(timeout=30)
+    return process.returncode
+
+
+@pytest.fixture(scope="module")
+def server(url: str) -> Iterator[str]:
+    process, address = start(url, "--workers", "2")
+    yield address
+    process.send_signal(signal.SIGTERM)
+    assert ended(process) == 0
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    return template(tmp_path)
+
+
+def observation(id_: str, text: str) -> Version:
+    fields = {
+        "id": id_,
+        "kind": "message",
+        "content": text,
+        "provenance": {},
+        "ts": 1,
+        "scopeIds": {"agentId": "codex"},
+        "redacted": False,
+        "capsuleId": "",
+        "branch": "",
+        "head": "",
+        "files": [],
+        "redaction": {},
+    }
+    return change(Version("observation", id_, "ada", "m1"), fields, "m1")
+
+
+def token(database: Database, person: str = "ada", space: str = SPACE, **options: Any) -> str:
+    rights = options.get("rights", ("read", "write"))
+    return tokens.create(database, person, [space], rights, options.get("days", 1))[0]
+
+
+REQUESTS: list[tuple[str, str, Any]] = [
+    ("GET", "/v1/team/me", None),
+    ("GET", "/v1/team/pull?after=0", None),
+    ("POST", "/v1/team/push", {"versions": []}),
+    ("POST", "/v1/team/withdraw", {"machine": "m1"}),
+    ("GET", "/metrics", None),
+]
+
+
+def test_every_endpoint_refuses_missing_expired_revoked_and_foreign_tokens(
+    server: str, database: Database
+) -> None:
+    expired = token(database)
+    revoked = token(database)
+    tokens.revoke(database, revoked.split("_")[1])
+    with database.transaction() as connection:
+        connection.execute(
+            "UPDATE kinen.team_token SET expires_at = now() - interval '1 second' WHERE id = %s",
+            (expired.split("_")[1],),
+        )
+    good = token(database)
+    forged = good[:-1] + ("A" if good[-1] != "A" else "B")
+    foreign = token(database, "mallory", OTHER)
+    cases = {"": 401, expired: 401, revoked: 401, forged: 401, "kinen__": 401, foreign: 403}
+    with httpx.Client(base_url=server) as client:
+        for method, path, body in REQUESTS:
+            for text, status in cases.items():
+                headers = {"Authorization": f"Bearer {text}"} if text else {}
+                headers["X-Kinen-Space"] = SPACE
+                response = client.request(method, path, json=body, headers=headers)
+                # whoever guesses often is slowed down on top of being refused
+                assert response.status_code in (status, 429 if status == 401 else status), path
+                assert "error" in response.json()
+        reader = token(database, rights=("read",))
+        headers = {"Authorization": f"Bearer {reader}", "X-Kinen-Space": SPACE}
+        for method, path, body in REQUESTS:
+            allowed = method == "GET" and path != "/metrics"
+            response = client.request(method, path, json=body, headers=headers)
+            assert response.status_code == (200 if allowed else 403), path
+
+
+def test_what_is_not_a_request_of_kinen_is_refused_without_a_trace_of_the_inside(
+    server: str, database: Database
+) -> None:
+    bodies: list[Any] = [
+        b"",
+        b"[]",
+        b"{",
+        b'{"versions": 3}',
+        b'{"versions": [{}]}',
+        b'{"versions": [{"noun": "observation", "id": "x", "fields": {"a": 1}}]}',
+        b'{"versions": [{"noun": "x", "id": "x", "fields": {}, "stamps": {}}]}',
+        b'{"versions": [{"noun": "pin", "id": "x", "fields": {"a": 1}, "stamps": {"a": [1, ""]}}]}',
+    ]
+    headers = {"Authorization": f"Bearer {token(database)}", "X-Kinen-Space": SPACE}
+    with httpx.Client(base_url=server, headers=headers) as client:
+        for body in bodies:
+            response = client.post("/v1/team/push", content=body)
+            assert response.status_code == 400, body
+            assert "Traceback" not in response.text
+        for query in ("after=-1", "after=x", "limit=99999999", "erased=2", "after=1e9"):
+            assert client.get(f"/v1/team/pull?{query}").status_code == 400, query
+        assert client.get("/v1/team/nothing").status_code == 404
+        long = client.get("/v1/team/me", headers={"X-Kinen-Space": "x" * 300})
+        assert long.status_code == 400
+
+
+def test_another_space_is_not_readable_by_api_by_sql_or_by_guessing_ids(
+    server: str, database: Database, url: str
+) -> None:
+    PostgresTeam(database, OTHER, "boss").push([observation("salary-1", "the salary is 7")])
+    with httpx.Client(base_url=server) as client:
+        headers = {"Authorization": f"Bearer {token(database)}", "X-Kinen-Space": OTHER}
+        assert client.get("/v1/team/pull", headers=headers).status_code == 403
+        mine = {**headers, "X-Kinen-Space": SPACE}
+        item = to_json(observation("salary-1", "mine"))
+        assert (
+            client.post("/v1/team/push", headers=mine, json={"versions": [item]}).status_code == 200
+        )
+        page = client.get("/v1/team/pull", headers=mine).json()
+        assert "the salary is 7" not in str(page)
+    with database.transaction() as connection:
+        connection.execute("DROP ROLE IF EXISTS team_reader_test")
+        connection.execute("CREATE ROLE team_reader_test LOGIN PASSWORD 'pw'")
+    members.add(database, "team_reader_test", SPACE, "eve", writes=False)
+    login = psycopg.conninfo.conninfo_to_dict(url)
+    login |= {"user": "team_reader_test", "password": "pw"}
+    with psycopg.connect(psycopg.conninfo.make_conninfo(**login), autocommit=True) as person:
+        spaces = person.execute("SELECT DISTINCT space FROM kinen.team_entry").fetchall()
+        assert spaces == [(SPACE,)]
+        assert person.execute("SELECT space FROM kinen.team_space").fetchall() == [(SPACE,)]
+        person.execute("SELECT set_config('kinen.space', %s, false)", (OTHER,))
+        query = "SELECT count(*) FROM kinen.team_entry WHERE id = 'salary-1' AND space = %s"
+        assert person.execute(query, (OTHER,)).fetchone() == (0,)
+        for statement in (
+            "SET ROLE kinen_team",
+            "SELECT * FROM kinen.team_token",
+            "SELECT * FROM kinen.team_member",
+            "SELECT * FROM kinen.team_audit",
+            "INSERT INTO kinen.team_entry VALUES ('x', 'pin', 'm', 'eve', '{}', false, false, 1)",
+            "DELETE FROM kinen.team_entry",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                person.execute(statement)
+        changed = person.execute("UPDATE kinen.team_entry SET version = '{}'")
+        assert changed.rowcount == 0
+    with database.transaction() as connection:
+        connection.execute("DROP OWNED BY team_reader_test; DROP ROLE team_reader_test")
+
+
+def test_two_people_share_by_server_and_by_database(
+    server: str, database: Database, url: str, tmp_path: Path, empty: Path
+) -> None:
+    ada = Machine(tmp_path / "ada", "ada", empty)
+    bob = Machine(tmp_path / "bob", "bob", empty)
+    space = "shared"
+    secret = "sk-ant-api03-" + "a1B2" * 24
+    kept = ada.observe("we chose postgres for the team")
+    private = ada.observe("the key is in .env", files=[".env"])
+    by_server = HttpTeam(server, space, token(database, "ada", space))
+    by_database = connect(url, space, "bob")
+    synchronize(ada.replica(), by_server, space)
+    # a client without masking would send this: the server masks again
+    by_server.push([observation("leak", f"export KEY={secret}")])
+    synchronize(bob.replica(), by_database, space)
+    rows = dict(bob.db.execute("SELECT id, content FROM observations").fetchall())
+    assert rows[kept] == "we chose postgres for the team"
+    assert private not in rows
+    assert secret not in rows["leak"]
+    authors = dict(bob.db.execute("SELECT id, author FROM team_entries").fetchall())
+    assert authors[kept] == "ada"
+    with database.transaction() as connection:
+        stored = connection.execute("SELECT string_agg(version, '') FROM kinen.team_entry")
+        assert secret not in str(stored.fetchone())
+    bob.erase(f"observation:{kept}", forget=False)
+    synchronize(bob.replica(), by_database, space)
+    synchronize(ada.replica(), by_server, space)
+    assert "we chose postgres" not in ada.everything()
+    more = ada.observe("taken back later")
+    synchronize(ada.replica(), by_server, space)
+    synchronize(bob.replica(), by_database, space)
+    assert by_server.withdraw("m1") >= 1
+    synchronize(bob.replica(), by_database, space)
+    assert "taken back later" not in bob.everything()
+    assert "taken back later" in ada.everything()
+    ada.replica().rejoin()
+    synchronize(ada.replica(), by_server, space)
+    synchronize(bob.replica(), by_database, space)
+    assert dict(bob.db.execute("SELECT id, content FROM observations"))[more] == "taken back later"
+    with database.transaction() as connection:
+        audit = connection.execute(
+            "SELECT DISTINCT person, action FROM kinen.team_audit WHERE space = %s", (space,)
+        ).fetchall()
+    assert {("ada", "push"), ("ada", "pull"), ("ada", "withdraw")} <= set(audit)
+    by_server.close()
+    by_database.close()
+
+
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(
+    url: str, database: Database, tmp_path: Path, empty: Path
+) -> None:
+    ada = Machine(tmp_path / "ada", "ada", empty)
+    space = "killed"
+    text = token(database, "ada", space)
+    ids = [ada.observe(f"event {number}") for number in range(40)]
+    process, address = start(url, "--workers", "1")
+    acknowledged: list[str] = []
+    team = HttpTeam(address, space, text, sleep=lambda _: None)
+    replica = ada.replica()
+    replica.begin(space)
+    replica.scan()
+    first = replica.pending(15, erased=False)
+    team.push(first)
+    replica.acknowledge(first)
+    acknowledged += [version.id for version in first]
+    process.kill()
+    ended(process)
+    team.close()
+    process, address = start(url, "--workers", "1")
+    again = HttpTeam(address, space, text)
+    synchronize(Machine.replica(ada), again, space)
+    process.send_signal(signal.SIGTERM)
+    assert ended(process) == 0
+    again.close()
+    stored = PostgresTeam(database, space, "x").pull(0, 1000, erased=False).versions
+    assert {version.id for version in stored} == set(ids)
+    assert set(acknowledged) <= set(ids)
+    assert len(stored) == len(ids)
+
+
+def test_a_policy_decides_what_leaves() -> None:
+    fields = dict(observation("x", "text").fields)
+    checkpoint = {**fields, "provenance": {"role": "checkpoint"}}
+    hidden = {**fields, "files": ["config/.env"]}
+    memory = {"derivedFrom": [], "content": "x"}
+    table = [
+        ("none", "observation", checkpoint, False),
+        ("checkpoints", "observation", checkpoint, True),
+        ("checkpoints", "observation", fields, False),
+        ("summaries", "memory", memory, True),
+        ("summaries", "observation", fields, False),
+        ("all", "observation", fields, True),
+        ("all", "observation", hidden, False),
+        ("all", "tag", {"path": ".env"}, False),
+        ("all", "suppressed", {"ref": "note:secret.md"}, False),
+        ("all", "pin", {"targetType": "note", "targetId": "a.md"}, False),
+    ]
+    for level, noun, entry, expected in table:
+        assert Policy(level, (".env",)).allows(noun, entry) is expected, (level, noun)
