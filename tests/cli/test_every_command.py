@@ -87,6 +87,7 @@ SKIPPED = {
     "mcp": "waits for a client",
     "serve": "runs until it is stopped",
     "pick": "runs until an entry is chosen",
+    "team login": "waits for a token",
     "tui": "runs until it is closed",
     "ui": "runs until it is closed",
     "web": "runs until it is stopped",
