@@ -64,6 +64,7 @@ SLOW = (
     *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
     *("test_linear_time.py", "test_many_spaces.py", "test_nothing_lost.py", "test_scale.py"),
     *(
+        "team/",
         "test_two_versions.py",
         "test_writers.py",
         "web/test_browser.py",

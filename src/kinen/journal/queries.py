@@ -401,8 +401,12 @@ def suppressed_at(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Tags set by hand, in order: the path, `+tag` or `-tag`, the last commit at that time."""
-    return db.execute("SELECT path, op || tag, head FROM tag_ops ORDER BY seq").fetchall()
+    """Tags set by hand, in order: the path, `+tag` or `-tag`, the last commit at that time.
+
+    In a team they arrive in any order, so their times and ids decide, the same everywhere.
+    """
+    order = "created_at, id" if team_person(db) else "seq"
+    return db.execute(f"SELECT path, op || tag, head FROM tag_ops ORDER BY {order}").fetchall()
 
 
 def team_person(db: sqlite3.Connection) -> str:
