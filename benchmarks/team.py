@@ -180,7 +180,7 @@ def figures(seconds: list[float]) -> dict[str, float]:
 
 
 def stored(load: Load) -> list[str]:
-    with load.database.transaction() as connection:
+    with load.database.connect() as connection:  # those of the pool may be of before a restart
         rows = connection.execute(
             "SELECT id FROM kinen.team_entry WHERE space = %s AND noun = 'observation'", (SPACE,)
         )

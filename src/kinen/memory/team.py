@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TOKEN = "team-{}.token"  # noqa: S105
 """The file of a token in kinen's home, one for each server."""
 NO_TEAM = "no team: team.url is not set"
-SETUP = "set it with `kinen config set team.url URL`; docs/guides/team.md has the steps"
+SETUP = "run `kinen config set --user team.url URL`; docs/guides/team.md has the steps"
 PREVIEW = 1_000_000
 """Versions that a preview shows at most."""
 
