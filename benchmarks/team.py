@@ -54,7 +54,6 @@ class Load:
         prepare(self.database)
         with self.database.transaction() as connection:
             connection.execute("DELETE FROM kinen.team_entry WHERE space = %s", (SPACE,))
-        self.token = tokens.create(self.database, "agent", [SPACE], ("read", "write"), 1)[0]
         self.end = time.monotonic() + options.seconds
         self.written: set[str] = set()
         self.acknowledged: set[str] = set()
@@ -68,8 +67,12 @@ class Load:
     def running(self) -> bool:
         return time.monotonic() < self.end
 
-    def team(self) -> HttpTeam:
-        return HttpTeam(f"http://127.0.0.1:{self.port}", SPACE, self.token)
+    def token(self, person: str) -> str:
+        """A token of an agent's own: the server limits the requests of each."""
+        return tokens.create(self.database, person, [SPACE], ("read", "write"), 1)[0]
+
+    def team(self, token: str) -> HttpTeam:
+        return HttpTeam(f"http://127.0.0.1:{self.port}", SPACE, token)
 
 
 class Acknowledged(Replica):
@@ -88,6 +91,7 @@ def agent(load: Load, number: int) -> None:
     """Records events at its rate and synchronises every few seconds."""
     root = load.folder / f"agent-{number}"
     (root / ".kinen").mkdir(parents=True)
+    token = load.token(f"agent-{number}")
     pause = load.options.agents / load.options.events
     due = time.monotonic() + random.uniform(0, pause)
     next_sync = time.monotonic() + random.uniform(0, 5)
@@ -106,14 +110,14 @@ def agent(load: Load, number: int) -> None:
                 load.written.add(entry.id)
                 due += pause
             if moment >= next_sync or not load.running():
-                next_sync = _round(load, replica)
+                next_sync = _round(load, replica, token)
             time.sleep(0.02)
 
 
-def _round(load: Load, replica: Replica) -> float:
+def _round(load: Load, replica: Replica, token: str) -> float:
     """One run of synchronising; when the next one is due, 0 after the last one."""
     last = not load.running()
-    team = load.team()
+    team = load.team(token)
     start = time.perf_counter()
     try:
         synchronize(replica, team, SPACE)
@@ -130,6 +134,7 @@ def reader(load: Load) -> None:
     """Searches a replica that follows the team."""
     root = load.folder / f"reader-{threading.get_ident()}"
     (root / ".kinen").mkdir(parents=True)
+    token = load.token("reader")
     pause = READERS / load.options.searches
     due = time.monotonic()
     with Memory.open(root, home=root / "home", settings=SETTINGS) as memory:
@@ -140,7 +145,7 @@ def reader(load: Load) -> None:
         next_sync = 0.0
         while load.running():
             if time.monotonic() >= next_sync:
-                next_sync = _round(load, replica)
+                next_sync = _round(load, replica, token)
             if time.monotonic() >= due:
                 start = time.perf_counter()
                 memory.search(" ".join(random.choices(WORDS, k=2)))

@@ -145,9 +145,7 @@ class Team:
                 "not a token of a team", "paste what `kinen team token create` printed"
             )
         path = self._token_file()
-        private.folder(os.path.dirname(path))
-        with open(path, "w", encoding="ascii", opener=private.opener) as file:
-            file.write(text + "\n")
+        private.write(path, text + "\n")
         return path
 
     def _token_file(self) -> str:
@@ -161,8 +159,7 @@ class Team:
         if token:
             return token
         try:
-            with open(self._token_file(), encoding="ascii", opener=private.opener) as file:
-                return file.read(200).strip()
+            return private.read(self._token_file()).decode("ascii").strip()
         except (OSError, UnicodeDecodeError):
             return ""
 
