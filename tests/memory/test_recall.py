@@ -459,3 +459,17 @@ def test_the_work_at_hand_is_that_of_the_worktree(
         assert memory.context.around().query == "feature"
         assert len(refs(memory.context.around(), "commits")) == 1
         assert "on feature at" in handoff_text(memory.reports.handoff_report())
+
+
+def test_a_limit_holds_for_notes_and_a_pinned_note_is_no_hit(memory: Memory) -> None:
+    for n in range(6):
+        text = f"# Limiter {n}\n\nThe limiter of part {n} counts requests.\n"
+        (Path(memory.space.root) / f"part{n}.md").write_text(text)
+    memory.sync()
+    recall = memory.recall(Query("limiter", limit=3))
+    assert len(recall.items) == 3
+    assert "over the budget" not in shown(recall)
+    memory.journal.pin("part0.md")
+    everything = memory.recall(Query("limiter", limit=6))
+    assert [item.tier for item in everything.items].count("pins") == 1
+    assert shown(everything).count("The limiter of part 0") == 1

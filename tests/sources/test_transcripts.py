@@ -766,5 +766,5 @@ def test_a_path_that_is_not_there_is_an_error_that_says_so(memory) -> None:
 
 def test_without_any_client_that_is_said(memory) -> None:
     assert memory.transfer.import_transcripts().notes == (
-        "no client whose sessions kinen reads has left any here",
+        "no sessions of agents on this machine: give the path of a transcript",
     )

@@ -10,6 +10,7 @@ from kinen.cli.command import Output, choice_option, emit, json_option, number_o
 from kinen.cli.daemon_answer import daemon_started
 from kinen.cli.run import FOUND, NOTHING, colours, note
 from kinen.memory import Memory
+from kinen.memory.index import EMPTY_SPACE
 from kinen.memory.recall import UNKNOWN
 from kinen.model.kinds import DISTILLERS
 from kinen.render.answers import answer_json, sources_text
@@ -58,7 +59,8 @@ def ask(
     for remark in answer.notes:
         note(remark)
     if not answer.text:
-        note(f"{UNKNOWN}: `kinen search` shows the nearest hits")
+        if EMPTY_SPACE not in answer.notes:
+            note(f"{UNKNOWN}: `kinen search` shows the nearest hits")
         return NOTHING
     if "\n".join(streamed).strip() != answer.text.strip():
         print(answer.text)

@@ -73,7 +73,10 @@ def context(
         session=session, file=file, issue=issue, plan=plan, depth=depth, budget=budget
     )
     subject = file or session or issue or ("the plan" if plan else "the uncommitted changes")
-    empty = f"nothing relates to {subject} yet: `kinen checkpoint` saves what would"
+    empty = (
+        f"nothing recorded about {subject} yet: `kinen install` records sessions of agents,"
+        " `kinen checkpoint` saves what was done"
+    )
     return Output(
         recall_json(answer),
         recall_text(answer) if answer.items else "",

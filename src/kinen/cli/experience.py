@@ -18,6 +18,8 @@ from kinen.render.experience import (
     invocations_text,
 )
 
+NOT_RECORDED = "no commands recorded yet: `kinen install` records what agents run"
+
 
 @click.command()
 @click.argument("error", nargs=-1)
@@ -68,10 +70,10 @@ def how(memory: Memory, command: tuple[str, ...], failed: bool, limit: int) -> O
       kinen how --failed cargo test
     """
     invocations = memory.experience.how(" ".join(command), max(0, limit), failed=failed)
-    hint = "omit --failed to see those that worked" if failed else "--failed shows failed ones"
+    hint = "omit --failed for those that worked" if failed else "--failed shows those that failed"
     return listing(
         {"invocations": [invocation_json(invocation) for invocation in invocations]},
         invocations_text(invocations, colours()),
         invocations,
-        f"{NOT_USED}: {hint}",
+        f"{NOT_USED}: {hint}" if memory.core.store.exists else NOT_RECORDED,
     )

@@ -139,7 +139,7 @@ def status(memory: Memory) -> Output:
     lines = [
         _counts_line(counts),
         f"{counts.edges:,} links, {counts.broken:,} broken",
-        f"last synced {synced_text(state.synced)}",
+        f"last synced {synced_text(state.synced)}" if state.synced else "never synced",
     ]
     if state.pending:
         lines.append(f"{state.pending:,} chunks without a vector: run `kinen index`")

@@ -31,7 +31,7 @@ from kinen.render.ledger import (
 from kinen.times import milliseconds
 
 EMPTY = (
-    "nothing was sent to an agent yet: `kinen install claude-code` connects Claude Code,"
+    "nothing was sent to an agent yet: `kinen install` lists the agents that it can connect,"
     " hooks.budget sets how much a session starts with"
 )
 

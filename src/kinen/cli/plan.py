@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kinen.render.style import Style
 
 PLAN_HINT = "pass it: kinen plan save TITLE TEXT, or pipe it: kinen plan save TITLE < plan.md"
-NO_PLAN = "no plan is active: `kinen plan list` lists plans"
+NO_PLAN = "no plan is active: `kinen plan save TITLE TEXT` makes one, `kinen plan list` lists all"
 
 
 @group()
@@ -209,7 +209,7 @@ def edit(memory: Memory, id_: str) -> Output:
 
     current = memory.worklog.plan(id_)
     if current is None:
-        raise NotFound("no plan is active", "`kinen plan list` lists plans")
+        raise NotFound(*NO_PLAN.split(": ", 1))
     open_editor(os.path.join(memory.space.root, current.path))
     memory.worklog.refresh()
     return _output(memory.worklog.plan(current.id) or current)
@@ -226,7 +226,7 @@ def _set_status(name: str, status: str, description: str) -> None:
 
         current = memory.worklog.plan(id_)
         if current is None:
-            raise NotFound("no plan is active", "`kinen plan list` lists plans")
+            raise NotFound(*NO_PLAN.split(": ", 1))
         return _output(memory.worklog.update_plan(current.id, status=status))
 
 

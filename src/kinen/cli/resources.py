@@ -25,6 +25,9 @@ from kinen.model.records import Query
 if TYPE_CHECKING:
     from kinen.memory import Memory
 
+EMPTY = "no resources yet: `kinen resources add FILE` adds one"
+NO_MATCH = "no resource matches: `kinen resources list` lists them"
+
 
 @group()
 def resources() -> None:
@@ -84,7 +87,7 @@ def list_(memory: Memory) -> Output:
         {"resources": [render.record_json(record) for record in records]},
         render.records_text(records, colours()),
         records,
-        "no resources yet: `kinen resources add FILE` adds one",
+        EMPTY,
     )
 
 
@@ -95,6 +98,6 @@ def list_(memory: Memory) -> Output:
 def search(memory: Memory, query: tuple[str, ...], limit: int) -> Output:
     """Search the resources only. `kinen search --type resources` has more options."""
     hits = memory.search(Query(" ".join(query), limit=limit, kinds=("resource",)))
-    notes = [] if hits else ["no resource matches: `kinen resources list` lists them"]
+    notes = [] if hits else [NO_MATCH if memory.records.select(["resource"]) else EMPTY]
     text = render.hits_text(hits, style=colours())
     return Output(render.hits_json(hits), text, found=bool(hits), notes=notes)

@@ -54,6 +54,11 @@ def report(error: Exception) -> int:
     return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows the traceback")
 
 
+def with_options(remark: str) -> str:
+    """A remark on hits with the option of the command line in place of its description."""
+    return remark.replace("a minimum score of 0", "--min-score 0")
+
+
 def option(parameter: str) -> str:
     """The option of a parameter, such as `--min-similarity`; `files` is `--file`."""
     name = REPEATABLE.get(parameter, parameter)

@@ -138,10 +138,10 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
     if code and not any("nothing" in remark for remark in notes):
         notes = [*notes, _nothing(text, options)]
     if notes and not options["as_json"]:
-        from kinen.cli.run import note
+        from kinen.cli.run import note, with_options
 
         for remark in notes:
-            note(remark)
+            note(with_options(remark))
     if output and options["files"] and not sys.stdout.isatty() and not options["as_json"]:
         write_raw(_on_disk(output) + "\n")  # for xargs: each name as the file has it
     elif output and options["files"]:

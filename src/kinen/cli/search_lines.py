@@ -7,7 +7,7 @@ import os
 
 from kinen.characters import visible_json
 from kinen.cli.output import file_name, write_raw
-from kinen.cli.run import FOUND, NOTHING, note
+from kinen.cli.run import FOUND, NOTHING, note, with_options
 from kinen.paths import openable
 
 
@@ -15,7 +15,7 @@ def print_lines(answer: str, code: int, *, files: bool) -> int:
     """Print an answer in JSON as a line for each hit, or with `files` as paths that end in NUL."""
     data = json.loads(answer)
     for remark in data["notes"]:
-        note(remark)
+        note(with_options(remark))
     if not files:
         for hit in data["results"]:
             print(visible_json(json.dumps(hit, ensure_ascii=False)))

@@ -39,6 +39,11 @@ class Reader:
     def close(self) -> None:
         self.db.close()
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no text at all."""
+        return self.db.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
+
     def meta(self, key: str) -> str:
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""

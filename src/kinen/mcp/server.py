@@ -104,6 +104,7 @@ _TOOLS_FOR = {
     "`kinen index status`": "kinen_index_status",
     "`kinen index`": "kinen_index_rebuild",
     "`kinen memories list`": "kinen_memories",
+    "`kinen plan list`": "the action list",
     "`kinen search`": "kinen_search",
     "`kinen tags`": "kinen_list_tags",
 }

@@ -52,7 +52,10 @@ class Experience:
         """
         lines = errors.identifying_lines(storable(error))
         if not lines:
-            raise QueryError("there is no error in this text", "give the lines that name the error")
+            raise QueryError(
+                "too little of an error to tell it from others",
+                "give its message too: `ValueError: invalid literal`",
+            )
         if not self._core.store.exists:
             return []
         self._index.prepare()

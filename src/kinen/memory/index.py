@@ -40,8 +40,8 @@ LATER = "the journal is still being indexed: more will be found later"
 
 
 EMPTY_SPACE = (
-    "nothing to search here yet: write notes or commits, `kinen import transcripts` imports past"
-    " sessions of agents"
+    "nothing to search here yet: write a note, commit something, or run `kinen import transcripts`"
+    " for past sessions of agents"
 )
 
 

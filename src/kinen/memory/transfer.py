@@ -137,7 +137,11 @@ class Transfer:
                             raise _Undone
                 else:
                     count.leave(OTHERS)
-        nowhere = [] if looked else ["no client whose sessions kinen reads has left any here"]
+        nowhere = (
+            []
+            if looked
+            else ["no sessions of agents on this machine: give the path of a transcript"]
+        )
         loaded = count.loaded(tally.unknown, [*nowhere, *tally.notes()])
         if not dry_run and any(loaded.added.values()):
             self._consolidation.start_over()

@@ -155,7 +155,12 @@ class Worklog:
                 near.append(checkpoint)
         if not near:
             fact = f"no checkpoint {name!r}" if name else "no checkpoints yet"
-            raise NotFound(fact, "`kinen checkpoint list` lists them, `kinen checkpoint` saves one")
+            hint = (
+                "`kinen checkpoint list` lists them"
+                if name
+                else "`kinen checkpoint TEXT` saves one"
+            )
+            raise NotFound(fact, hint)
         ids = list(dict.fromkeys(checkpoint.id for checkpoint in near))
         if len(ids) > 1:
             raise Ambiguous(name, ids)

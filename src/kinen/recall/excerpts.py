@@ -37,7 +37,7 @@ def excerpts(
         items = _fitted(question, some, size)
         if limit and len(items) > limit:
             best = {entry.ref for entry in items[:limit]}
-            some = [entry for entry in some if entry.hit.record.ref in best]
+            some = [entry for entry in some if _place(entry) in best]
             continue
         over = sum(entry.tokens for entry in items) + 2 * HEADING - room
         if over <= 0:

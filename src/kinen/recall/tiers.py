@@ -109,6 +109,7 @@ def tiers(
         raise QueryError(f"{budget} tokens hold nothing", "use 1 or more", parameter="budget")
     reasons: dict[Key, str] = {}
     items, dropped = _once(first, reasons, budget)
+    reasons |= {_key(hit): PINNED for hit in hits if any(_repeats(hit, entry) for entry in items)}
     fresh = [hit for key, hit in _by_ref(hits).items() if key not in reasons]
     chosen = _fitting(fresh, budget - _cost(items))
     for hit in sorted(hits, key=lambda entry: _PLACES[entry.tier]):
@@ -156,6 +157,18 @@ def _once(
             chosen.append(entry)
             reasons[_key(entry)] = PINNED
     return chosen, dropped
+
+
+def _repeats(hit: Item, entry: Item) -> bool:
+    """Whether a part of a file says nothing but what an item with the whole file says.
+
+    The part may begin with a title that the whole does not repeat.
+    """
+    if hit.space != entry.space or not hit.ref.startswith(f"{entry.ref}:"):
+        return False
+    lines = [line.strip(" …\t") for line in hit.text.splitlines()]
+    new = [line for line in lines if line not in entry.text]
+    return len(new) <= (len(lines) > 1)
 
 
 def _key(entry: Item | Dropped) -> Key:
@@ -219,7 +232,8 @@ def _remark(recall: Recall) -> str:
         return ""
     short = _left_out(len(left))
     long = f"{short[:-1]}: {needed - recall.budget:,} tokens over {budget} {remedy}_"
-    return next((line for line in (long, short) if spent + estimate(line) <= recall.budget), "")
+    forms = (long, short) if needed > recall.budget else (short,)
+    return next((line for line in forms if spent + estimate(line) <= recall.budget), "")
 
 
 def _left(recall: Recall) -> dict[Key, int]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WIDTH = 300
 SHORT_SESSION = 8
 NOT_KNOWN = "this error did not occur here before"
-NOT_USED = "no such invocation"
+NOT_USED = "no recorded command matches"
 
 
 def _moment(at: int) -> str | None:

@@ -287,6 +287,8 @@ def consolidated_text(result: Any, style: Style = PLAIN) -> str:
     if result.changed:
         verb = "would change" if result.dry_run else "changed"
         changes.append(f"{verb} {result.changed:,}")
+    if not result.findings:
+        detail = "(no decision, lesson or pattern was recorded yet)"
     return "\n".join([*lines, *result.notes, f"{', '.join(changes) or 'no new memories'} {detail}"])
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kinen.errors import NotFound, QueryError, Unreadable
+from kinen.errors import Ambiguous, NotFound, QueryError, Unreadable
 from kinen.extract.decode import decode
 from kinen.model.journal import Plan
 from kinen.storage import inside
@@ -21,6 +21,7 @@ PLANS = ".memories/plans"
 BRIEFS = ".memories/briefs"
 MARKS = {PLANS: ".memories/.active-plan", BRIEFS: ".memories/.active-brief"}
 """Each folder of plans with the file that names the active plan."""
+LISTED = "`kinen plan list` shows the ids"
 LONGEST = 50
 """Characters of an id that is made from a title."""
 _STEP = re.compile(r"^(\s*(?:[-*+]|\d{1,9}[.)])\s+)\[([ xX])\](\s.*|)$")
@@ -60,10 +61,7 @@ class Plans:
         """The plan or brief of an id; raises NotFound."""
         path = self._path(id)
         if not path:
-            plan = next((plan for plan in self.plans() if plan.id == id), None)
-            if plan is None:
-                raise NotFound(f"no plan {id!r}", "list the plans to see their ids")
-            return plan
+            return self._beginning_with(id)
         try:
             plan = self._read(path)
         except Unreadable as error:
@@ -72,6 +70,16 @@ class Plans:
             raise Unreadable(f"{path}: {error.strerror}", "check who owns it") from None
         active = self.current()
         return plan._replace(current=active is not None and active.path == path)
+
+    def _beginning_with(self, id_: str) -> Plan:
+        """The plan whose id, inside its file, is or begins with this."""
+        near = [plan for plan in self.plans() if plan.id.startswith(id_)]
+        exact = [plan for plan in near if plan.id == id_]
+        if exact or len(near) == 1:
+            return (exact or near)[0]
+        if near:
+            raise Ambiguous(id_, [plan.id for plan in near])
+        raise NotFound(f"no plan {id_!r}", LISTED)
 
     def current(self) -> Plan | None:
         """The active plan: the one that a mark names, unless it is completed or archived."""
@@ -93,7 +101,7 @@ class Plans:
     def _path(self, id_: str, first: str = PLANS) -> str:
         """The file of a plan, or an empty string; refuses ids that would leave the folder."""
         if not _ID.fullmatch(id_):
-            raise QueryError(f"invalid plan id {id_!r}", "list the plans to see their ids")
+            raise QueryError(f"invalid plan id {id_!r}", LISTED)
         for folder in (first, *MARKS):
             path = f"{folder}/{id_}.md"
             is_link = os.path.islink(os.path.join(self.root, path))
