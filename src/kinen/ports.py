@@ -112,6 +112,15 @@ class Index(Protocol):
         """The chunks of each path that pass the query's filters, in order."""
         ...
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no text at all."""
+        ...
+
+    def chunks_of_symbol(self, name: str, query: Query) -> list[int]:
+        """The first chunk of each symbol of a name that passes the query's filters, by path."""
+        ...
+
     def paths_named(self, text: str) -> list[str]:
         """The paths whose name a whole question is; none if many files have it."""
         ...

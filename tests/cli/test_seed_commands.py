@@ -88,6 +88,7 @@ def test_the_branch_and_files_of_a_checkpoint_are_found(space: Path, write, kine
     for words in ("descaling", "boiler.py"):
         hits = json.loads(kinen("search", "--fulltext", words, "--json", "-t", "checkpoints").out)
         assert hits["results"][0]["source"]["type"] == "checkpoint", words
+        assert hits["results"][0]["chunk"]["content"] == "Finished the work"
 
 
 @pytest.fixture

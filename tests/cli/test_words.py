@@ -140,6 +140,7 @@ def test_the_plain_forms_of_a_command_line(kinen, space) -> None:
     assert kinen("version").out == kinen("--version").out
     found = kinen("--space", str(space), "query", "--mode", "fts", "kettle", cwd=space.parent)
     assert "the kettle is on" in found.out, found.err
+    assert kinen("query", "--tags", "a,b").err == kinen("files", "--tags", "a,b").err
     listed = kinen("--space", str(space), "list", "observations", cwd=space.parent)
     assert "the kettle is on" in listed.out
 

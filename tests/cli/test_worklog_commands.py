@@ -70,6 +70,9 @@ def test_steps_of_a_plan_are_ticked_off(kinen, space: Path) -> None:
     assert kinen("plan", "check", "2", "--undo").code == 0
     text = json.loads(kinen("plan", "show", "--json").out)["text"]
     assert text == PLAN.replace("1. [ ]", "1. [x]").replace("- [x] cache", "- [ ] cache").rstrip()
+    assert "Redis" in kinen("plan", "show", "red").out
+    assert "`kinen plan activate redo`" not in kinen("plan", "save", "Redo", "text").err
+    assert "'red' is ambiguous: " in kinen("plan", "show", "red").err
     refused = kinen("plan", "check", "4")
     assert (refused.code, refused.out) == (2, "")
     assert "no step 4: the plan has 3 steps" in refused.err

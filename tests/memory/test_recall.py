@@ -267,8 +267,9 @@ def test_two_spaces_with_the_same_ref_are_told_apart_and_fit_the_budget(tmp_path
         root = tmp_path / name
         (root / ".kinen").mkdir(parents=True)
         (root / "deploy.md").write_text(f"# Deploy\n\nThe deploy of {name} runs at night.\n")
+        (root / "rules.md").write_text(f"# Rules\n\nAsk the owner of {name} first.\n")
         with Memory.open(root) as memory:
-            memory.journal.pin("deploy.md", f"read before a deploy of {name}")
+            memory.journal.pin("rules.md", f"read before a deploy of {name}")
     for budget in (200, 2000):
         query = Query("deploy", budget=budget, kinds=("note",))
         given = recall_spaces(("all",), query)

@@ -45,7 +45,8 @@ def symbol_names(space: Path, **settings: object) -> list[str]:
         return [record.title for record in memory.records.select(["symbol"])]
 
 
-def test_a_symbol_is_found_by_name_and_by_meaning(code) -> None:
+def test_a_symbol_is_found_by_name_and_by_meaning(code, write) -> None:
+    write("src/a.py", "def _all():\n    close_all(close_all(close_all()))\n")
     by_name = json.loads(code("search", "Session.refresh", "--json").out)["results"][0]
     assert by_name["source"]["ref"] == "symbol:src/session.py#Session.refresh"
     assert by_name["source"]["metadata"]["signature"] == "def refresh(self, token: str) -> str"
@@ -53,6 +54,7 @@ def test_a_symbol_is_found_by_name_and_by_meaning(code) -> None:
     meaning = code("search", "--type", "symbols", "log out of all accounts")
     assert meaning.out.startswith("src/session.py:")
     assert "close_all" in meaning.out.splitlines()[0]
+    assert "close_all" in code("search", "close_all").out.splitlines()[0]
     shown = code("show", "symbol:src/session.py#close_all")
     assert "Sign everybody out" in shown.out
 

@@ -96,6 +96,8 @@ def _plain(words: list[str]) -> list[str]:
         rest = words[size:]
         end = rest.index("--") if "--" in rest else len(rest)
         words = [*rest[:end], *words[:size], *rest[end:]]
+    if len(words) == 3 and words[0] == "query" and words[1] in ("--tag", "--tags"):
+        return ["files", *words[1:]]  # nothing to search for: the files with these tags
     return [*(ALIASES.get(word, word) for word in words[:1]), *words[1:]]
 
 

@@ -26,12 +26,16 @@ from kinen.cli.run import colours, piped
 from kinen.render.journal import plan_json, progress_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kinen.memory import Memory
     from kinen.model.journal import Plan
     from kinen.render.style import Style
 
 PLAN_HINT = "pass it: kinen plan save TITLE TEXT, or pipe it: kinen plan save TITLE < plan.md"
-NO_PLAN = "no plan is active: `kinen plan save TITLE TEXT` makes one, `kinen plan list` lists all"
+NO_PLAN = (
+    "no plan is active: `kinen plan activate ID` makes one active, `kinen plan list` lists all"
+)
 
 
 @group()
@@ -39,8 +43,8 @@ def plan() -> None:
     """Plans. The active plan comes first in every recall."""
 
 
-def _output(plan: Plan) -> Output:
-    return Output(plan_json(plan), f"{plan.ref}  {plan.status}")
+def _output(plan: Plan, notes: Sequence[str] = ()) -> Output:
+    return Output(plan_json(plan), f"{plan.ref}  {plan.status}", notes=notes)
 
 
 @plan.command(cls=Texts)
@@ -65,7 +69,10 @@ def save(
     if text == "-" or (not text and not sys.stdin.isatty()):
         text = piped()
     content = text_or_editor(text, f"the plan {title!r}; `- [ ] ...` is a step", PLAN_HINT)
-    return _output(memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activate))
+    saved = memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activate)
+    hint = f"`kinen plan activate {saved.id}` makes it the active plan"
+    active = memory.worklog.plan()
+    return _output(saved, [] if active else [hint])
 
 
 @plan.command()

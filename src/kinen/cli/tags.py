@@ -77,8 +77,12 @@ def _staged(memory: Memory, into: str | None) -> Output:
     if into and line:
         memory.git.write_tags(into, line)
     names = line.removeprefix("tags: ").split(", ") if line else []
+    nothing = "the staged files give no tags" if paths else "nothing is staged: `git add` first"
     return Output(
-        {"tags": names, "paths": paths, "line": line}, "" if into else line, found=bool(line)
+        {"tags": names, "paths": paths, "line": line},
+        "" if into else line,
+        found=bool(line),
+        notes=[] if into or line else [nothing],
     )
 
 

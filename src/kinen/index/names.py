@@ -108,6 +108,15 @@ def asked_for(db: sqlite3.Connection, text: str) -> list[str]:
     return paths if len(paths) <= MOST_FILES else []
 
 
+def is_identifier(text: str) -> bool:
+    """Whether a question is a name in code and no word: `send_all`, `DataFrame`, `Memory.open`."""
+    name = text.strip()
+    parts = name.split(".")
+    return all(part.isidentifier() for part in parts) and (
+        len(parts) > 1 or "_" in name.strip("_") or not (name[1:].islower() or name.isupper())
+    )
+
+
 def with_alias(db: sqlite3.Connection, name: str) -> list[str]:
     """The refs of notes with this alias."""
     target = _folded(bare(name))

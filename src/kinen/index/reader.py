@@ -250,6 +250,16 @@ class Reader:
 
         return touches.file_at(self.db, path)
 
+    def chunks_of_symbol(self, name: str, query: Query) -> list[int]:
+        """The first chunk of each symbol of a name that passes the query's filters, by path."""
+        where, values = conditions(query)
+        rows = self.db.execute(
+            f"SELECT MIN(c.id){_FROM}{where}{' AND' if where else ' WHERE'} r.kind = 'symbol'"
+            " AND r.title = ? GROUP BY r.id ORDER BY r.path",
+            (*values, name),
+        )
+        return [row[0] for row in rows]
+
     def at_line(self, ref: str, line: int) -> Chunk | None:
         """The chunk of a record that has a line."""
         row = self.db.execute(

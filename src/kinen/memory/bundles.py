@@ -8,7 +8,7 @@ import io
 import os
 from typing import IO, TYPE_CHECKING, Literal, cast
 
-from kinen.errors import KinenError
+from kinen.errors import KinenError, QueryError
 from kinen.journal.scopes import require
 from kinen.privacy import entrance
 from kinen.storage import atomic, inside, private
@@ -140,6 +140,9 @@ class Bundles:
         path = os.fspath(file)
         if goldfish.is_goldfish(path):
             return self._load_checkpoints(path, dry_run=dry_run)
+        if os.path.isdir(path):
+            hint = "give a bundle, a Kindling database, or a folder with checkpoints of Goldfish"
+            raise QueryError(f"nothing to import in {path}", hint)
         with store.translated():
             if kindling.is_kindling(path):
                 return kindling.load_database(store.db, path, conflict=on_conflict, dry_run=dry_run)

@@ -173,7 +173,7 @@ class Context:
         """The title of the active plan, the files that it names, and its own ref."""
         plan = self._worklog.plan()
         if plan is None:
-            raise NotFound("no plan is active", "`kinen plan save` begins one")
+            raise NotFound("no plan is active", "`kinen plan activate ID` makes one active")
         files = []
         for name in files_in(plan.text):
             try:

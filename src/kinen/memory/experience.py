@@ -54,7 +54,7 @@ class Experience:
         if not lines:
             raise QueryError(
                 "too little of an error to tell it from others",
-                "give its message too: `ValueError: invalid literal`",
+                "give the lines that name the error, such as `ValueError: invalid literal`",
             )
         if not self._core.store.exists:
             return []

@@ -170,7 +170,10 @@ class Worklog:
         """Tick off a step of a plan (default: the active one), or with `done` false clear it."""
         plan = self.plan(id)
         if plan is None:
-            raise NotFound("no plan is active", "`kinen plan list` lists plans")
+            raise NotFound(
+                "no plan is active",
+                "`kinen plan list` lists plans, `kinen plan activate ID` makes one active",
+            )
         updated = self.folder.check(plan.id, number, done=done, now=now())
         self.refresh()
         return updated

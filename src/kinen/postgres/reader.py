@@ -192,6 +192,24 @@ class PostgresReader:
             chunks.setdefault(path, []).append(id_)
         return chunks
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no text at all."""
+        return not self.rows("SELECT 1 FROM kinen.chunk WHERE space = ANY(%s) LIMIT 1")
+
+    def chunks_of_symbol(self, name: str, query: Query) -> list[int]:
+        """The first chunk of each symbol of a name that passes the query's filters, by path."""
+        clause, values = conditions(query, self._tokenizer.stems)
+        rows = self.rows(
+            f"SELECT MIN(c.id){FROM} WHERE c.space = ANY(%s) AND r.kind = 'symbol'"
+            " AND r.title = %s"
+            + (f" AND {clause}" if clause else "")
+            + " GROUP BY r.space, r.id, r.path ORDER BY r.path",
+            name,
+            *values,
+        )
+        return [id_ for (id_,) in rows]
+
     def paths_named(self, text: str) -> list[str]:
         """The paths whose name a whole question is; none if many files have it."""
         part = names.bare(text).rpartition("/")[2]

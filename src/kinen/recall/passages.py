@@ -61,7 +61,7 @@ def is_metadata(chunk: Chunk) -> bool:
 
 def prose_of(chunk: Chunk, title: str) -> str:
     """What metadata says in sentences: a summary, a note, the decision of a checkpoint."""
-    labels = ("aliases: ", "tags: ")
+    labels = ("aliases: ", "tags: ", "branch: ", "files: ")
     lines = [line for line in chunk.text.split("\n") if not line.startswith(labels)]
     return "\n".join(line for line in lines if line.strip("# ") != title)
 
@@ -71,6 +71,7 @@ def _body(reader: Index, hit: Hit, hits: Sequence[Hit]) -> Chunk:
     ref = hit.record.ref
     others = [other.chunk for other in hits if other.record.ref == ref]
     others += reader.between(ref, hit.chunk.n + 1, hit.chunk.n + REACH)
+    others += reader.between(ref, 0, hit.chunk.n)  # a checkpoint has its metadata last
     texts = (chunk for chunk in others if not is_metadata(chunk))
     return next(texts, hit.chunk._replace(text=""))
 

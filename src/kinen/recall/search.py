@@ -186,15 +186,18 @@ def _with_runs(reader: Index, query: Query, ranked: list[Ranked], units: Units) 
 
 
 def _with_names(reader: Index, query: Query, ranked: list[Ranked]) -> list[Ranked]:
-    """The ranking with a vote for files whose name or path is the question."""
+    """The ranking with a vote for files and symbols whose name or path is the question."""
+    from kinen.index import names
+
     paths = reader.paths_named(query.text)
-    if not paths:
-        return ranked
     scores = {candidate.id: candidate.score for candidate in ranked}
-    best = {}
-    for path, chunks in reader.chunks_at(paths, query).items():
-        best[path] = max(chunks, key=lambda id_: scores.get(id_, 0.0))
-    return fuse.with_names(ranked, best.values())
+    best = [
+        max(chunks, key=lambda id_: scores.get(id_, 0.0))
+        for chunks in (reader.chunks_at(paths, query).values() if paths else ())
+    ]
+    if names.is_identifier(query.text) or query.kinds == ("symbol",):
+        best += reader.chunks_of_symbol(query.text.strip(), query)[: names.MOST_FILES]
+    return fuse.with_names(ranked, best) if best else ranked
 
 
 def recent(reader: Index, query: Query) -> Hits:
