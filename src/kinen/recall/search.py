@@ -266,8 +266,7 @@ def _rank(
             raise QueryError(
                 f"no search by meaning: {reason}", "run `kinen index`, or search in mode fulltext"
             )
-        if not reader.empty:
-            notes.append(f"full text only: {reason}")
+        notes += [] if reader.empty else [f"full text only: {reason}"]
         return fuse.by_words(_lexical(reader, units, words))
     if mode == "rerank":
         return fuse.by_meaning(half.scan.of(half.vector, list(words)))
