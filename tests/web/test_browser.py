@@ -250,8 +250,13 @@ def test_every_other_change_and_its_undo(tab: Tab, site: Site) -> None:
     page.click("text=Unpin")
     page.wait_for_selector("button:text-is('Pin')")
     page = tab.open("health")
-    page.click("text=Update the index")
-    page.wait_for_selector("h1:text-is('Health')")
+    for button, done in (
+        ("Update the index", "up to date"),
+        ("Build the index again", "built again"),
+        ("Take in the spool", "spool is empty"),
+    ):
+        page.click(f"#repairs >> text={button}")
+        page.wait_for_selector(f".banner >> text={done}")
 
 
 def test_a_page_of_the_daemon_follows_what_a_hook_records(
@@ -329,19 +334,23 @@ def test_other_sites_cannot_frame_or_post(chromium: Any, site: Site) -> None:
 
 
 def test_somebody_new_finds_their_way_by_clicking(demo_tab: Tab) -> None:
-    page = demo_tab.open("search")
-    page.fill("input[name=q]", "why did sessions move to postgresql")
-    page.wait_for_selector(".hits article")
-    assert "one system fewer" in page.locator(".hits").inner_text()
+    page = demo_tab.page
+    page.click("nav >> text=Memories")
+    page.click("#memories >> text=Sessions move to PostgreSQL")
+    page.wait_for_selector("#text")
+    assert "one system fewer" in page.locator("#text").inner_text()
+    page.click("aside >> text=Round 2")
+    assert "nothing else uses it" in page.locator("#text").inner_text()
     page.click("nav >> text=Sessions")
     page.click(f"main >> text={LABELS}")
     assert "utf-8-sig" in page.locator("main").inner_text()
     page.click("nav >> text=Budget")
     assert "tokens" in page.locator("main h2").first.inner_text()
     page.click("nav >> text=Memories")
+    page.wait_for_url("**/memories")
     count = page.locator("#memories > li").count()
     page.locator("#memories > li", has_text="rate-limiter").first.locator("text=Hide").click()
-    page.wait_for_selector(".banner")
+    page.wait_for_url("**done=hidden**")
     assert page.locator("#memories > li").count() == count - 1
     page.click("#undo")
     page.wait_for_url("**done=restored**")
@@ -431,6 +440,13 @@ def test_no_page_is_wider_than_the_screen(
     for name, query in PAGES.items():
         page = tab.open(name, **{**query, **({"id": sent(demo)} if name == "injection" else {})})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        links = [link.bounding_box() for link in page.locator("nav a").all()]
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in links), name
+        skipped = page.evaluate(
+            "[...document.querySelectorAll('a[href], button, input, select, textarea, summary')]"
+            ".filter((item) => item.checkVisibility() && item.tabIndex < 0).map(e => e.outerHTML)"
+        )
+        assert skipped == [], "the keyboard reaches everything"
     tab.close()
 
 
