@@ -12,6 +12,7 @@ import { enabled, folderOf, signalOf } from "./workspace";
 const AGE = 120_000;
 const ENTRIES = 50;
 const SYMBOLS = 100;
+const PATIENCE = 5000;
 
 export interface Explanation {
   reasons: Reasons;
@@ -80,11 +81,20 @@ export class WhyHover implements vscode.HoverProvider {
 export class WhyLens implements vscode.CodeLensProvider {
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.changed.event;
+  private readonly retried = new Set<string>();
 
   constructor(private readonly explanations: Explanations) {}
 
   refresh(): void {
     this.changed.fire();
+  }
+
+  /** Once per file: the extension of its language may not have started yet. */
+  private askAgain(file: string): void {
+    if (!this.retried.has(file)) {
+      this.retried.add(file);
+      setTimeout(() => this.changed.fire(), PATIENCE);
+    }
   }
 
   async provideCodeLenses(document: vscode.TextDocument, token: vscode.CancellationToken): Promise<vscode.CodeLens[]> {
@@ -97,8 +107,11 @@ export class WhyLens implements vscode.CodeLensProvider {
     }
     const { reasons, commits } = explanation;
     const whole = lens(document, 0, lensTitle(reasons));
-    const symbols = await quietly(symbolsOf(document));
-    const parts = (symbols ?? []).slice(0, SYMBOLS).flatMap((symbol) => {
+    const symbols = (await quietly(symbolsOf(document))) ?? [];
+    if (symbols.length === 0) {
+      this.askAgain(document.uri.toString());
+    }
+    const parts = symbols.slice(0, SYMBOLS).flatMap((symbol) => {
       const line = newestLine(commits, symbol.range.start.line, symbol.range.end.line);
       const commit = line === undefined ? undefined : commits[line];
       return commit && line !== undefined ? [lens(document, symbol.range.start.line, lensTitle(reasons, commit, Date.now()), line)] : [];
