@@ -165,7 +165,7 @@ def test_links_headings_and_tags_are_completed(vault: Path) -> None:
 
     async def steps(editor: Editor) -> None:
         await editor.begin()
-        draft = editor.open("draft.md", "")  # never saved
+        draft = editor.open("my draft.md", "")  # never saved
         for text, expected in COMPLETIONS:
             editor.type(draft, f"# Own\n\n{text}")
             items = await labels(editor, draft, 2, len(text))
@@ -271,7 +271,7 @@ def test_nothing_outside_the_space_is_read(vault: Path, tmp_path: Path) -> None:
 
     async def steps(editor: Editor) -> None:
         await editor.begin()
-        evil = editor.open("evil.md", text)
+        evil = editor.open("100% evil.md", text)
         messages = await editor.broken(evil, lambda messages: len(messages) == 5)
         assert all(message.isprintable() for message in messages)
         for column in range(0, len(text), 7):

@@ -182,7 +182,7 @@ def _text_edits(ls: Server, vault: Vault, edits: list[rename.Edit]) -> list[type
     changes = []
     for path, text_edits in by_path.items():
         uri = ls.spaces.uri(vault, path)
-        document = ls.workspace.text_documents.get(uri)
+        document = ls.document(uri)
         version = document.version if document else None
         identifier = types.OptionalVersionedTextDocumentIdentifier(uri, version)
         changes.append(types.TextDocumentEdit(identifier, [*text_edits]))
@@ -235,7 +235,7 @@ def on_files_change(
 
 async def on_start(ls: Server, _params: types.InitializedParams) -> None:
     """Read the notes of the open folders, and ask to hear of changes on disk."""
-    folders = [uris.to_fs_path(uri) for uri in ls.workspace.folders]
+    folders = [uris.to_fs_path(folder.uri) for folder in ls.workspace.folders.values()]
     ls.spaces.folders = [folder for folder in (*folders, ls.workspace.root_path) if folder]
     for folder in ls.spaces.folders:
         place = ls.spaces.place(uris.from_fs_path(f"{folder}/note.md") or "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -15,6 +17,9 @@ from kinen.lsp.spaces import Place, Spaces
 from kinen.lsp.vault import Heading, Note, Vault
 from kinen.markdown.parse import split_lines
 from kinen.markdown.spans import Span
+
+if TYPE_CHECKING:
+    from pygls.workspace import TextDocument
 
 QUIET = 0.2
 """Seconds without a key press after which links are checked again."""
@@ -63,7 +68,7 @@ class Server(LanguageServer):
     async def cursor(self, uri: str, position: types.Position | None = None) -> Cursor | None:
         """A place in an open document as it is now; None if that is not a note of a space."""
         place = self.spaces.place(uri)
-        document = self.workspace.text_documents.get(uri)
+        document = self.document(uri)
         if place is None or document is None:
             return None
         vault = place.vault
@@ -84,6 +89,11 @@ class Server(LanguageServer):
             cursor.column = here.character
         return cursor
 
+    def document(self, uri: str) -> TextDocument | None:
+        """An open document; one that is not open is never read, wherever it may be."""
+        documents: dict[str, TextDocument] = self.workspace.text_documents
+        return documents.get(unquote(uri))  # as pygls stores them
+
     async def loaded(self, vault: Vault) -> None:
         """Wait until every note of a vault was read once."""
         if vault.root not in self._loading:
@@ -101,8 +111,8 @@ class Server(LanguageServer):
         """Check all documents if files or aliases changed: their links may lead elsewhere."""
         if self._generations.get(vault.root) != vault.generation:
             self._generations[vault.root] = vault.generation
-            for uri in self.workspace.text_documents:
-                self.check_soon(uri)
+            for document in self.workspace.text_documents.values():
+                self.check_soon(document.uri)
 
     def check_soon(self, uri: str) -> None:
         """Check the links of a document once its writer pauses."""
@@ -115,7 +125,7 @@ class Server(LanguageServer):
         await asyncio.sleep(QUIET)
         self._checks.pop(uri, None)
         cursor = await self.cursor(uri)
-        document = self.workspace.text_documents.get(uri)
+        document = self.document(uri)
         if cursor and document:
             self.text_document_publish_diagnostics(
                 types.PublishDiagnosticsParams(uri, self._diagnostics(cursor), document.version)
