@@ -30,6 +30,7 @@ URL = "LOOPBACK"
 PROMPT = "PROMPT"
 FILE = "FILE"
 """Stands in the inputs of a tool where the path of the edited file goes."""
+PLUGINS = {"opencode": ".config/opencode/plugins/kinen.ts", "pi": ".pi/agent/extensions/kinen.ts"}
 CLAUDE_TOOLS = "Bash,Write,Edit,Agent,Read"
 CODEX = f"""model = "stub-model"
 model_provider = "stub"
@@ -248,6 +249,14 @@ class Machine:
         self.set_up(*agents)
         for agent in agents:
             self.kinen("install", agent, *CLIENTS[agent].flags)
+
+    def be_patient(self) -> None:
+        """Let plugins wait for kinen on a busy machine, where it needs longer than a turn waits."""
+        for path in PLUGINS.values():
+            plugin = self.home / path
+            if plugin.exists():
+                text = plugin.read_text()
+                plugin.write_text(text.replace("PATIENCE_MS = 700", "PATIENCE_MS = 60_000"))
 
     def ask(self, agent: str, prompt: str, *flags: str, check: bool = True) -> str:
         """Run one session; what the client prints, once its hooks are done."""

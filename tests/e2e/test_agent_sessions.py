@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from e2e.clients import folder
-from e2e.machine import CLIENTS
+from e2e.machine import CLIENTS, PLUGINS
 from e2e.stub_llm import script
 from kinen.journal.brief import HEAD
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from e2e.machine import Machine
 
 OUTCOME = "We decided to weigh parcels twice, said {}."
-PLUGINS = {"opencode": ".config/opencode/plugins/kinen.ts", "pi": ".pi/agent/extensions/kinen.ts"}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +36,7 @@ def test_a_session_is_recorded_and_told_to_the_next_agent(
     for n, agent in enumerate(ring):
         if n < len(ring) - 1:
             machine.install(agent)
+            machine.be_patient()
         (machine.project / "notes.txt").write_text("abc\n")
         kept = {entry.id for entry in machine.entries("observations")}
         first = len(machine.stub.requests)
@@ -86,6 +86,7 @@ def check_session(machine: Machine, agent: str, entries: list[Any]) -> None:
 def test_agents_at_the_same_time_lose_and_double_nothing(machine: Machine) -> None:
     agents = ("claude-code", "codex", "gemini", "opencode")
     machine.install(*agents)
+    machine.be_patient()
     prompts = {
         agent: f"Do it.\n{script(machine.steps(agent)[0], {'text': OUTCOME.format(agent)})}"
         for agent in agents
