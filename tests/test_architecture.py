@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -177,6 +178,38 @@ def test_every_protocol_is_in_ports() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef) and path.name != "ports.py":
                 assert "Protocol" not in [ast.unparse(base) for base in node.bases], path
+
+
+ENGINES = {"journal", "index", "postgres", "storage", "team"}
+"""Parts that speak SQL to their own tables."""
+OTHER_SQL = {
+    "agents/transcripts/cursor.py": "the database of another program",
+    "extract/data.py": "the tables of a database that is indexed as a file",
+    "http/team_app.py": "the tables of a team; to be moved to kinen.team",
+    "memory/team.py": "the tables of a team; to be moved to kinen.team",
+    "transfer/kindling.py": "the database of another program",
+    **dict.fromkeys(
+        "memory/consolidation.py memory/corrections.py memory/index.py memory/journal.py"
+        " memory/ledger.py memory/past.py memory/sessions.py transfer/bundle.py transfer/intake.py"
+        " transfer/sections.py transfer/shared.py".split(),
+        "reads or writes the journal by itself; to be moved to kinen.journal",
+    ),
+}
+"""Modules with SQL outside of the engines, and why. No row is added; the last ones go."""
+SQL = re.compile(
+    r"\bSELECT .+ FROM|\bINSERT (OR \w+ )?INTO|\bDELETE FROM|\bUPDATE \w+ SET|\bPRAGMA "
+)
+
+
+def test_sql_is_written_in_the_engines_only() -> None:
+    speaking = set()
+    for path in FILES:
+        nodes = ast.walk(ast.parse(path.read_text()))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        if any(isinstance(text, str) and SQL.search(text) for text in texts):
+            speaking.add(path)
+    outside = {path for path in speaking if part(path) not in ENGINES}
+    assert {path.relative_to(SOURCE).as_posix() for path in outside} == OTHER_SQL.keys()
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
