@@ -38,6 +38,7 @@ OPTIONAL = (
     "watchfiles",
 )
 SERVERS = (
+    *(f"kinen.team.{name}" for name in ("members", "postgres", "schema", "tokens")),
     *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),
     "kinen.memory.engine",
     "kinen.postgres",
