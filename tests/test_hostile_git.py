@@ -330,7 +330,7 @@ def ask_all(run: Commands) -> None:
     run("open", "note.md")
     for word in ("tui", "pick"):
         run(word, codes=(2,))
-    run("lsp")
+    run("lsp", "--help")  # what it does with notes: tests/lsp
     run("issues")
     run("issues", "list")
     run("issues", "ready")
