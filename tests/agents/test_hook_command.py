@@ -177,6 +177,16 @@ def test_the_next_session_is_told_what_there_is_to_know(
     )
 
 
+def test_a_start_that_comes_after_the_first_prompt_is_told_once(
+    space: Path, hook: Hook, kinen: Callable[..., Any]
+) -> None:
+    assert kinen("plan", "save", "Ship it", "- [ ] weigh", "--activate").code == 0
+    hook(payload(space, "UserPromptSubmit", prompt="Weigh the parcels."))
+    start = payload(space, "SessionStart", source="startup")
+    assert "Ship it" in context(hook(start))
+    assert hook(start) == ""
+
+
 def test_a_session_that_is_resumed_goes_on_in_its_capsule(space: Path, hook: Hook) -> None:
     hook(payload(space, "UserPromptSubmit", prompt="first"))
     hook(payload(space, "SessionEnd", reason="other"))

@@ -172,7 +172,7 @@ def test_a_ledger_that_cannot_be_read_is_explained(
 def test_an_empty_ledger_says_how_it_is_filled(kinen: Kinen) -> None:
     run = kinen("ledger")
     assert run.code == 1
-    assert "kinen install claude-code" in run.err
+    assert "`kinen install` lists the agents" in run.err
     assert kinen("ledger", "totals").code == 1
     assert kinen("ledger", "audit").code == 1
     assert kinen("ledger", "show", "01AB").code == 2

@@ -169,18 +169,15 @@ def _start(session: Session) -> str:
         fresh = _tried(lambda: session.begin(db, again=True), default=True)
         if capsules.left_open(db, session.now, but=session.capsule):
             _spawn(session.agent, "")
-    idle = session.payload.get("seconds_since_last_response")
-    if source == "resume" and isinstance(idle, (int, float)) and idle < PAUSE:
-        return ""  # the brief is still in its context
-    if source == "startup" and not fresh:
-        return ""  # another kinen hook just returned it
+    context = Context(session)
+    if _has_brief(session, db, context, fresh=fresh):
+        return ""
     plan, pins = _plan_and_pins(session, db)
     last = capsules.summary(db, session.capsule) if db else None
     decided = decisions_of(session.here.tree)
     memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db)) if db else decided
     here = session.here
     overview = capsules.overview(db, session.capsule, here.tree, here.index) if db else ""
-    context = Context(session)
     if source in CLEARED:
         context.forget()
     elif source != "startup":
@@ -201,6 +198,26 @@ def _start(session: Session) -> str:
     text = brief(plan, pins, last, memories, session.budget, overview, issue, beside, author)
     entries = [*pins, *([last] if last else []), *beside, *memories]
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
+
+
+def _has_brief(
+    session: Session, db: sqlite3.Connection | None, context: Context, *, fresh: bool
+) -> bool:
+    """Whether the brief is still in the agent's context, or another kinen hook just returned it.
+
+    `fresh` says that this event opened the capsule. The first prompt may have opened it too: pi
+    sends it at the same moment.
+    """
+    from kinen.journal import capsules
+
+    source = text_of(session.payload, "source")
+    if source == "resume":
+        idle = session.payload.get("seconds_since_last_response")
+        return isinstance(idle, (int, float)) and idle < PAUSE
+    if source != "startup" or fresh:
+        return False
+    prompt_was_first = db is not None and capsules.has_intent(db, session.capsule)
+    return not prompt_was_first or context.has_started()
 
 
 def _acting(session: Session) -> str:

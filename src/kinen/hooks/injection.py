@@ -33,6 +33,17 @@ class Context:
         except Exception:  # no ledger: the hook does its work without
             return None
 
+    def has_started(self) -> bool:
+        """Whether the session was told its brief; True where that cannot be known."""
+        if self.database is None:
+            return True
+        try:
+            return ledger.has_told(
+                self.database, "SessionStart", self.session.agent, self.session.id
+            )
+        except Exception:
+            return True
+
     def load(self) -> None:
         """Read the injections since the last compaction of the session."""
         if self.database is None or not self.session.id:

@@ -86,6 +86,12 @@ def call(db: sqlite3.Connection, id_: str, intent: str) -> None:
     db.execute(update, (name(intent), id_, UNNAMED))
 
 
+def has_intent(db: sqlite3.Connection, id_: str) -> bool:
+    """Whether a prompt has given a capsule its intent."""
+    row = db.execute("SELECT intent FROM capsules WHERE id = ?", (id_,)).fetchone()
+    return bool(row) and row[0] != UNNAMED
+
+
 def sum_up(db: sqlite3.Connection, id_: str, capsule: str, text: str, now: int) -> None:
     """Store a summary of a capsule that somebody wrote."""
     db.execute(

@@ -174,6 +174,15 @@ def forget_context(db: sqlite3.Connection, agent: str, session: str) -> None:
     )
 
 
+def has_told(db: sqlite3.Connection, event: str, agent: str, session: str) -> bool:
+    """Whether a session was told something at an event."""
+    row = db.execute(
+        "SELECT 1 FROM injections WHERE event = ? AND agent = ? AND session = ? LIMIT 1",
+        (event, entrance.name(agent), entrance.name(session)),
+    ).fetchone()
+    return row is not None
+
+
 def in_context(db: sqlite3.Connection, agent: str, session: str) -> tuple[set[str], list[str]]:
     """The refs and texts that a session was told since its last compaction."""
     scope = (entrance.name(agent), entrance.name(session))
