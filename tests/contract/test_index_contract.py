@@ -158,7 +158,7 @@ def test_words_are_split_and_stemmed_alike(engine: Opened) -> None:
         ({"agent": "CLAUDE", "user": "mi", "repo": "tea", "session": "s1"}, {0, 1, 2}),
         ({"since": "2026-03-03T00:00:00.000Z", "until": "2026-03-04T23:00:00.000Z"}, {OTHER, ONE}),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, dict) else "refs",
 )
 def test_filters_mean_the_same(engine: Opened, filters: Any, expected: set[Any]) -> None:
     named = {f"observation:{ref}" if isinstance(ref, int) else ref for ref in expected}
