@@ -285,8 +285,8 @@ def commands() -> dict[str, click.Command]:
 
 def command_of(words: tuple[str, ...]) -> str:
     known = commands()
-    pair = " ".join(words[:2])
-    return pair if pair in known else words[0]
+    beginnings = (" ".join(words[:count]) for count in (3, 2))
+    return next((beginning for beginning in beginnings if beginning in known), words[0])
 
 
 def test_no_command_runs_what_a_repository_names(
@@ -586,6 +586,7 @@ STARTERS = {
         "space/gitcommand.py",
         "cli/agent_checks.py",
         "cli/editor.py",
+        "daemon/handover.py",
         "distill/process.py",
         "extract/child.py",
         "hooks/command.py",

@@ -390,13 +390,13 @@ def test_a_brief_spends_its_budget_on_a_long_summary() -> None:
         assert 0.85 * budget < estimate(told) <= budget
 
 
-def test_a_brief_tells_the_decisions_of_the_latest_checkpoints(tmp_path: Any) -> None:
+def test_a_brief_has_the_decisions_of_the_latest_checkpoints(tmp_path: Any) -> None:
     for n, day in enumerate(("2026-03-01", "2026-03-02")):
         folder = tmp_path / ".memories" / day
         folder.mkdir(parents=True)
         text = f"---\nid: c{n}\ntype: decision\ndecision: keep store {n}\n---\n\nText\n"
         (folder / f"10000{n}_abcd.md").write_text(text)
-    decided = briefs.decisions_of(str(tmp_path))
+    decided = briefs.latest_points(str(tmp_path))
     assert [text for _, text, *_ in decided] == ["keep store 1", "keep store 0"]
     assert decided[0][2] - decided[1][2] == 86_400_000
     assert briefs.count_checkpoints(str(tmp_path)) == 2

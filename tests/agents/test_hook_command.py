@@ -177,6 +177,18 @@ def test_the_next_session_is_told_what_there_is_to_know(
     )
 
 
+def test_a_start_has_the_last_checkpoint_and_the_text_of_a_pinned_note(
+    space: Path, hook: Hook, kinen: Callable[..., Any]
+) -> None:
+    assert kinen("checkpoint", "The certificate expired; we renewed it by hand.").code == 0
+    assert "renewed it by hand" in context(hook(payload(space, "SessionStart", source="startup")))
+    (space / "certs.md").write_text("---\ntags: [ops]\n---\n# Certs\n\nThey live in the vault.\n")
+    assert kinen("pin", "certs.md").code == 0
+    told = context(hook(payload(space, "SessionStart", "s2", source="startup")))
+    assert "They live in the vault." in told
+    assert "ops" not in told
+
+
 def test_a_start_that_comes_after_the_first_prompt_is_told_once(
     space: Path, hook: Hook, kinen: Callable[..., Any]
 ) -> None:

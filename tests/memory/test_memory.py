@@ -287,6 +287,8 @@ def test_a_session_can_be_rebuilt_alone(space: Path, write: Write) -> None:
         report = memory.sync(embed=False, rebuild=True, session="auth")
         assert (report.changed, report.added, report.removed) == (1, 0, 0)
         assert memory.index.status().counts.documents == 2
+        with pytest.raises(NotFound, match="no session 'nope'"):
+            memory.sync(rebuild=True, session="nope")
 
 
 def test_every_error_a_user_can_cause_is_a_kinen_error(tmp_path: Path) -> None:

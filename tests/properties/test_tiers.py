@@ -89,7 +89,8 @@ def test_what_was_dropped_for_its_size_would_not_have_fitted(budget: int, given_
     chosen = [one for one in recall.items if one.tier == "hits"]
     if len(first) < len({one.ref for one in pins}):
         return  # a pin that had no room leaves some to the hits
-    left = {one.ref: one.tokens for one in reversed(recall.dropped) if one.reason == "over budget"}
+    over = [one for one in recall.dropped if one.reason == "over budget" and one.tier == "hits"]
+    left = {one.ref: one.tokens for one in reversed(over)}
     assert not left.keys() & {one.ref for one in recall.items}
     spent = recalled(10**9, (pins, chosen)).tokens
     said = estimate(f"_{len(hits)} more left out_") + (0 if chosen else estimate("## Related"))

@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.model.journal import Plan
-from kinen.recall.clip import compact, cut, plan_text, readable_output, said_once
+from kinen.recall.clip import (
+    HEAD,
+    REPEATED,
+    compact,
+    cut,
+    plan_text,
+    readable_output,
+    said_once,
+)
 from kinen.text import estimate
 
 lines = st.lists(st.text("abc déf 日本 ", max_size=60), max_size=12)
@@ -52,10 +60,23 @@ def _plan(title: str, text: str) -> Plan:
 
 @given(texts)
 def test_repeated_long_lines_are_shown_once(text: str) -> None:
-    once = said_once(text)
-    assert set(once.split("\n")) == set("\n".join(text.splitlines()).split("\n"))
-    long = [line for line in once.splitlines() if len(line) >= 25]
+    lines = text.splitlines()
+    once = said_once(text).split("\n")
+    assert set(once) <= {*lines, ""}
+    assert set(lines[HEAD:]) <= set(once)
+    shortened = (line.strip("#").strip().rstrip("….") for line in lines)
+    assert all(any(line in other for other in once) for line in shortened)
+    long = [line for line in once if len(line) >= REPEATED]
     assert len(long) == len(set(long))
+
+
+def test_a_title_and_a_summary_that_the_text_repeats_are_left_out() -> None:
+    body = "The outage came from an expired certificate on the load balancer. We renewed it."
+    title = "The outage came from an expired certificate…"
+    summary = "The outage came from an expired certificate on the load balancer"
+    text = f"{title}\n{summary}\nsymbols: renew_certs\n{body}"
+    assert said_once(text) == f"symbols: renew_certs\n{body}"
+    assert said_once(f"{title}\nIt was long ago.") == f"{title}\nIt was long ago."
 
 
 def test_a_short_result_stands_behind_its_command() -> None:

@@ -67,7 +67,9 @@ def check_restart(browser: httpx.Client, health: str, kinen: Any) -> None:
     again = browser.post(action, data=data, follow_redirects=True)
     assert again.status_code == 200
     assert "The daemon was restarted." in again.text
-    after = json.loads(kinen("daemon", "status", "--json").out)["daemon"]
+    after = None
+    while after is None:  # its socket is opened after the port of the pages
+        after = json.loads(kinen("daemon", "status", "--json").out)["daemon"]
     assert after["started"] > before["started"]
     assert (after["pid"], after["port"]) == (before["pid"], before["port"])
     assert browser.post(action, data=data).status_code == 403, "the token of before"

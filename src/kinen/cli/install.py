@@ -242,7 +242,7 @@ def _found_agents(scope: str) -> Output:
         else:
             absent.append(name)
         data.append({"agent": name, "state": state, "hint": hint})
-    nobody = "no agent found on this machine; `kinen install NAME` connects one anyway"
+    nobody = "no agent found on this machine"
     lines = [screen().rows(rows, ("", "bold", "")) if rows else nobody]
     if absent:
         lines.append(fill(f"not found: {', '.join(absent)}", WIDTH, break_on_hyphens=False))

@@ -160,7 +160,7 @@ def _start(session: Session) -> str:
     """Open or resume the capsule, and return the brief."""
     from kinen.hooks.injection import CLEARED, Context
     from kinen.journal import capsules
-    from kinen.journal.brief import brief, decisions_of, ranked
+    from kinen.journal.brief import brief, latest_points, ranked
 
     db = session.journal(START_MS)
     source = text_of(session.payload, "source")
@@ -174,7 +174,7 @@ def _start(session: Session) -> str:
         return ""
     plan, pins = _plan_and_pins(session, db)
     last = capsules.summary(db, session.capsule) if db else None
-    decided = decisions_of(session.here.tree)
+    decided = latest_points(session.here.tree)
     memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db)) if db else decided
     here = session.here
     overview = capsules.overview(db, session.capsule, here.tree, here.index) if db else ""
@@ -346,7 +346,8 @@ def _plan_and_pins(session: Session, db: sqlite3.Connection | None) -> tuple[lis
     from kinen.journal.brief import plan_of
 
     plan = plan_of(session.here.tree, session.now / 1000)
-    return plan, capsules.pins(db, session.id, session.agent, session.now) if db else []
+    index = session.here.index
+    return plan, capsules.pins(db, session.id, session.agent, session.now, index) if db else []
 
 
 def _news(context: Context, plan: list[str]) -> list[str]:

@@ -56,7 +56,7 @@ def _listen(options: Options) -> socket.socket:
     except OSError as error:
         raise KinenError(
             f"cannot listen on {options.host}:{options.port}: {error.strerror}",
-            "choose another --port or --host",
+            "choose another port or host",
         ) from error
 
 

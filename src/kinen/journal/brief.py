@@ -181,16 +181,19 @@ def ranked(memories: Iterable[Learned], touched: str) -> list[Learned]:
 # Checkpoints, by the lines of their files that are plain
 
 
-def decisions_of(root: str) -> list[Learned]:
-    """What the latest checkpoints decided, as memories: those are drawn later."""
-    decisions: list[Learned] = []
-    for path in _latest_checkpoints(root):
-        decision = _front(inside.text(root, path, LONGEST))[0].get("decision", "")
-        if decision and decision[0] not in "|>[{":
+def latest_points(root: str) -> list[Learned]:
+    """What the latest checkpoints decided, and what the last one says, as memories."""
+    points: list[Learned] = []
+    for n, path in enumerate(_latest_checkpoints(root)):
+        about, body = _front(inside.text(root, path, LONGEST))
+        point = about.get("decision", "")
+        if (not point or point[0] in "|>[{") and n == 0:
+            point = body.strip()
+        if point and point[0] not in "|>[{":
             day = path.split("/")[1]
             at = (_day(day) - _day("1970-01-01")) * DAY
-            decisions.append((f"checkpoint:{path}", decision, at, DECIDED))
-    return decisions
+            points.append((f"checkpoint:{path}", point, at, DECIDED))
+    return points
 
 
 def count_checkpoints(root: str) -> int:

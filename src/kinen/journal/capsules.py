@@ -41,6 +41,9 @@ RECENT = 400
 """The newest observations, whose files count as touched lately."""
 ISSUE = 120
 """Characters of the issue in progress: its id and title."""
+JOURNAL_TABLES = {"observation": "observations", "summary": "summaries", "memory": "memories"}
+PINNED_CHUNKS = 3
+"""The first chunks of a pinned file: a brief has no room for more."""
 _ALIVE = "redacted = 0 AND forgotten_at = 0"
 
 
@@ -106,8 +109,13 @@ def left_open(db: sqlite3.Connection, now: int, but: str) -> bool:
     return db.execute(sql, (but, now - STALE_MS, now - STALE_MS)).fetchone() is not None
 
 
-def pins(db: sqlite3.Connection, session: str, agent: str, now: int) -> list[Entry]:
-    """The pins of a session and an agent, each with its note and the text of its target."""
+def pins(
+    db: sqlite3.Connection, session: str, agent: str, now: int, index: str = ""
+) -> list[Entry]:
+    """The pins of a session and an agent, each with its note and the text of its target.
+
+    The text of a file is the one in the `index` folder.
+    """
     hidden = _hidden(db)
     rows = db.execute(
         "SELECT target_type, target_id, reason, created_at FROM pins"
@@ -118,19 +126,37 @@ def pins(db: sqlite3.Connection, session: str, agent: str, now: int) -> list[Ent
     entries = []
     for kind, id_, note, at in rows:
         ref = f"{kind}:{id_}"
-        text = _content(db, kind, id_)
+        text = _content(db, kind, id_) or _text_in_index(index, ref) or _name(kind, id_)
         if ref not in hidden and (text or note):
             entries.append((ref, "\n".join(filter(None, (note, text))), at))
     return entries
 
 
 def _content(db: sqlite3.Connection, kind: str, id_: str) -> str:
-    """The text of an entry; of a file or commit, which agents can read, its name."""
-    table = {"observation": "observations", "summary": "summaries", "memory": "memories"}.get(kind)
+    """The text of an entry of the journal."""
+    table = JOURNAL_TABLES.get(kind)
     if not table:
-        return id_ if kind not in ("capsule", "pin") else ""
+        return ""
     row = db.execute(f"SELECT content FROM {table} WHERE id = ? AND {_ALIVE}", (id_,)).fetchone()
     return "" if row is None or row[0] == REDACTED else str(row[0])
+
+
+def _text_in_index(folder: str, ref: str) -> str:
+    """How the text of a file begins, without what its frontmatter says; empty if unknown."""
+    row = _from_index(
+        folder,
+        "SELECT group_concat(body, char(10)) FROM (SELECT c.body FROM chunks c"
+        " JOIN records r ON r.id = c.record WHERE r.ref = ? AND (c.start_line = 0 OR"
+        " length(c.body) - length(replace(c.body, char(10), '')) = c.end_line - c.start_line)"
+        " ORDER BY c.n LIMIT ?)",
+        (ref, PINNED_CHUNKS),
+    )
+    return row[0] or "" if row else ""
+
+
+def _name(kind: str, id_: str) -> str:
+    """The name of a file or commit, which agents can read."""
+    return "" if kind in ("capsule", "pin", *JOURNAL_TABLES) else id_
 
 
 def summary(db: sqlite3.Connection, but: str) -> Entry | None:
@@ -250,7 +276,7 @@ def issue_in_progress(data: str) -> str:
     return row[0][:ISSUE] if row else ""
 
 
-def _from_index(data: str, sql: str) -> tuple[str, ...] | None:
+def _from_index(data: str, sql: str, parameters: tuple[object, ...] = ()) -> tuple[str, ...] | None:
     """The first row of a query on the index in a folder; None if it cannot be read now."""
     from kinen.storage.sqlite import sqlite3
 
@@ -261,7 +287,7 @@ def _from_index(data: str, sql: str) -> tuple[str, ...] | None:
     try:
         index = sqlite3.connect(f"file:{place}?mode=ro", uri=True, timeout=0)
         try:
-            row: tuple[str, ...] | None = index.execute(sql).fetchone()
+            row: tuple[str, ...] | None = index.execute(sql, parameters).fetchone()
         finally:
             index.close()
     except sqlite3.Error:

@@ -71,7 +71,10 @@ class Index:
         from kinen.index import snapshots
         from kinen.index.lock import sync_lock
         from kinen.index.metafile import write_about
+        from kinen.worklog import sessions
 
+        if session:
+            sessions.session(self._core.space.root, session)  # an unknown one is an error
         began = time.monotonic()
         until = float("inf") if seconds is None else began + seconds
         notes: list[str] = []

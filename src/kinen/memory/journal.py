@@ -248,7 +248,7 @@ class Journal:
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
-        from kinen.journal.brief import KEEP, brief, decisions_of, plan_of, ranked
+        from kinen.journal.brief import KEEP, brief, latest_points, plan_of, ranked
 
         at = _milliseconds()
         size = budget or self._core.config.hooks.budget
@@ -256,13 +256,13 @@ class Journal:
         db = None
         if self._core.store.exists:
             db = self._core.store.db
-        pins = capsules.pins(db, session, agent, at) if db else []
+        pins = capsules.pins(db, session, agent, at, self._core.folder) if db else []
         if compacting or not db:
             text = brief(plan, pins, None, (), size)
             return f"{KEEP}\n{text}\n" if text and compacting else text
         own = ids.key_id(agent, entrance.name(session)) if session else ""
         last = capsules.summary(db, own)
-        decided = decisions_of(self._core.space.root)
+        decided = latest_points(self._core.space.root)
         memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
         overview = capsules.overview(db, own, self._core.space.root, self._core.folder)
         issue = capsules.issue_in_progress(self._core.folder)

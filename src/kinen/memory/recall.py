@@ -162,10 +162,9 @@ class Recaller:
             text = readable_output(self._records.whole_text(hit.record.ref)[:LONGEST])
             return "\n".join((text, *_results_of_step(hit)))
         around = "\n".join(chunk.text for chunk in (*hit.before, hit.display, *hit.after))
-        text = said_once(around)
         title = hit.chunk.heading or hit.record.title
-        head = title if title and not text.startswith(("#", title)) else ""
-        return "\n".join(filter(None, (head, text)))[:LONGEST]
+        head = title if title and not around.startswith(("#", title)) else ""
+        return said_once("\n".join(filter(None, (head, around))))[:LONGEST]
 
     def _code_kinds(self) -> tuple[str, ...]:
         """The kinds of source code; a reader would create an index where there is none yet."""

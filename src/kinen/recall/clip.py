@@ -15,6 +15,8 @@ ONE_LINE = 80
 """Characters of output up to which it is shown behind its command."""
 REPEATED = 25
 """Repeated lines of at least this many characters are omitted."""
+HEAD = 3
+"""Lines at the beginning of a text that may be its title and summary."""
 
 
 def plan_text(plan: Plan, tokens: int) -> str:
@@ -58,14 +60,26 @@ def cut(text: str, tokens: int) -> str:
 
 
 def said_once(text: str) -> str:
-    """A text without sentences that it repeats, as a title does; short lines of code stay."""
+    """A text without what it repeats; short lines of code stay.
+
+    Of the first lines, a title or a summary that begins a later line is left out.
+    """
+    lines = text.splitlines()
     seen: set[str] = set()
-    lines = []
-    for line in text.splitlines():
-        if line not in seen or len(line) < REPEATED:
-            lines.append(line)
+    kept = []
+    for n, line in enumerate(lines):
+        if len(line) < REPEATED or not (
+            line in seen or (n < HEAD and _begins(line, lines[n + 1 :]))
+        ):
+            kept.append(line)
         seen.add(line)
-    return "\n".join(lines)
+    return "\n".join(kept)
+
+
+def _begins(line: str, following: list[str]) -> bool:
+    """Whether a longer line begins with this one, which may have been cut."""
+    beginning = line.strip("#").strip().rstrip("….")
+    return any(len(other) > len(beginning) and other.startswith(beginning) for other in following)
 
 
 def readable_output(text: str) -> str:
