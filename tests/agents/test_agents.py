@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 from kinen import Memory
 from kinen.agents.client import clients, load
 from kinen.agents.translate import event_name
+from kinen.hooks import command
 from kinen.hooks.command import HANDLERS
 
 PAYLOADS = Path(__file__).parent / "payloads"
@@ -89,6 +92,23 @@ def recorded(space: Path) -> list[Any]:
 def test_every_agent_with_events_has_fixtures() -> None:
     # The payloads of Claude Code are in test_hooks.py and test_hook_import_parity.py.
     assert sorted(set(AGENTS) - {"claude-code"}) == RECORDED
+
+
+def test_an_answer_that_is_written_after_the_end_of_its_turn_is_recorded(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "FLUSHED", 60)
+    ((_, _, stop),) = [event for event in lines("copilot", space) if "Stop" in event[1]]
+    transcript = space.parent / "events.jsonl"
+    written = transcript.read_text()
+    transcript.write_text('{"type": "user.message", "data": {"content": "Why?"}}\n')
+    late = threading.Timer(0.1, lambda: transcript.write_text(written))
+    late.start()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(stop).encode())))
+    monkeypatch.chdir(space)
+    assert command.main(["copilot", "agentStop"]) == 0
+    late.join()
+    assert [entry.content for entry in recorded(space)] == ["It waits for its bucket."]
 
 
 @pytest.mark.parametrize("agent", RECORDED)

@@ -29,6 +29,9 @@ URL = "LOOPBACK"
 """Stands in settings and variables where the address of the model goes."""
 PROMPT = "PROMPT"
 FILE = "FILE"
+SAYS = "echo hello; sleep 0.3"
+FAILS = "echo oops >&2; sleep 0.3; exit 3"
+"""They sleep because Qwen Code may miss the output of a command that ends at once."""
 """Stands in the inputs of a tool where the path of the edited file goes."""
 PLUGINS = {"opencode": ".config/opencode/plugins/kinen.ts", "pi": ".pi/agent/extensions/kinen.ts"}
 CLAUDE_TOOLS = "Bash,Write,Edit,Agent,Read"
@@ -295,7 +298,7 @@ class Machine:
         more = {"is_background": False} if agent == "qwen" else {}
         steps = [
             {"tool": client.shell, "input": {name: line, "description": "try", **more}}
-            for line in ("echo hello", "echo oops >&2; exit 3")
+            for line in (SAYS, FAILS)
         ]
         file = str(self.project / "notes.txt")
         for use in client.edits:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from e2e.clients import folder
-from e2e.machine import CLIENTS, PLUGINS
+from e2e.machine import CLIENTS, FAILS, PLUGINS, SAYS
 from e2e.stub_llm import script
 from kinen.journal.brief import HEAD
 
@@ -68,12 +68,12 @@ def check_session(machine: Machine, agent: str, entries: list[Any]) -> None:
     listed = [entry for entry in entries if entry.kind != "tool_call"]
     prompt, ran, failed, *edits, answer = listed
     assert prompt.content.startswith("Do it.\n@@"), agent
-    assert (ran.kind, ran.content) == ("command", "$ echo hello\nhello"), agent
+    assert (ran.kind, ran.content) == ("command", f"$ {SAYS}\nhello"), agent
     if agent == "codex":  # its hooks do not say how a command ended, nor report a patch
         assert "oops" in failed.content
         assert not edits
     else:
-        failure = "$ echo oops >&2; exit 3\nExit code 3\noops"
+        failure = f"$ {FAILS}\nExit code 3\noops"
         assert (failed.kind, failed.content) == ("error", failure), agent
         assert failed.provenance["exitCode"] == 3
         (edit,) = edits
@@ -98,7 +98,7 @@ def test_agents_at_the_same_time_lose_and_double_nothing(machine: Machine) -> No
     for agent in agents:
         contents = [entry.content for entry in entries if entry.scope.agent == agent]
         assert contents[0].startswith("Do it.\n@@"), agent
-        assert contents[1:] == ["$ echo hello\nhello", OUTCOME.format(agent)], agent
+        assert contents[1:] == [f"$ {SAYS}\nhello", OUTCOME.format(agent)], agent
     assert [capsule.status for capsule in machine.entries("capsules")] == ["closed"] * 4
     first = len(machine.stub.requests)
     machine.ask("codex", "hi")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from kinen import ids, paths
 from kinen.agents import claude_code
@@ -34,6 +35,9 @@ START_MS = 1000
 """Milliseconds that the start of a session waits for a journal that is locked: it comes once."""
 TRANSCRIPT = 1 << 18
 """Bytes at the end of a transcript in which the last answer is looked for."""
+FLUSHED = 0.5
+"""Seconds that the end of a turn waits until its answer is in the transcript: Copilot CLI writes it
+in the background."""
 MEMORIES = 40
 """Memories that are considered for the brief."""
 
@@ -316,21 +320,38 @@ def _add_answer(session: Session) -> None:
     if session.event != "Stop" or client is None or not client.transcript:
         return
     from kinen.agents.translate import at
+
+    kind, path = client.transcript
+    place = text_of(session.payload, "transcript_path")
+    entry = _last_answer(place, kind, path)
+    end = time.monotonic() + FLUSHED
+    while entry is None and time.monotonic() < end:
+        time.sleep(0.02)
+        entry = _last_answer(place, kind, path)
+    if entry:
+        session.payload["last_assistant_message"] = at(entry, path)
+        session.payload.setdefault("prompt_id", text_of(entry, "id"))
+
+
+def _last_answer(transcript: str, kind: str, path: str) -> Payload | None:
+    """The answer at the end of a transcript: None if it is not written yet, empty if unreadable."""
+    from kinen.agents.translate import at
     from kinen.errors import UnsafeFile
     from kinen.storage import regular
 
-    kind, path = client.transcript
     try:
-        tail = regular.tail(text_of(session.payload, "transcript_path"), TRANSCRIPT)
+        tail = regular.tail(transcript, TRANSCRIPT)
     except (OSError, UnsafeFile):
-        return
+        return {}
     for line in reversed(tail.splitlines()):
         entry = payload.parsed(line)
-        answer = at(entry, path) if entry.get("type") == kind else None
+        type_ = text_of(entry, "type")
+        answer = at(entry, path) if type_ == kind else None
         if answer and isinstance(answer, str):
-            session.payload["last_assistant_message"] = answer
-            session.payload.setdefault("prompt_id", text_of(entry, "id"))
-            return
+            return entry
+        if type_.startswith(("user.", "tool.")):
+            return None
+    return None
 
 
 def _tried(work: Callable[[], bool], *, default: bool) -> bool:
