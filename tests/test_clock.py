@@ -48,11 +48,12 @@ class Machine:
 
         It met the semaphore of a process that was killed, or a sleep until a moment.
         """
-        for _ in range(5):
+        end = time.monotonic() + GUARD
+        while True:
             done = self._process(clock, *words, stdin=stdin)
-            if not any(fault in done.stderr for fault in FAULTS):
-                break
-        return done
+            if not any(fault in done.stderr for fault in FAULTS) or time.monotonic() > end:
+                return done
+            time.sleep(0.2)
 
     def _process(
         self, clock: str, *words: str, stdin: str = ""

@@ -27,6 +27,7 @@ def ids(text: str) -> list[str]:
         ("Merge branch 'fix/bd-a1b2-login'", ["bd-a1b2"]),
         ("worktree-fixing-with-beads-learning_agent-xu5g", ["learning_agent-xu5g"]),
         ("BD-A1B2 in capitals", ["bd-a1b2"]),
+        ("cd ~/trees/spotter-a0y; cat /srv/bd-a1b2/x.py; trees/bd-a1b2/y", []),
     ],
 )
 def test_a_text_names_issues(text: str, expected: list[str]) -> None:

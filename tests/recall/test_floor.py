@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.model.records import Chunk, Hit, Record, Vote
-from kinen.recall.floor import LEAST_CHUNKS, is_known, unknown_note
+from kinen.recall.floor import CLOSE, LEAST_CHUNKS, Yardstick, is_known, strength, unknown_note
 
 COUNTS = st.dictionaries(st.text(min_size=1), st.integers(0, 3), max_size=8)
 
@@ -37,6 +37,15 @@ def test_in_a_small_space_whatever_there_is_may_be_meant(
     counts: dict[str, int], chunks: int
 ) -> None:
     assert is_known(counts, near(0.0), chunks)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_hit_of_full_text_is_close_in_a_ranking_of_ranks(missing: bool) -> None:
+    yardstick = Yardstick("rrf", 1000)
+    yardstick.words_missing = missing
+    far = Vote("semantic", 9, 0.1, 0.1)
+    assert strength((far,), yardstick) < CLOSE
+    assert (strength((far, Vote("fulltext", 1, 7.0, 0.5)), yardstick) < CLOSE) is missing
 
 
 @given(COUNTS)

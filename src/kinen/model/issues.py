@@ -24,6 +24,8 @@ MOST_PARTS = 24
 """Parts of a word with hyphens in which ids are looked for."""
 VALID_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
 _WORD = re.compile(r"(?<![\w#/.-])#?[A-Za-z0-9][\w-]*(?:\.\d+)*(?![\w-])")
+_PATH = re.compile(r"(?<![\w/.~-])(?:~|\.{1,2})?+/[^\s\"'`<>|]*+")
+"""A path from the root, the home or here; names of branches do not begin so."""
 _NUMBER = re.compile(r"(?:(?<=[\s(\[,;:])|^)(?:[Gg][Hh]-|#)(\d{1,7})\b(?![.-]?\w)")
 _KEY = re.compile(r"(?<![\w.-])([A-Z][A-Z0-9]{1,9}-[1-9]\d{0,6})(?![\w-]|\.\d)")
 _NO_KEYS = frozenset(
@@ -113,10 +115,13 @@ def _keys(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _known_ids(text: str, tracked: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Known ids, also inside the name of a branch (`fix/bd-a1b2-login`)."""
+    """Known ids, also inside the name of a branch (`fix/bd-a1b2-login`), not of a folder."""
     if not tracked:
         return
-    for match in _WORD.finditer(text.replace("/", " ")):
+    without_paths = _PATH.sub(lambda path: " " * len(path[0]), text)
+    for match in _WORD.finditer(without_paths.replace("/", " ")):
+        if without_paths[match.end() : match.end() + 1] == "/":
+            continue
         word = match[0].lstrip("#")
         start = match.end() - len(word)
         parts = word.lower().split("-")[:MOST_PARTS]

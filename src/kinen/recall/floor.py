@@ -134,7 +134,9 @@ def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:
     cosine = next((vote.score for vote in votes if vote.retriever == "semantic"), None)
     by_meaning = scaled(cosine, (yardstick.cosine, COSINE[1])) if cosine is not None else 0
     if yardstick.mode not in ("hybrid", "fulltext") and cosine is not None:
-        return by_meaning  # other scores are cosines, too, or places in a ranking
+        # Other scores are cosines, too, or places in a ranking, which say nothing of a distance.
+        worded = any(vote.retriever == "fulltext" for vote in votes)
+        return max(by_meaning, CLOSE if worded and not yardstick.words_missing else 0)
     score = sum(vote.share for vote in votes if vote.retriever not in ASIDE)
     retrievers = {vote.retriever for vote in votes}
     if retrievers <= OF_FILES:
