@@ -46,11 +46,16 @@ document.addEventListener("keydown", (event) => {
 // Live pages are fetched again when something of their space was recorded or indexed.
 let source = null;
 let timer = 0;
+// A page that is replaced between press and release, or while a form is sent, would lose the click.
+let busy = false;
+addEventListener("pointerdown", () => { busy = true; });
+addEventListener("pointerup", () => { busy = false; });
+addEventListener("submit", (event) => { busy = !event.defaultPrevented; });
 async function refresh() {
   const open = [...main.querySelectorAll("details[open]")].map((item) => item.id).filter(Boolean);
   const other = await fetchPage(location.href);
   const fresh = other?.getElementById("main");
-  if (!fresh || document.activeElement?.closest?.("main input, main textarea")) return;
+  if (!fresh || busy || document.activeElement?.closest?.("main input, main textarea")) return;
   main.replaceChildren(...fresh.childNodes);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   main.dispatchEvent(new Event("kinen:refreshed"));
