@@ -137,6 +137,9 @@ def test_every_endpoint_refuses_missing_expired_revoked_and_foreign_tokens(
                 # whoever guesses often is slowed down on top of being refused
                 assert response.status_code in (status, 429 if status == 401 else status), path
                 assert "error" in response.json()
+        # a stranger's body is not even read
+        unread = client.post("/v1/team/push", content=b"{", headers={"X-Kinen-Space": SPACE})
+        assert unread.status_code in (401, 429)
         reader = token(database, rights=("read",))
         headers = {"Authorization": f"Bearer {reader}", "X-Kinen-Space": SPACE}
         for method, path, body in REQUESTS:

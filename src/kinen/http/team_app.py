@@ -101,8 +101,10 @@ class TeamServer:
         async def handle(request: Request) -> Response:
             start = time.perf_counter()
             try:
+                # before its body is read: that may be large
+                token = await to_thread.run_sync(self._known, request)
                 body = await _body(request) if request.method == "POST" else None
-                response = await to_thread.run_sync(self._answer, request, right, act, body)
+                response = await to_thread.run_sync(self._answer, request, token, right, act, body)
             except Refused as refusal:
                 headers = {"Retry-After": "1"} if refusal.status in (429, 503) else None
                 response = JSONResponse(refusal.content, refusal.status, headers)
@@ -115,14 +117,11 @@ class TeamServer:
     def _answer(
         self,
         request: Request,
+        token: Token,
         right: str,
         act: Callable[[Request, Token, str, Any], tuple[Any, int]],
         body: Any,
     ) -> Response:
-        try:
-            token = self._token(request)
-        except KinenError as error:
-            raise _translated(error) from error
         space = _space(request)
         status = 200
         entries = 0
@@ -145,6 +144,12 @@ class TeamServer:
         finally:
             if right != "metrics":
                 self._write_down(token, request.url.path, space, entries, status)
+
+    def _known(self, request: Request) -> Token:
+        try:
+            return self._token(request)
+        except KinenError as error:
+            raise _translated(error) from error
 
     def _token(self, request: Request) -> Token:
         """The token of a request; whoever guesses is slowed down."""
