@@ -131,8 +131,10 @@ def test_results_appear_as_one_types(demo_tab: Tab) -> None:
     page.keyboard.press("j")
     page.keyboard.press("k")
     assert page.evaluate("document.activeElement.closest('.hits') !== null")
+    page.evaluate("document.getElementById('results').dataset.old = '1'")
     page.keyboard.press("o")
-    page.wait_for_url("**open=*")
+    page.wait_for_selector("#results:not([data-old])")  # what is typed before would be replaced
+    assert "open=" in page.url
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.name") == "q"
     page.fill("input[name=why]", "notes/onboarding.md")
