@@ -24,6 +24,7 @@ PINNED = {
     "@qwen-code/qwen-code": "0.24.4",
     "opencode-ai": "1.18.18",
     # What checks the types of our plugins.
+    "@kilocode/plugin": "7.3.1",
     "@opencode-ai/plugin": "1.18.18",
     "@types/node": "22.20.5",
     "typescript": "5.9.3",

@@ -33,7 +33,11 @@ SAYS = "echo hello; sleep 0.3"
 FAILS = "echo oops >&2; sleep 0.3; exit 3"
 """They sleep because Qwen Code may miss the output of a command that ends at once."""
 """Stands in the inputs of a tool where the path of the edited file goes."""
-PLUGINS = {"opencode": ".config/opencode/plugins/kinen.ts", "pi": ".pi/agent/extensions/kinen.ts"}
+PLUGINS = {
+    "kilo": ".config/kilo/plugins/kinen.ts",
+    "opencode": ".config/opencode/plugins/kinen.ts",
+    "pi": ".pi/agent/extensions/kinen.ts",
+}
 CLAUDE_TOOLS = "Bash,Write,Edit,Agent,Read"
 CODEX = f"""model = "stub-model"
 model_provider = "stub"

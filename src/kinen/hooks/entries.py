@@ -193,6 +193,7 @@ def _plugin(agent: Client, line: list[str]) -> str:
         for name, (description, body) in slash_commands().items()
     }
     shared = shared.replace('["kinen"]', json.dumps(line), 1)
+    shared = shared.replace('"agent"', json.dumps(agent.name), 1)
     shared = shared.replace("}> = {}", f"}}> = {json.dumps(commands, indent=2)}", 1)
     return shared + "\n" + own
 

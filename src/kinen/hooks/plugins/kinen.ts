@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 
 const KINEN: string[] = ["kinen"]
+const AGENT: string = "agent"
 const COMMANDS: Record<string, { description: string; template: string }> = {}
 
 /** The longest that a turn waits for kinen. After an answer that took longer, nothing waits until one is in time. */
@@ -21,7 +22,7 @@ let slow = false
  * The event is in a file before the process starts, so that it is recorded even if this program
  * ends at once. No error of kinen gets through.
  */
-function hook(agent: string, event: string, fields: Record<string, unknown>): Promise<string> {
+function hook(event: string, fields: Record<string, unknown>): Promise<string> {
   if (absent) return Promise.resolve("")
   return new Promise((resolve) => {
     let folder = ""
@@ -32,7 +33,7 @@ function hook(agent: string, event: string, fields: Record<string, unknown>): Pr
       writeFileSync(file, JSON.stringify(payload), { mode: 0o600 })
       const input = openSync(file, "r")
       const begun = Date.now()
-      const child = spawn(KINEN[0]!, [...KINEN.slice(1), "hook", agent], {
+      const child = spawn(KINEN[0]!, [...KINEN.slice(1), "hook", AGENT], {
         stdio: [input, "pipe", "ignore"],
         detached: true,
         windowsHide: true,

@@ -8,7 +8,7 @@ export const Kinen: Plugin = async ({ directory }) => {
   const recorded = new Set<string>()
 
   function send(event: string, sessionID: string, fields: Record<string, unknown> = {}): Promise<string> {
-    return hook("opencode", event, { session_id: sessionID, cwd: directory, ...fields })
+    return hook(event, { session_id: sessionID, cwd: directory, ...fields })
   }
 
   function begin(sessionID: string, source: string): void {

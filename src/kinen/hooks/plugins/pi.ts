@@ -5,7 +5,7 @@ export default function (pi: any) {
   let prompts = 0
 
   function send(event: string, fields: Record<string, unknown> = {}): Promise<string> {
-    return hook("pi", event, { session_id: session, cwd, ...fields })
+    return hook(event, { session_id: session, cwd, ...fields })
   }
 
   pi.on("session_start", async (event: any, context: any) => {
