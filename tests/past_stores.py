@@ -127,6 +127,55 @@ QWEN = [
 ]
 
 
+def pi(folder: Path, *, cwd: str = CWD, id_: str = "pi-1", version: int = 3) -> Path:
+    number = 0
+
+    def line(kind: str, **more: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        return {"type": kind, "id": f"{number:08x}", "timestamp": at(number), **more}
+
+    def message(role: str, *content: Any, **more: Any) -> dict[str, Any]:
+        return line("message", message={"role": role, "content": list(content), **more})
+
+    def call(name: str, inputs: Any, answer: str, **outcome: Any) -> list[dict[str, Any]]:
+        id_of_call = f"call_{number}"
+        asked = {"type": "toolCall", "id": id_of_call, "name": name, "arguments": inputs}
+        about = {"toolCallId": id_of_call, "toolName": name, "isError": False, **outcome}
+        return [message("assistant", asked), message("toolResult", words(answer), **about)]
+
+    def words(text: str) -> dict[str, str]:
+        return {"type": "text", "text": text}
+
+    patch = "--- cart.py\n+++ cart.py\n@@ -1,1 +1,1 @@\n-a\n+b\n"
+    edit = {"path": f"{cwd}/src/cart.py", "edits": [{"oldText": "a", "newText": "b"}]}
+    return put(
+        folder / "--home-me-shop--" / f"2026-03-01_{id_}.jsonl",
+        {**line("session"), "id": id_, "version": version, "cwd": cwd},
+        line("model_change", provider="stub", modelId="m"),
+        message("user", words("the cart forgets its coupon")),
+        message("assistant", {"type": "thinking", "thinking": "hmm"}, words("Let me look.")),
+        *call(
+            "bash", {"command": "make"}, "no rule\n\nCommand exited with code 2", isError=True
+        ),
+        *call("edit", edit, "Successfully replaced", details={"diff": "+1 b", "patch": patch}),
+        line("message", message={"role": "bashExecution", "command": "ls", "output": "cart.py"}),
+        line("compaction", summary="The coupon is lost in merge()."),
+        message("assistant", words("Fixed in merge().")),
+        line("hologram"),
+    )
+
+
+PI = [
+    ("message", "the cart forgets its coupon"),
+    ("message", "Let me look."),
+    ("error", "$ make\nno rule"),
+    ("file_diff", "Tool: edit\nFile: src/cart.py\n@@ -1,1 +1,1 @@\n-a\n+b"),
+    ("command", "$ ls\ncart.py"),
+    ("message", "Fixed in merge()."),
+]
+
+
 def panel(folder: Path, id_: str = "1772359200000") -> Path:
     """A task as the panel of Cline or Roo Code showed it."""
     moment = 0

@@ -46,6 +46,7 @@ def aider(folder: Path) -> Path:
 STORES: dict[str, tuple[Callable[[Path], Path], list[tuple[str, str]]]] = {
     "copilot": (stores.copilot, stores.COPILOT),
     "qwen": (stores.qwen, stores.QWEN),
+    "pi": (stores.pi, stores.PI),
     "cline": (stores.panel, stores.PANEL),
     "cline-cli": (stores.cline_session, stores.CLINE_SESSION),
     "aider": (aider, stores.AIDER),
@@ -133,7 +134,7 @@ def odd_variants(value: Any, odd: Any) -> Iterator[Any]:
 ODD = (None, 7, [], {}, "", [None], {"type": ["x"]}, "\ud800a\0b", 1e400, True)
 
 
-@pytest.mark.parametrize("client", ["copilot", "qwen", "cursor-agent"])
+@pytest.mark.parametrize("client", ["copilot", "qwen", "pi", "cursor-agent"])
 def test_lines_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
     path = STORES[client][0](tmp_path / "there")
     first, *lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -191,6 +192,7 @@ def test_without_a_path_the_sessions_of_this_space_come_from_every_client(
     stores.copilot(home / ".copilot" / "session-state", cwd=str(space))
     stores.copilot(home / ".copilot" / "session-state", cwd="/elsewhere", id_="co-2")
     stores.qwen(home / ".qwen" / "projects" / "p", cwd=str(space))
+    stores.pi(home / ".pi" / "agent" / "sessions", cwd=str(space))
     stores.cline_session(home / ".cline" / "data" / "sessions", cwd=str(space))
     extensions = config / "Code" / "User" / "globalStorage"
     task = stores.panel(extensions / "rooveterinaryinc.roo-cline" / "tasks", "roo-1")
@@ -212,7 +214,7 @@ def test_without_a_path_the_sessions_of_this_space_come_from_every_client(
     loaded = memory.transfer.import_transcripts()
     sessions = {entry.scope.session for entry in memory.journal.entries("capsules")[0]}
     assert sessions == {
-        *("co-1", "qw-1", "1772359200000_abcde", "roo-1", "cl-1", "t-1", "cu-1", "cu-2"),
+        *("co-1", "qw-1", "pi-1", "1772359200000_abcde", "roo-1", "cl-1", "t-1", "cu-1", "cu-2"),
         *("aider-2026-03-01T10:00:00", "aider-2026-03-02T11:00:00"),
     }
     assert "sessions of other folders: 2" in loaded.notes
@@ -247,8 +249,9 @@ def test_the_branch_is_taken_where_the_client_stores_it(memory, tmp_path) -> Non
         memory.journal.forget(memory.journal.entries("capsules")[0][0].ref)
 
 
-def test_a_compaction_of_copilot_is_a_summary(memory, tmp_path) -> None:
-    memory.transfer.import_transcripts(stores.copilot(tmp_path))
+@pytest.mark.parametrize("client", ["copilot", "pi"])
+def test_a_compaction_is_a_summary(memory, tmp_path, client) -> None:
+    memory.transfer.import_transcripts(STORES[client][0](tmp_path))
     summaries = [entry.content for entry in memory.journal.entries("summaries")[0]]
     assert "The coupon is lost in merge()." in summaries
 
@@ -320,6 +323,7 @@ def test_threads_and_conversations_of_subagents_are_left_out(memory, tmp_path) -
 def test_versions_that_nobody_knows_are_refused_with_their_number(memory, tmp_path) -> None:
     paths = [
         stores.copilot(tmp_path / "copilot", version=2),
+        stores.pi(tmp_path / "pi", version=9),
         stores.zed(tmp_path / "zed" / "threads.db", ("t-1", stores.zed_thread(version="9.0"))),
         stores.cursor_database(
             tmp_path / "cursor" / "state.vscdb",
@@ -328,7 +332,7 @@ def test_versions_that_nobody_knows_are_refused_with_their_number(memory, tmp_pa
             conversationState="~CgQABA",
         ),
     ]
-    for path, version in zip(paths, ("2", "9.0", "99"), strict=True):
+    for path, version in zip(paths, ("2", "9", "9.0", "99"), strict=True):
         loaded = memory.transfer.import_transcripts(path)
         assert not any(loaded.added.values())
         (note,) = loaded.notes

@@ -202,7 +202,7 @@ def _heading(session: SessionOverview, style: Style) -> str:
         about = [f"sessions/{session.session}", session.status, session.started]
         return f"{style('bold', title)}\n{style('dim', visible_line(', '.join(about)))}"
     names = ("prompts", "edits", "commands", "errors")
-    tally = [f"{getattr(session, name):,} {name}" for name in names]
+    tally = [counted(getattr(session, name), name) for name in names]
     span = f"{_minute(session.started)} to {_minute(session.ended)} UTC"
     about = [session.agent or "agent", span, duration(session.seconds), session.status, *tally]
     where = f"{session.ref}, session {session.session}" if session.session else session.ref
@@ -223,8 +223,8 @@ def _step_lines(page: Sequence[Step | Gap], full: bool, style: Style) -> list[st
         limit = 0
     for step in page:
         if isinstance(step, Gap):
-            turns = f" for {step.prompts:,} prompts" if step.prompts else ""
-            lines.append(style("dim", f"{_INDENT}… {step.steps:,} more steps{turns}"))
+            turns = f" for {counted(step.prompts, 'prompts')}" if step.prompts else ""
+            lines.append(style("dim", f"{_INDENT}… {counted(step.steps, 'more steps')}{turns}"))
             continue
         moment = iso(step.at / 1000) if step.at else ""
         if step.kind == "prompt" and lines:

@@ -28,5 +28,6 @@ CLIENT = Client(
     ),
     answer="text",
     told_at=("SessionStart", "UserPromptSubmit"),
+    imports=True,
     proved="0.80.10",
 )

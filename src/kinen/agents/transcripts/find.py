@@ -20,6 +20,7 @@ from kinen.agents.transcripts import (
     cursor,
     gemini,
     opencode,
+    pi,
     qwen,
     zed,
 )
@@ -54,6 +55,7 @@ _READERS = (
     (gemini.is_gemini, gemini.sessions),
     (copilot.is_copilot, copilot.sessions),
     (qwen.is_qwen, qwen.sessions),
+    (pi.is_pi, pi.sessions),
     (cursor.is_cursor, cursor.transcript),
     (claude.is_claude, claude.sessions),
 )
@@ -95,6 +97,7 @@ def places(env: Mapping[str, str], roots: Iterable[str] = ()) -> list[str]:
         os.path.join(data, "opencode", "storage", "session"),
         os.path.join(env.get("COPILOT_HOME") or os.path.join(home, ".copilot"), "session-state"),
         os.path.join(home, ".qwen", "projects"),
+        os.path.join(home, ".pi", "agent", "sessions"),
         cursor.database(env),
         os.path.join(home, ".cursor", "projects"),
         os.path.join(cline_data, "tasks"),
