@@ -155,9 +155,7 @@ def pi(folder: Path, *, cwd: str = CWD, id_: str = "pi-1", version: int = 3) -> 
         line("model_change", provider="stub", modelId="m"),
         message("user", words("the cart forgets its coupon")),
         message("assistant", {"type": "thinking", "thinking": "hmm"}, words("Let me look.")),
-        *call(
-            "bash", {"command": "make"}, "no rule\n\nCommand exited with code 2", isError=True
-        ),
+        *call("bash", {"command": "make"}, "no rule\n\nCommand exited with code 2", isError=True),
         *call("edit", edit, "Successfully replaced", details={"diff": "+1 b", "patch": patch}),
         line("message", message={"role": "bashExecution", "command": "ls", "output": "cart.py"}),
         line("compaction", summary="The coupon is lost in merge()."),
