@@ -7,6 +7,8 @@ DOCS := .venv/.docs
 PINS ?= --constraint constraints.txt
 # Two processes per core: many tests wait for a process or a daemon of their own.
 WORKERS := PYTEST_XDIST_AUTO_NUM_WORKERS=$(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Tests start thousands of processes: with this variable each would compile its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test check fix lint lock coverage package bench docs reference screenshots stress e2e browser clean
