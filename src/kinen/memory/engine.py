@@ -178,7 +178,7 @@ class Engine:
         except EmbedError as error:
             return None, str(error)
         chunks = sum(space.chunks for space in able)
-        scan = PostgresScan(connection, [space.id for space in able], embedder.dimensions, chunks)
+        scan = PostgresScan(connection, [space.id for space in able], embedder.dimensions)
         return Meaning(scan, vector, 0, chunks), ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from kinen.index.writer import above, embedded_text
 from kinen.postgres.connection import Database
 from kinen.postgres.spaces import StoredSpace
-from kinen.postgres.vectors import literal
+from kinen.postgres.vectors import drop_graph, literal
 from kinen.postgres.writer import CHANNEL, segment_texts
 
 
@@ -27,6 +27,7 @@ class Embeddings:
             ).fetchone()
             if row and row[0] == fingerprint:
                 return
+            drop_graph(connection, self.space)
             connection.execute(f"TRUNCATE kinen.vector_{self.space}")
             connection.execute(
                 "UPDATE kinen.space SET model = %s, dimensions = %s WHERE id = %s",

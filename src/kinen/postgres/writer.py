@@ -12,6 +12,7 @@ from kinen.model.documents import Change, Document, Report, State
 from kinen.postgres.connection import Connection, Database
 from kinen.postgres.schema import PARTITIONED
 from kinen.postgres.spaces import StoredSpace
+from kinen.postgres.vectors import drop_graph
 from kinen.postgres.words import Tokenizer, Words
 from kinen.text import digest
 
@@ -98,6 +99,7 @@ class PostgresWriter:
     def clear(self) -> None:
         """Empty the index of the space."""
         with self.database.transaction() as connection:
+            drop_graph(connection, self.space)
             for table in PARTITIONED:
                 connection.execute(f"TRUNCATE kinen.{table}_{self.space}")
             connection.execute(

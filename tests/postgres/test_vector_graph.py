@@ -1,0 +1,136 @@
+"""Large spaces in PostgreSQL: a graph over 1-bit codes chooses, exact cosines rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import postgres_server
+from contract.engines import change, document
+from kinen.model.records import Query
+from kinen.postgres import spaces
+from kinen.postgres.connection import Database
+from kinen.postgres.embeddings import Embeddings
+from kinen.postgres.reader import PostgresReader
+from kinen.postgres.schema import prepare
+from kinen.postgres.vectors import PostgresScan, build_graphs, literal, spaces_with_graph
+from kinen.postgres.writer import PostgresWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kinen.postgres.spaces import StoredSpace
+
+DIMENSIONS = 64
+COUNT = 2000
+EXACT = 600
+"""Above this many vectors a space gets a graph here."""
+QUESTIONS = 8
+
+
+def unit_vectors(count: int, seed: int) -> Any:
+    """Unit vectors around common centres."""
+    centres = np.random.default_rng(1).normal(size=(20, DIMENSIONS))
+    random = np.random.default_rng(seed)
+    rows = centres[random.integers(20, size=count)]
+    rows += random.normal(scale=0.7, size=rows.shape)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def fill(database: Database, name: str, count: int, seed: int) -> StoredSpace:
+    """A space with notes of one word each, every tenth a checkpoint, and a vector for each."""
+    space = spaces.register(database, name * 64, name)
+    writer = PostgresWriter(database, space)
+    notes = [
+        document(f"{'checkpoint' if n % 10 == 0 else 'note'}:{n}.md", f"{name}{n}", path=f"{n}.md")
+        for n in range(count)
+    ]
+    writer.apply("files", iter([change(note) for note in notes]))
+    target = Embeddings(database, space)
+    target.use_model("m", DIMENSIONS)
+    target.put(target.pending(count), unit_vectors(count, seed))
+    writer.finish()
+    writer.close()
+    return space
+
+
+@pytest.fixture(scope="module")
+def large(postgres_server_url: str) -> Iterator[tuple[Database, list[int]]]:
+    """Two spaces, one of them with a graph."""
+    url = postgres_server.create_database(postgres_server_url)
+    with Database(url) as database:
+        prepare(database)
+        ids = [fill(database, "a", COUNT, 2).id, fill(database, "b", EXACT // 4, 3).id]
+        assert build_graphs(database, exact=EXACT) == ids[:1]
+        assert build_graphs(database, exact=EXACT) == []
+        yield database, ids
+    postgres_server.drop_database(postgres_server_url, url)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{}, {"omitted": ("checkpoint",)}, {"kinds": ("checkpoint",)}, {"paths": ("7.md", "8.md")}],
+    ids=["all", "most", "few", "two"],
+)
+def test_a_graph_finds_what_an_exact_search_finds(
+    large: tuple[Database, list[int]], filters: dict[str, Any]
+) -> None:
+    database, ids = large
+    same = 0
+    total = 0
+    with database.snapshot() as connection:
+        stored = spaces.every_space(connection)
+        reader = PostgresReader(connection, stored)
+        scan = PostgresScan(connection, ids, DIMENSIONS, exact=EXACT)
+        assert scan.coded == ids[:1]
+        every = [id_ for (id_,) in connection.execute("SELECT chunk FROM kinen.vector")]
+        for vector in unit_vectors(QUESTIONS, 5):
+            allowed = reader.allowed(Query("", **filters))
+            near = scan.nearest(vector, 10, allowed)
+            cosines = scan.of(vector, every if allowed is None else [*allowed])
+            right = sorted(cosines, key=lambda id_: -cosines[id_])[:10]
+            assert [score for _, score in near] == sorted((s for _, s in near), reverse=True)
+            assert len(near) == len(right)
+            same += len({id_ for id_, _ in near} & {*right})
+            total += len(right)
+        reader.close()
+    assert same / total >= 0.9
+
+
+def test_the_graph_is_what_the_server_reads(large: tuple[Database, list[int]]) -> None:
+    database, ids = large
+    statements = []
+    with database.snapshot() as connection:
+        scan = PostgresScan(connection, ids[:1], DIMENSIONS)
+        execute = connection.execute
+
+        def explained(query: Any, values: Any = None) -> Any:
+            if str(query).startswith("WITH"):
+                plan = execute("EXPLAIN " + query, values).fetchall()
+                statements.append("\n".join(line for (line,) in plan))
+            return execute(query, values)
+
+        connection.execute = explained  # type: ignore[method-assign]
+        scan.nearest(unit_vectors(1, 5)[0], 10)
+        del connection.execute
+    assert f"Index Scan using vector_{ids[0]}_graph" in statements[0]
+
+
+def test_a_graph_goes_with_the_vectors_of_its_model(postgres_url: str) -> None:
+    with Database(postgres_url) as database:
+        prepare(database)
+        space = fill(database, "a", 50, 2)
+        target = Embeddings(database, space)
+        for renew in (lambda: target.use_model("other", 32), PostgresWriter(database, space).clear):
+            assert build_graphs(database, exact=20) == [space.id]
+            renew()
+            with database.transaction() as connection:
+                assert spaces_with_graph(connection, [space.id]) == []
+                connection.execute(
+                    "INSERT INTO kinen.vector"
+                    " SELECT %s, n, %s::halfvec FROM generate_series(1, 50) n",
+                    (space.id, literal([0.5] * 32)),
+                )
+                connection.execute("UPDATE kinen.space SET chunks = 50")
