@@ -8,7 +8,7 @@ from typing import Any
 from kinen.index.writer import above, embedded_text
 from kinen.postgres.connection import Database
 from kinen.postgres.spaces import StoredSpace
-from kinen.postgres.vectors import drop_graph, literal
+from kinen.postgres.vectors import copy_vectors, drop_graph
 from kinen.postgres.writer import CHANNEL, segment_texts
 
 
@@ -78,12 +78,15 @@ class Embeddings:
 
     def put(self, digests: Sequence[str], vectors: Iterable[Any]) -> None:
         """Store the vectors of contents for every chunk that has one of them."""
+        by_digest = dict(zip(digests, vectors, strict=True))
         with self.database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO kinen.vector SELECT c.space, c.id, d.vector::halfvec"
-                " FROM unnest(%s::text[], %s::text[]) d(digest, vector)"
-                " JOIN kinen.chunk c ON c.space = %s AND c.digest = d.digest AND c.anchor = 0"
-                " ON CONFLICT DO NOTHING",
-                (list(digests), [literal(vector) for vector in vectors], self.space),
-            )
+            rows = connection.execute(
+                "SELECT c.id, c.digest FROM kinen.chunk c WHERE c.space = %s"
+                " AND c.digest = ANY(%s) AND c.anchor = 0 AND NOT EXISTS"
+                " (SELECT 1 FROM kinen.vector v WHERE v.space = c.space AND v.chunk = c.id)",
+                (self.space, list(digests)),
+            ).fetchall()
+            if rows:
+                matrix = [by_digest[content] for _, content in rows]
+                copy_vectors(connection, self.space, [id_ for id_, _ in rows], matrix)
             connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(self.space)))

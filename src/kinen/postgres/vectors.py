@@ -177,6 +177,32 @@ def literal(vector: Any) -> str:
     return "[" + ",".join(f"{value:.6g}" for value in vector) + "]"
 
 
+def copy_vectors(connection: Connection, space: int, chunks: Sequence[int], matrix: Any) -> None:
+    """Store a row of a matrix for each chunk, in the binary format of COPY."""
+    import numpy as np
+
+    values = np.asarray(matrix, dtype=">f2")
+    row = [("columns", ">i2"), ("n1", ">i4"), ("space", ">i4"), ("n2", ">i4"), ("chunk", ">i8")]
+    row += [("n3", ">i4"), ("dimensions", ">i2"), ("unused", ">i2")]
+    dtype = np.dtype([*row, ("values", ">f2", (values.shape[1],))])
+    rows = np.zeros(len(values), dtype)
+    rows["columns"] = 3
+    rows["n1"] = 4
+    rows["space"] = space
+    rows["n2"] = 8
+    rows["chunk"] = chunks
+    rows["n3"] = 4 + 2 * values.shape[1]
+    rows["dimensions"] = values.shape[1]
+    rows["values"] = values
+    with (
+        connection.cursor() as cursor,
+        cursor.copy("COPY kinen.vector (space, chunk, embedding) FROM STDIN BINARY") as copy,
+    ):
+        copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+        copy.write(rows.tobytes())
+        copy.write(b"\xff\xff")
+
+
 def build_graphs(database: Database, *, exact: int = EXACT) -> list[int]:
     """Build the graph over 1-bit codes of each space with more than `exact` vectors.
 

@@ -30,19 +30,21 @@ def _case(values: Mapping[str, object]) -> str:
     return " ".join(f"WHEN '{name}' THEN {value!r}" for name, value in values.items())
 
 
-_PLACES = (
-    f"SELECT doc, term, count(*), group_concat(min({LAST_PLACE}, offset + CASE col {_case(STARTS)}"
-    f" END) || CASE col {_case(LABELS)} END) FROM v GROUP BY term, doc"
+_VECTORS = (
+    "SELECT doc, count(*), coalesce(group_concat(CASE WHEN length(term) <= :longest THEN"
+    " replace(quote(term), '\\', '\\\\') || ':'"
+    f" || min({LAST_PLACE}, offset + CASE col {_case(STARTS)} END)"
+    f" || CASE col {_case(LABELS)} END END, ' '), '') FROM instances GROUP BY doc"
 )
+"""The words of each text as a `tsvector`, which joins the places of equal words."""
 
 
 class Words(NamedTuple):
     """The words of a chunk."""
 
-    vector: str
+    vector: str = ""
     """As a literal of type `tsvector`."""
-    length: int
-    terms: tuple[str, ...]
+    length: int = 0
 
 
 class Tokenizer:
@@ -54,38 +56,34 @@ class Tokenizer:
         self._db.execute(
             f"CREATE VIRTUAL TABLE t USING fts5({columns}, content='', tokenize='{TOKENIZE}')"
         )
-        self._db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
+        for name, kind in (("instances", "instance"), ("terms", "row")):
+            self._db.execute(f"CREATE VIRTUAL TABLE {name} USING fts5vocab(t, {kind})")
 
     def close(self) -> None:
         self._db.close()
 
-    def words(self, rows: Sequence[Sequence[str]]) -> list[Words]:
-        """The words of chunks; each row has the texts of `COLUMNS`."""
+    def words(self, rows: Sequence[Sequence[str]]) -> tuple[list[Words], dict[str, int]]:
+        """The words of rows with the texts of `COLUMNS`, and how many rows have each word."""
         marks = ", ".join("?" * len(COLUMNS))
+        longest = {"longest": LONGEST_WORD}
+        words = [Words()] * len(rows)
         self._db.execute("BEGIN")
         self._db.executemany(
             f"INSERT INTO t(rowid, {', '.join(COLUMNS)}) VALUES (?, {marks})",
             ((number, *row) for number, row in enumerate(rows)),
         )
-        lengths = [0] * len(rows)
-        lexemes: list[list[str]] = [[] for _ in rows]
-        terms: list[list[str]] = [[] for _ in rows]
-        for number, term, count, places in self._db.execute(_PLACES):
-            lengths[number] += count
-            if len(term) <= LONGEST_WORD:
-                lexemes[number].append(f"{quoted(term)}:{places}")
-                terms[number].append(term)
+        for number, length, vector in self._db.execute(_VECTORS, longest):
+            words[number] = Words(vector, length)
+        counted = "SELECT term, doc FROM terms WHERE length(term) <= :longest"
+        counts = dict(self._db.execute(counted, longest))
         self._db.execute("ROLLBACK")
-        return [
-            Words(" ".join(lexemes[number]), length, tuple(terms[number]))
-            for number, length in enumerate(lengths)
-        ]
+        return words, counts
 
     def stems(self, text: str) -> list[str]:
         """The stems of a text, in order."""
         self._db.execute("BEGIN")
         self._db.execute("INSERT INTO t(rowid, body) VALUES (0, ?)", (text,))
-        rows = self._db.execute("SELECT term FROM v ORDER BY offset").fetchall()
+        rows = self._db.execute("SELECT term FROM instances ORDER BY offset").fetchall()
         self._db.execute("ROLLBACK")
         return [term for (term,) in rows]
 

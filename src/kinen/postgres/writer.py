@@ -209,11 +209,11 @@ class PostgresWriter:
                 rows.append(chunk_row(id_, entry.document.record, chunk))
                 owners.append(entry.document.segment)
         # record, n, title, heading, path, body, extra, start_line, end_line, page, digest
-        words = self._tokenizer.words([[_clean(text) for text in row[2:7]] for row in rows])
+        words, counts = self._tokenizer.words([[_clean(text) for text in row[2:7]] for row in rows])
         self._copy_records(connection, source, records, entries)
         self._copy_chunks(connection, rows, owners, words)
         self._copy_links(connection, records, entries)
-        self._count_words(connection, words)
+        self._count_words(connection, counts)
         self._count(connection, len(rows), sum(part.length for part in words))
 
     def _copy_records(
@@ -271,10 +271,7 @@ class PostgresWriter:
             ((self.space, id_, path, *what) for (id_, path), what in touches.items()),
         )
 
-    def _count_words(self, connection: Connection, words: Iterable[Words]) -> None:
-        counts: Counter[str] = Counter()
-        for part in words:
-            counts.update(part.terms)
+    def _count_words(self, connection: Connection, counts: Mapping[str, int]) -> None:
         terms = sorted(counts)
         numbers = [counts[term] for term in terms]
         # one text for all: an array is written value by value
