@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError
-from kinen.index.git.dating import date_by_commits
 from kinen.index.graph import relink
 from kinen.model.documents import Report
 from kinen.ports import Embedder, Past, Source
@@ -173,3 +172,32 @@ def _add(first: Report, second: Report) -> Report:
         unchanged=first.unchanged + second.unchanged,
         notes=first.notes + second.notes,
     )
+
+
+_CANDIDATES = (
+    "SELECT r.id, r.path, c.at, r.at, c.sha FROM records r"
+    " JOIN paths p ON p.path = r.path AND p.present"
+    " JOIN files f ON f.path = p.id JOIN commits c ON c.id = f.last"
+    " WHERE r.source IN ('files', 'symbols') AND NOT r.dated AND r.at != c.at ORDER BY r.path"
+)
+
+
+def date_by_commits(writer: Writer, changed: Callable[[], set[str] | None]) -> int:
+    """Give files without a date of their own that of their last commit; how many there were.
+
+    `changed` names the paths that differ from that commit, or gives None where git cannot tell;
+    those keep the time on disk. It is asked only if files or commits differ from the last time.
+    """
+    rows = writer.db.execute(_CANDIDATES).fetchall()
+    state = digest(repr(rows)) if rows else ""
+    if state == writer.get("undated"):
+        return 0
+    differing = changed() if rows else set()
+    if differing is None:
+        return 0
+    moved = [(at, id_) for id_, path, at, *_ in rows if path not in differing]
+    with translated(writer.path), writing(writer.db):
+        writer.db.executemany("UPDATE records SET at = ? WHERE id = ?", moved)
+        left = [row for row in rows if row[1] in differing]
+        writer.set("undated", digest(repr(left)) if left else "")
+    return len(moved)
