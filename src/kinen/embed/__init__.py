@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from kinen.errors import ConfigError
 from kinen.model.kinds import PROVIDERS
 
 if TYPE_CHECKING:
+    from kinen.config.keys import IndexSection
     from kinen.ports import Embedder
+
+
+def load_configured(
+    settings: IndexSection, daemon: tuple[str, str] | None = None
+) -> Embedder | None:
+    """The embedder that the settings name; `daemon` as in `load`."""
+    return load(
+        settings.embedding_provider,
+        model=settings.embedding_model,
+        endpoint=settings.embedding_endpoint,
+        api_key=os.environ.get(settings.embedding_key_env, ""),
+        path=settings.embedding_path,
+        timeout=settings.embedding_timeout,
+        daemon=daemon,
+    )
 
 
 def load(

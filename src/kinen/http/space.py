@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -55,18 +55,16 @@ class RequestSpace:
 
     async def call(self, call: Callable[[Memory], T], *, apart: bool = False, lane: str = ASK) -> T:
         """Call with the memory of the space, or apart from others with one of its own."""
-        pool = self.backend.pool
-        root = await pool.thread(self._root, lane=lane)
         if apart:
-            return await pool.call_apart([root], call)
-        return await pool.call([root], call, lane=lane)
+            return await self.backend.pool.call_apart(self._roots(), call)
+        return await self.backend.pool.call(self._roots(), call, lane=lane)
 
     def publish(self, kind: str, memory: Memory, entry: dict[str, Any]) -> None:
         """Tell listeners that something was written."""
         self.backend.hub.publish(kind, {"space": memory.space.name, "ref": entry.get("ref")})
 
-    def _root(self) -> str:
-        """The folder of the space."""
+    def _roots(self) -> Iterator[str]:
+        """The folder of the space, looked up when the pool asks for it, in a thread."""
         if not self.name:
             hint = "send X-Kinen-Space with a name from `kinen space list`, or a folder"
             raise QueryError("no space in the request", hint)
@@ -77,11 +75,12 @@ class RequestSpace:
             root = spaces.locate(self.name, home=home)
             if not root:
                 raise SpaceError(f"{self.name} is in no space", "run `kinen init` there")
-            return root
+            yield root
+            return
         book = registry.read(home)
         if not registry.find_id(book, self.name):
             raise SpaceError(f"no space called {self.name!r}", registry.names_hint(book, self.name))
-        return spaces.find(name=self.name, home=home).root
+        yield spaces.find(name=self.name, home=home).root
 
 
 async def request_space(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import TYPE_CHECKING
 
-from kinen.errors import NotFound, StoreError
+from kinen.errors import NotFound
 from kinen.space import find as spaces
 from kinen.storage import private
 from kinen.text import path_bytes, spelled
@@ -73,8 +72,8 @@ class Core:
         self.closers: list[Callable[[], None]] = []
         """What parts have to close besides the files here."""
         self.loaded_vectors: tuple[str, Scan | None] = ("", None)
-        self._models = models
-        self._model: Embedder | None = None
+        self._models = {} if models is None else models
+        self._daemon = (space.home, space.root) if models is None else None
         self._reader_identity = (0, 0)
         self._git_folders: tuple[str, str] | None = None
 
@@ -192,28 +191,12 @@ class Core:
     @property
     def embedder(self) -> Embedder | None:
         """The embedding model; None if the settings say none."""
-        if self._models is not None:
-            key = tuple(self.config.index)
-            if key not in self._models:
-                self._models[key] = self._load(None)
-            return self._models[key]
-        if self._model is None:
-            self._model = self._load((self.space.home, self.space.root))
-        return self._model
+        key = tuple(self.config.index)
+        if key not in self._models:
+            from kinen.embed import load_configured
 
-    def _load(self, daemon: tuple[str, str] | None) -> Embedder | None:
-        from kinen.embed import load
-
-        settings = self.config.index
-        return load(
-            settings.embedding_provider,
-            model=settings.embedding_model,
-            endpoint=settings.embedding_endpoint,
-            api_key=os.environ.get(settings.embedding_key_env, ""),
-            path=settings.embedding_path,
-            timeout=settings.embedding_timeout,
-            daemon=daemon,
-        )
+            self._models[key] = load_configured(self.config.index, self._daemon)
+        return self._models[key]
 
     def scan(self, embedder: Embedder) -> Scan | None:
         """The vectors of a model, in memory; None where there are none."""
@@ -234,10 +217,7 @@ class Core:
         Something else in the place of a file is refused here, with what to do about it.
         """
         folder = self.space.data if name in SHARED else self.folder
-        path = os.path.join(private.folder(folder), name)
-        if name in FILES:
-            refuse_other_than_file(path, FILES[name])
-        return path
+        return private.place(folder, name, FILES.get(name, ""))
 
     def inside(self, path: str) -> str:
         """A path relative to the space; one that leads outside is refused."""
@@ -253,14 +233,3 @@ class Core:
         if not relative:
             raise NotFound(f"{path} is outside the space {root}", "give a path inside it")
         return spelled(relative)
-
-
-def refuse_other_than_file(path: str, hint: str) -> None:
-    """Raise StoreError where a path is a folder, a pipe or a device."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return
-    if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
-        raise StoreError(f"{path} is {what}", hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -123,17 +122,9 @@ class Engine:
     def embedder(self) -> Embedder | None:
         """The embedding model of the user's own settings."""
         if self._model is None:
-            from kinen.embed import load
+            from kinen.embed import load_configured
 
-            settings = self._config.index
-            self._model = load(
-                settings.embedding_provider,
-                model=settings.embedding_model,
-                endpoint=settings.embedding_endpoint,
-                api_key=os.environ.get(settings.embedding_key_env, ""),
-                path=settings.embedding_path,
-                timeout=settings.embedding_timeout,
-            )
+            self._model = load_configured(self._config.index)
         return self._model
 
     def _embed(self, memory: Memory, space: StoredSpace, progress: Progress) -> tuple[int, int]:

@@ -33,6 +33,10 @@ FOLLOWED = 500
 """Maximum number of new journal entries that a search indexes itself, in one transaction."""
 FOLLOW_MS = 1000
 """Maximum milliseconds that a search waits for another process that writes the index."""
+NEW_FILES = 100
+"""Maximum number of new files that a search indexes itself."""
+MOST_FILES = 10_000
+"""Maximum number of files of a space for it, since a sync looks at all of them."""
 NO_VECTORS = "vectors.off"
 """The file that says that nothing is embedded unless `kinen index` asks for it."""
 LATER_FILES = "the files are still being indexed: more will be found later"
@@ -199,9 +203,15 @@ class Index:
 
     def catch_up(self) -> list[str]:
         """Index new files, if they are few; returns a note if they are not."""
-        from kinen.memory.new_files import catch_up
-
-        return catch_up(self._core, lambda: self.sync(embed=False, wait=0.2))
+        new = 0 if self._core.frozen else self.sources.new_files()
+        if not new:
+            return []
+        if new <= NEW_FILES and self._core.reader.state_count() <= MOST_FILES:
+            with contextlib.suppress(Busy):
+                self.sync(embed=False, wait=0.2)
+                return []
+        count = f"{new:,} files are" if new != 1 else "1 file is"
+        return [f"{count} newer than the index: run `kinen index`"]
 
     def _follow_history(self) -> list[str]:
         """Index the commits since the last indexed commit."""
@@ -281,9 +291,18 @@ class Index:
         if self._core.on_repair:
             self._core.on_repair(f"{self._core.space.name}: {repair}")
 
-    def prepare(self) -> list[str]:
+    def prepare(self, *, new_files: bool = False) -> list[str]:
+        """Index what is new before a question: commits, journal entries and perhaps files.
+
+        A space that was never indexed is indexed first. Returns notes for the user.
+        """
         if os.path.exists(self._core.index_file) and self._core.reader.meta("synced"):
-            return self._reread() or self._follow()
+            notes = self._reread()
+            if notes:
+                return notes
+            if new_files:
+                notes = self.catch_up()  # first: where it syncs, nothing is left to follow
+            return notes + self._follow()
         if self._core.frozen:
             name = self._core.space.name
             raise SpaceError("not indexed yet", f"run `kinen index --space {name}`")

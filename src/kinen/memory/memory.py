@@ -79,7 +79,7 @@ class Memory:
             raise SpaceError(f"no folder {start}", "give the folder of a space")
         anyway = start is not None and space is None
         chosen = spaces.find(start, name=space, home=data, anyway=anyway)
-        return cls(chosen, configuration.load(data, chosen.root, os.environ, settings or {}))
+        return cls(chosen, configuration.load(data, chosen.root, overrides=settings))
 
     @property
     def space(self) -> Space:

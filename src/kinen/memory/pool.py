@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -56,7 +56,7 @@ class MemoryPool:
         self._limiters: dict[str, CapacityLimiter] = {}
 
     async def call(
-        self, folders: Sequence[str], call: Callable[[Memory], T], *, lane: str = ASK
+        self, folders: Iterable[str], call: Callable[[Memory], T], *, lane: str = ASK
     ) -> T:
         """Call with the memory of the first folder that is in a space, when its turn comes.
 
@@ -76,7 +76,7 @@ class MemoryPool:
             return Memory(space, config.load(space.home, space.root))
         return self._open(space.root)
 
-    async def call_apart(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
+    async def call_apart(self, folders: Iterable[str], call: Callable[[Memory], T]) -> T:
         """Call something long with a memory of its own, so that others need not wait for it."""
         return await self.thread(self._call_own, folders, call)
 
@@ -100,14 +100,14 @@ class MemoryPool:
                 slot.memory.close()
                 slot.lock.release()
 
-    def _call_own(self, folders: Sequence[str], call: Callable[[Memory], T]) -> T:
+    def _call_own(self, folders: Iterable[str], call: Callable[[Memory], T]) -> T:
         memory = self._first(folders)
         if self.fixed:
             memory = Memory(memory.space, memory.config)
         with memory:
             return call(memory)
 
-    def _first(self, folders: Sequence[str]) -> Memory:
+    def _first(self, folders: Iterable[str]) -> Memory:
         """The memory of the first folder in a space, else of the default space."""
         first_error: SpaceError | None = None
         for folder in folders:

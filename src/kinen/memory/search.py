@@ -62,8 +62,7 @@ class Searcher:
         notes: list[str] = []
 
         def answer() -> Hits:
-            notes.extend(self._index.prepare())
-            notes.extend(self._index.catch_up())
+            notes.extend(self._index.prepare(new_files=True))
             return search(self._core.reader, asked, lambda: self._meaning(asked))
 
         hits = self._index.healed(answer, notes)

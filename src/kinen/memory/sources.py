@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from kinen.text import spelled
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
@@ -140,6 +142,31 @@ class Sources:
         from kinen.sources.git.tagging import read_rules
 
         return read_rules(self._core.space.root, self._core.config.git, self._core.config.sources)
+
+    def new_files(self) -> int:
+        """How many files should be indexed and are not, by the times of their folders."""
+        from kinen.sources.files import folders
+
+        root = self._core.space.root
+        file = self._core.file("folders")
+        stamps = folders.load(file)
+        suspects = folders.changed(root, stamps)
+        if not suspects:
+            return 0
+        new, times = folders.new_files(root, suspects, stamps, self._is_new)
+        if not new:
+            folders.save(file, {**stamps, **times})
+        return new
+
+    def _is_new(self, path: str) -> bool:
+        from kinen.extract.languages import is_code
+        from kinen.sources.files.layout import is_read
+
+        name = spelled(path)
+        stamp = self._core.reader.stamp
+        if is_read(path):
+            return not stamp("files", name)
+        return self._core.config.index.symbols and is_code(path) and not stamp("symbols", name)
 
     def suppressed(self) -> set[str]:
         """Refs that are forgotten or hidden: they are not indexed."""

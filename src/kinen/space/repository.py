@@ -249,6 +249,5 @@ def _local(path: str, base: str) -> str:
 def parents(folder: str) -> Iterator[str]:
     """A folder and all folders above it."""
     yield folder
-    above = os.path.dirname(folder)
-    if above != folder:
-        yield from parents(above)
+    while folder != (folder := os.path.dirname(folder)):
+        yield folder

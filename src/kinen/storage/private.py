@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 
-from kinen.errors import Untrusted
+from kinen.errors import StoreError, Untrusted
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -41,6 +41,22 @@ def folder(path: str, *, tighten: bool = True) -> str:
             raise
         if tighten and _open_to_others(info):
             os.chmod(path, FOLDER_MODE)
+    return path
+
+
+def place(parent: str, name: str, hint: str = "") -> str:
+    """The path of a file in a folder, which is made; the file need not exist.
+
+    With a hint, StoreError if a folder, a pipe or a device has its name.
+    """
+    path = os.path.join(folder(parent), name)
+    try:
+        mode = os.stat(path).st_mode if hint else stat.S_IFREG
+    except OSError:
+        return path
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise StoreError(f"{path} is {what}", hint)
     return path
 
 
