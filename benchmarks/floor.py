@@ -14,7 +14,6 @@ answers and every sixth of the others are indexed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import Memory, Query
 from kinen.recall.floor import CLOSE
-from quality import Question, asked_of, beir, indexed, session_of, written
+from quality import Question, asked_of, beir, indexed, read_options, session_of, written
 from record import save
 
 if TYPE_CHECKING:
@@ -203,13 +202,7 @@ def _share(values: list[int], holds: Callable[[int], bool]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, required=True, help="folder with the labelled sets")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    parser.add_argument("--no-save", action="store_true", help="print only")
-    chosen = parser.parse_args()
+    chosen = read_options(__doc__, SETS)
     spaces = [space for name in chosen.sets for space in SETS[name](chosen.data)]
     rng = random.Random(5)
     tally = Tally()

@@ -254,14 +254,19 @@ def by_category(
 SETS = {"scifact": scifact, "cosqa": cosqa, "locomo": locomo}
 
 
-def main() -> None:
+def read_options(about: str | None, sets: Iterable[str]) -> argparse.Namespace:
+    """The options of a benchmark on labelled sets."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        description=about, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with the labelled sets")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--sets", nargs="+", choices=sets, default=list(sets))
     parser.add_argument("--no-save", action="store_true", help="print only")
-    chosen = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    chosen = read_options(__doc__, SETS)
     results = {}
     for name in chosen.sets:
         began = time.perf_counter()

@@ -15,6 +15,7 @@ import pytest
 
 from kinen import Memory
 from properties.test_rebuild import contents
+from usage import start_indexing
 
 LONG = bool(os.environ.get("KINEN_STRESS"))
 
@@ -26,16 +27,6 @@ def fill(space: Path, documents: int = 400) -> None:
         link = f"[[note-{rng.randrange(documents)}]]"
         page = f"# Note {n}\n\n{words}\n\n## Part\n\nSee {link}. {words}\n"
         (space / f"note-{n}.md").write_text(page)
-
-
-def start(space: Path, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "kinen", "index", *words],
-        cwd=space,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def from_scratch(space: Path, home: Path) -> dict[str, list[object]]:
@@ -52,11 +43,11 @@ def test_killed_at_any_moment_then_indexed_gives_the_same_index(
     rng = random.Random(11)
     for _ in range(60 if LONG else 6):
         rebuild = ("--rebuild",) if rng.random() < 0.5 else ()
-        process = start(space, "--no-embed", *rebuild)
+        process = start_indexing(space, "--no-embed", *rebuild)
         time.sleep(rng.uniform(0.05, 1.2))
         process.kill()
         process.communicate()
-    process = start(space, "--no-embed")
+    process = start_indexing(space, "--no-embed")
     assert process.communicate() and process.returncode == 0
     with Memory.open(space) as memory:
         assert contents(memory) == expected
@@ -65,7 +56,7 @@ def test_killed_at_any_moment_then_indexed_gives_the_same_index(
 
 def test_embedding_goes_on_where_it_was_killed(space: Path) -> None:
     fill(space, 60)
-    process = start(space)
+    process = start_indexing(space)
     cache = None
     for _ in range(6000):
         time.sleep(0.05)
@@ -98,7 +89,7 @@ def _vectors(cache: Path) -> int:
 def test_two_at_once_neither_corrupt_nor_double(space: Path, tmp_path: Path) -> None:
     fill(space, 200)
     expected = from_scratch(space, tmp_path / "fresh")
-    both = [start(space, "--no-embed") for _ in range(3)]
+    both = [start_indexing(space, "--no-embed") for _ in range(3)]
     for process in both:
         _, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
@@ -109,7 +100,7 @@ def test_two_at_once_neither_corrupt_nor_double(space: Path, tmp_path: Path) -> 
 def test_a_search_answers_while_another_process_indexes(space: Path, kinen) -> None:
     fill(space, 300)
     assert kinen("index", "--no-embed").code == 0  # so that no search indexes the space itself
-    process = start(space, "--no-embed", "--rebuild")
+    process = start_indexing(space, "--no-embed", "--rebuild")
     try:
         for _ in range(3):
             ran = kinen("search", "--fulltext", "alpha")

@@ -1,4 +1,4 @@
-"""Runs a command and tells what it took.
+"""Runs kinen in a process of its own, and measures what a command took.
 
 A process that is forked begins with the size of its parent, and pytest is large: a small process in
 between starts the command, so that the peak is the command's own.
@@ -43,3 +43,14 @@ def measured(folder: Path, *words: str) -> Usage:
     usage = Usage(code, out, cpu, megabytes, time.perf_counter() - began)
     print(f"{' '.join(words)[:40]:40} {usage.seconds:8.2f} s {cpu:8.2f} s CPU {megabytes:6.0f} MB")
     return usage
+
+
+def start_indexing(space: Path, *words: str) -> subprocess.Popen[str]:
+    """Start `kinen index` in a folder; its output is piped."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kinen", "index", *words],
+        cwd=space,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

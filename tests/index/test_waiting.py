@@ -15,12 +15,18 @@ import pytest
 from kinen import Memory
 from kinen.errors import Busy
 from kinen.index.lock import sync_lock, work_at
+from usage import start_indexing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HANGING = 120.0
 """Seconds that only guard against waiting forever."""
+
+
+@pytest.fixture(autouse=True)
+def without_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
 
 
 @pytest.fixture
@@ -39,19 +45,8 @@ def held(lock: str) -> Iterator[str]:
         yield lock
 
 
-def start(space: Path, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "kinen", "index", *words],
-        cwd=space,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "KINEN_INDEX_EMBEDDING_PROVIDER": "none"},
-    )
-
-
 def test_who_waits_says_for_whom_and_how_far_that_is(space: Path, held: str) -> None:
-    process = start(space, "--wait", "0.2")
+    process = start_indexing(space, "--wait", "0.2")
     out, err = process.communicate(timeout=HANGING)
     assert process.returncode == 2
     assert out == ""
@@ -62,7 +57,7 @@ def test_who_waits_says_for_whom_and_how_far_that_is(space: Path, held: str) -> 
 
 
 def test_ctrl_c_ends_the_wait_at_once(space: Path, held: str) -> None:
-    process = start(space, "--wait", "86400")
+    process = start_indexing(space, "--wait", "86400")
     assert process.stderr is not None
     assert "is indexing this space" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
@@ -73,7 +68,7 @@ def test_ctrl_c_ends_the_wait_at_once(space: Path, held: str) -> None:
 def test_ctrl_c_ends_indexing_and_leaves_a_sound_index(space: Path, lock: str) -> None:
     for n in range(400):
         (space / f"note{n}.md").write_text(f"# Note {n}\n\n" + f"word{n} kettle tea. " * 200)
-    process = start(space)
+    process = start_indexing(space)
     end = time.monotonic() + HANGING
     while work_at(lock) is None and process.poll() is None:
         assert time.monotonic() < end
@@ -93,7 +88,7 @@ def test_ctrl_c_ends_indexing_and_leaves_a_sound_index(space: Path, lock: str) -
 def test_who_waits_goes_on_when_the_other_ends(space: Path, lock: str) -> None:
     (space / "new.md").write_text("# New\n\nA samovar.\n")
     with sync_lock(lock, 0):
-        process = start(space, "--wait", "600")
+        process = start_indexing(space, "--wait", "600")
         assert process.stderr is not None
         assert "another kinen is indexing this space; waiting" in process.stderr.readline()
     out, _ = process.communicate(timeout=HANGING)

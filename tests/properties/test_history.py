@@ -241,6 +241,25 @@ def followed(repository: Repository, writer: Writer) -> None:
     assert not log.remarks
 
 
+def grown_as_built(
+    folder: Path, actions: list[tuple[Any, Any, Any]]
+) -> Iterator[tuple[Repository, Writer]]:
+    """After each action, the index that follows the history, which equals one built anew."""
+    repository = Repository(folder / "repo")
+    writer = Writer(str(folder / "grown.db"))
+    for number, action in enumerate([FIRST, *actions]):
+        repository.act(*action)
+        followed(repository, writer)
+        anew = Writer(str(folder / f"{number}.db"))
+        followed(repository, anew)
+        grown, built = dump(writer.db), dump(anew.db)
+        for part, rows in built.items():
+            assert grown[part] == rows, part
+        anew.close()
+        yield repository, writer
+    writer.close()
+
+
 # The same once more, as simply as it can be said
 
 
@@ -352,25 +371,13 @@ def said(file: dict[str, Any]) -> set[str]:
 def test_following_equals_building_and_a_plain_replay(
     tmp_path_factory: Any, actions: list[tuple[Any, Any, Any]]
 ) -> None:
-    folder = tmp_path_factory.mktemp("history")
-    repository = Repository(folder / "repo")
-    writer = Writer(str(folder / "grown.db"))
-    for number, action in enumerate([FIRST, *actions]):
-        repository.act(*action)
-        followed(repository, writer)
-        anew = Writer(str(folder / f"{number}.db"))
-        followed(repository, anew)
-        grown, built = dump(writer.db), dump(anew.db)
-        for part, rows in built.items():
-            assert grown[part] == rows, part
+    for repository, writer in grown_as_built(tmp_path_factory.mktemp("history"), actions):
         if repository.head:
             tags = dict(writer.db.execute("SELECT path, tags FROM records WHERE kind = 'file'"))
             alive = {path: json.loads(tags[path]) for path in repository.trees[repository.head]}
             assert alive == replayed(repository, writer.db)
             there = writer.db.execute("SELECT path FROM paths WHERE present ORDER BY path")
             assert [path for (path,) in there] == sorted(repository.trees[repository.head])
-        anew.close()
-    writer.close()
 
 
 @settings(
@@ -390,28 +397,17 @@ def test_following_equals_building_where_commits_and_the_head_have_too_many_file
     files_at_head: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("history")
-    repository = Repository(folder / "repo")
-    writer = Writer(str(folder / "grown.db"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget, "COMMIT_FILES", files_of_a_commit)
         patch.setattr(budget, "HEAD_FILES", files_at_head)
-        for number, action in enumerate([FIRST, *actions]):
-            repository.act(*action)
-            followed(repository, writer)
-            anew = Writer(str(folder / f"{number}.db"))
-            followed(repository, anew)
-            grown, built = dump(writer.db), dump(anew.db)
-            for part, rows in built.items():
-                assert grown[part] == rows, part
-            counts = anew.db.execute("SELECT COUNT(*) FROM touches GROUP BY commit_id")
+        for repository, writer in grown_as_built(folder, actions):
+            counts = writer.db.execute("SELECT COUNT(*) FROM touches GROUP BY commit_id")
             assert all(count <= files_of_a_commit for (count,) in counts)
             tree = set(repository.trees.get(repository.head, {}))
-            there = {path for (path,) in anew.db.execute("SELECT path FROM paths WHERE present")}
+            there = {path for (path,) in writer.db.execute("SELECT path FROM paths WHERE present")}
             hidden = tree - there
             assert there <= tree
-            reasons = dict(anew.db.execute("SELECT key, reason FROM states WHERE reason != ''"))
+            reasons = dict(writer.db.execute("SELECT key, reason FROM states WHERE reason != ''"))
             assert bool(hidden) == ("HEAD" in reasons)
             if hidden:
                 assert reasons["HEAD"].startswith(f"{len(hidden)} of its files were left out")
-            anew.close()
-    writer.close()

@@ -263,14 +263,14 @@ def test_a_repository_without_commits_and_a_shallow_one_are_known_by_path(tmp_pa
     assert spaces.find(shallow).identity == "path"
 
 
-def test_a_given_id_identifies_before_all(tmp_path: Path) -> None:
+def test_a_given_id_identifies_before_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = repository(tmp_path / "repo", origin=URL)
     (top / ".kinen").mkdir()
     (top / ".kinen" / "config.yml").write_text("space:\n  id: our-tool\n  name: Tool\n")
     found = spaces.find(top)
     assert (found.identity, found.id, found.name) == ("config", sha256("id:our-tool"), "Tool")
-    env = {**os.environ, "KINEN_SPACE_ID": "from-variable"}
-    assert spaces.find(top, env=env).id == sha256("id:from-variable")
+    monkeypatch.setenv("KINEN_SPACE_ID", "from-variable")
+    assert spaces.find(top).id == sha256("id:from-variable")
 
 
 def test_a_given_id_never_leads_out_of_kinens_folder(tmp_path: Path, data: Path) -> None:

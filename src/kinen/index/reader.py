@@ -191,11 +191,7 @@ class Reader:
         rows = self.db.execute(
             f"SELECT id, record, n, segment FROM chunks WHERE id IN ({marks})", (*ids,)
         )
-        places: dict[int, tuple[int | str, int]] = {}
-        for id_, record, n, segment in rows:
-            capsule, _, number = segment.rpartition("/")
-            places[id_] = (capsule, int(number)) if segment else (record, n)
-        return places
+        return chunk_places(rows)
 
     def bodies(self, ids: Sequence[int]) -> list[str]:
         marks = ", ".join("?" * len(ids))
@@ -454,3 +450,12 @@ def to_record(row: Sequence[Any]) -> Record:
     return Record(
         ref, kind, title, path, at, session, tuple(json.loads(tags)), json.loads(metadata)
     )
+
+
+def chunk_places(rows: Iterable[tuple[int, int, int, str]]) -> dict[int, tuple[int | str, int]]:
+    """By chunk its record and number, or the capsule and number of its segment."""
+    places: dict[int, tuple[int | str, int]] = {}
+    for id_, record, n, segment in rows:
+        capsule, _, number = segment.rpartition("/")
+        places[id_] = (capsule, int(number)) if segment else (record, n)
+    return places

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kinen.index import names
+from kinen.index.reader import chunk_places
 from kinen.model.documents import Counts
 from kinen.model.records import Chunk, Edge, Query, Record
 from kinen.postgres import matching as fulltext
@@ -145,11 +146,7 @@ class PostgresReader:
             "SELECT id, record, n, segment FROM kinen.chunk WHERE space = ANY(%s) AND id = ANY(%s)",
             list(ids),
         )
-        places: dict[int, tuple[int | str, int]] = {}
-        for id_, record, n, segment in rows:
-            capsule, _, number = segment.rpartition("/")
-            places[id_] = (capsule, int(number)) if segment else (record, n)
-        return places
+        return chunk_places(rows)
 
     def bodies(self, ids: Sequence[int]) -> list[str]:
         rows = self.rows(

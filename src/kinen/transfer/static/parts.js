@@ -38,6 +38,10 @@ const address = (page, parameters = {}) => {
 };
 const chip = (text, kind = "") => text && h("span", { class: `chip ${kind}`.trim() }, text);
 const spaced = (children) => children.filter(Boolean).flatMap((child) => [child, " "]);
+
+/** The body of a page in two columns: a line of facts above the content, and what stands aside. */
+const split = (facts, content, aside) =>
+  h("div", { class: "split" }, h("div", {}, h("p", { class: "about" }, spaced(facts)), content), aside);
 const moment = (at) =>
   at > 0 && h("time", { datetime: new Date(at).toISOString() }, minuteOf(at).replace(" 00:00", ""));
 const empty = (text) => h("p", { class: "empty" }, text);

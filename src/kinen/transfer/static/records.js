@@ -83,25 +83,15 @@ function recordView(parameters) {
   return {
     title: titleOf(record),
     body: [
-      h(
-        "div",
-        { class: "split" },
-        h(
-          "div",
-          {},
-          h(
-            "p",
-            { class: "about" },
-            spaced([
-              chip(record.type),
-              record.kind && chip(record.kind),
-              chip(record.agent),
-              moment(record.at),
-              ...bundle.tagsOf(record).map((tag) => h("a", { href: address("search", { tag }) }, `#${tag}`)),
-            ]),
-          ),
-          recordContent(record),
-        ),
+      split(
+        [
+          chip(record.type),
+          record.kind && chip(record.kind),
+          chip(record.agent),
+          moment(record.at),
+          ...bundle.tagsOf(record).map((tag) => h("a", { href: address("search", { tag }) }, `#${tag}`)),
+        ],
+        recordContent(record),
         h(
           "aside",
           { "aria-label": "About this record" },

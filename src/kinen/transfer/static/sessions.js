@@ -167,20 +167,9 @@ function sessionView(parameters) {
   return {
     title: sessionTitle(session) || "(no prompt)",
     body: [
-      h(
-        "div",
-        { class: "split" },
-        h(
-          "div",
-          {},
-          h(
-            "p",
-            { class: "about" },
-            spaced([...sessionFacts(session), h("code", {}, session.record?.ref ?? session.id)]),
-          ),
-          form,
-          timeline,
-        ),
+      split(
+        [...sessionFacts(session), h("code", {}, session.record?.ref ?? session.id)],
+        [form, timeline],
         h("aside", { "aria-label": "Outcome" }, aside.length ? aside : empty("No summary.")),
       ),
     ],
