@@ -163,7 +163,7 @@ def _dangerous(row: Row, raw: Raw) -> bool:
     return row.dangerous and raw not in row.safe
 
 
-def space_section(home: Path, root: Path, env: Mapping[str, str]) -> SpaceSection:
+def space_section(home: Path, root: Path) -> SpaceSection:
     """The id and name that a folder of a main working tree has for itself, and nothing else."""
     file = os.path.join(root, ".kinen", "config.yml")
     own = settings(home, file)[0]
@@ -171,8 +171,9 @@ def space_section(home: Path, root: Path, env: Mapping[str, str]) -> SpaceSectio
     for key in ("id", "name"):
         row = ROWS[f"space.{key}"]
         variable = row.variable
-        raw = env.get(variable) or own.get(row.dotted, ("", 0))[0]
-        values[key] = parse_value(row, raw, variable if env.get(variable) else file) if raw else ""
+        setting = os.environ.get(variable)
+        raw = setting or own.get(row.dotted, ("", 0))[0]
+        values[key] = parse_value(row, raw, variable if setting else file) if raw else ""
     return SpaceSection(**values)
 
 

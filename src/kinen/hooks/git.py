@@ -122,9 +122,9 @@ def install(here: str, *, tags: bool = False, kinen: str = "", dry_run: bool = F
     return [_seen(file.path, kinen, plan.done) for file, plan in plans]
 
 
-def uninstall(here: str, *, kinen: str = "") -> list[Hook]:
+def uninstall(here: str) -> list[Hook]:
     """Bring every hook back to the bytes that it had before kinen came."""
-    kinen = kinen or _command()
+    kinen = _command()
     done = [(file.path, _take_away(file)) for file in _look(_folder(here, kinen))]
     return [_seen(path, kinen, what) for path, what in done]
 

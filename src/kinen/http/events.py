@@ -32,8 +32,7 @@ class Event(NamedTuple):
 class Hub:
     """Recent events, which each listener reads at its own pace."""
 
-    def __init__(self, recent: int = RECENT, most: int = LISTENERS) -> None:
-        self._most = most
+    def __init__(self, recent: int = RECENT) -> None:
         self._recent: deque[Event] = deque(maxlen=recent)
         self._last = 0
         self._bells: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
@@ -58,7 +57,7 @@ class Hub:
     def full(self) -> bool:
         """Whether the limit of listeners is reached."""
         with self._lock:
-            return len(self._bells) >= self._most
+            return len(self._bells) >= LISTENERS
 
     def _ring(self) -> None:
         for loop, bell in self._bells:
@@ -70,7 +69,7 @@ class Hub:
         bell = asyncio.Event()
         own = (asyncio.get_running_loop(), bell)
         with self._lock:
-            if len(self._bells) >= self._most:  # others came since `full` was read
+            if len(self._bells) >= LISTENERS:  # others came since `full` was read
                 return
             last = after if 0 <= after <= self._last else self._last
             self._bells.add(own)

@@ -13,13 +13,12 @@ from kinen.space.registry import Identity, Space
 from kinen.space.repository import git_above, main_folder, parents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from kinen.space.registry import Entry, Table
     from kinen.space.repository import Git
 
     Path = str | os.PathLike[str]
-    Env = Mapping[str, str]
 
 SYSTEM = tuple("/bin /boot /etc /lib /lib64 /proc /sbin /sys /usr/bin /usr/lib /System".split())
 SHARED = tuple(
@@ -33,7 +32,6 @@ def find(
     *,
     name: str | None = None,
     home: Path | None = None,
-    env: Env | None = None,
     anyway: bool = False,
 ) -> Space:
     """The space with a name, else the one that the folder `start` belongs to.
@@ -41,21 +39,20 @@ def find(
     A folder outside of every space is one itself if it has notes in it, or with `anyway`. If
     `start` is omitted, it is the working folder, and KINEN_SPACE may name the space.
     """
-    env = os.environ if env is None else env
-    home = _home(home, env)
-    name = name or (env.get("KINEN_SPACE") if start is None else None)
+    home = _home(home)
+    name = name or (os.environ.get("KINEN_SPACE") if start is None else None)
     if name:
-        return _by_name(name, home, env)
-    root, refusal = _locate(_folder(start), home, env)
+        return _by_name(name, home)
+    root, refusal = _locate(_folder(start), home)
     if root:
-        return at(root, home=home, env=env)
-    setting = config.settings(home, paths.user_file(env))[0].get("space.default", ("", 0))
-    default = env.get("KINEN_SPACE_DEFAULT") or str(setting[0])
+        return at(root, home=home)
+    setting = config.settings(home, paths.user_file())[0].get("space.default", ("", 0))
+    default = os.environ.get("KINEN_SPACE_DEFAULT") or str(setting[0])
     if default:
-        return _by_name(default, home, env)
+        return _by_name(default, home)
     here = _folder(start)
     if not refusal and (anyway or _holds_notes(here)):
-        return at(here, home=home, env=env)
+        return at(here, home=home)
     fact = f"no space here: {refusal}" if refusal else "no space here"
     raise SpaceError(fact, "run `kinen init` in the project's folder, or name a space")
 
@@ -66,27 +63,27 @@ def _holds_notes(folder: str) -> bool:
         return any(entry.name.lower().endswith((".md", ".markdown")) for entry in entries)
 
 
-def _by_name(name: str, home: str, env: Env) -> Space:
+def _by_name(name: str, home: str) -> Space:
     """The space with a name, else the one that a path leads to."""
     table = registry.read(home)
     key = registry.find_id(table, name)
     if not key and os.path.isdir(os.path.expanduser(name)):
-        root, refusal = _locate(_folder(os.path.expanduser(name)), home, env)
+        root, refusal = _locate(_folder(os.path.expanduser(name)), home)
         if not root:
             raise SpaceError(refusal or f"{name} is not in a space", "run `kinen init` there")
-        return at(root, home=home, env=env)
+        return at(root, home=home)
     if not key:
         raise SpaceError(f"no space called {name!r}", registry.names_hint(table, name))
     space = registry.space_of(home, key, table[key])
     if space.missing:
         hint = f"restore it, or remove the space with `kinen space remove {space.name}`"
         raise SpaceError(f"the folder of {space.name} is missing: {space.root}", hint)
-    current = at(space.root, home=home, env=env)
+    current = at(space.root, home=home)
     return current if key in (current.id, *current.aliases) else space
 
 
-def _home(home: Path | None, env: Env) -> str:
-    return paths.default_home(env) if home is None else os.path.abspath(home)
+def _home(home: Path | None) -> str:
+    return paths.default_home() if home is None else os.path.abspath(home)
 
 
 def _folder(start: Path | None) -> str:
@@ -101,46 +98,45 @@ def _folder(start: Path | None) -> str:
     return folder
 
 
-def locate(start: Path | None = None, *, home: Path | None = None, env: Env | None = None) -> str:
+def locate(start: Path | None = None, *, home: Path | None = None) -> str:
     """The root of the space around a folder, empty if there is none; no config is read."""
-    env = os.environ if env is None else env
-    return _locate(_folder(start), _home(home, env), env)[0]
+    return _locate(_folder(start), _home(home))[0]
 
 
-def _locate(start: str, home: str, env: Env) -> tuple[str, str]:
+def _locate(start: str, home: str) -> tuple[str, str]:
     """The root that a folder belongs to, and if there is none, why its repository is not one."""
     for folder in parents(start):
         own = os.path.join(folder, ".kinen")
-        if os.path.isdir(own) and own != os.path.realpath(home) and not _refusal(folder, env):
+        if os.path.isdir(own) and own != os.path.realpath(home) and not _refusal(folder):
             return folder, ""
     git = git_above(start)
-    refusal = _refusal(git.top, env) if git else ""
+    refusal = _refusal(git.top) if git else ""
     if git and not refusal:
         return git.top, ""
     roots = {root for entry in registry.read(home).values() for root in entry["roots"]}
     return next((folder for folder in parents(start) if folder in roots), ""), refusal
 
 
-def _refusal(folder: str, env: Env) -> str:
+def _refusal(folder: str) -> str:
     """Why a folder cannot be a space, empty if it can."""
     here = os.path.normcase(folder)
     if os.path.dirname(folder) == folder:
         return f"{folder} is a whole disk"
-    if here == os.path.normcase(os.path.realpath(paths.user_folder(env))):
+    if here == os.path.normcase(os.path.realpath(paths.user_folder(os.environ))):
         git = " and a git repository" if os.path.exists(os.path.join(folder, ".git")) else ""
         return f"{folder} is your home folder{git}, not one project"
     trees = SYSTEM
     shared = SHARED
     if os.name == "nt":
         names = ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)", "ProgramData")
-        trees = tuple(os.path.normcase(env[name]) for name in names if env.get(name))
-        shared = (os.path.normcase(os.path.dirname(paths.user_folder(env))),)
+        trees = tuple(os.path.normcase(os.environ[name]) for name in names if os.environ.get(name))
+        shared = (os.path.normcase(os.path.dirname(paths.user_folder(os.environ))),)
     if here in shared or any(here == tree or here.startswith(tree + os.sep) for tree in trees):
         return f"{folder} is a system folder"
     return ""
 
 
-def at(root: Path, *, home: Path | None = None, env: Env | None = None) -> Space:
+def at(root: Path, *, home: Path | None = None) -> Space:
     """The space whose root is this very folder, registered or not.
 
     A linked worktree has the identity of its main working tree. If a better identity has appeared
@@ -148,23 +144,27 @@ def at(root: Path, *, home: Path | None = None, env: Env | None = None) -> Space
     alias and the data moves; if both ids have data, both stay on disk and the new one is used. If
     the data cannot be moved now, the old id stays in use. A further clone is not registered.
     """
-    env = os.environ if env is None else env
-    home = _home(home, env)
+    home = _home(home)
     root = _folder(root)
-    refusal = _refusal(root, env)
+    refusal = _refusal(root)
     if refusal:
         raise SpaceError(refusal, "choose the folder of one project")
     table = registry.read(home)
     listed = next((key for key, entry in table.items() if root in entry["roots"]), "")
     git = git_above(root)
-    git = None if git and _refusal(git.top, env) else git
+    git = None if git and _refusal(git.top) else git
     main = main_folder(root)
-    identity = _identity(root, main, git, home, env, table)
+    identity = _identity(root, main, git, home, table)
     key = registry.lookup(table, identity)
     roots = table[key]["roots"] if key else ()
     if root in roots:
         return _space(identity, home, key, table)
-    if key and identity.kind == "config" and main not in roots and not env.get("KINEN_SPACE_ID"):
+    if (
+        key
+        and identity.kind == "config"
+        and main not in roots
+        and not os.environ.get("KINEN_SPACE_ID")
+    ):
         _check_claim(identity, home, table[key], git)
     same = listed if listed and _same(table[listed], root, git) else ""
     moved = bool(key) and not any(map(os.path.isdir, roots))
@@ -196,9 +196,9 @@ def _space(identity: Identity, home: str, key: str, table: Table) -> Space:
     )
 
 
-def _identity(root: str, main: str, git: Git | None, home: str, env: Env, table: Table) -> Identity:
+def _identity(root: str, main: str, git: Git | None, home: str, table: Table) -> Identity:
     """What a folder is known by; `main` is the same folder in the main working tree."""
-    section = config.space_section(home, main, env)
+    section = config.space_section(home, main)
     origin = git.origin if git else ""
     name = section.name or os.path.basename(main)
     if section.id:
@@ -259,16 +259,15 @@ def is_several(names: Sequence[str]) -> bool:
     return len(names) > 1 or "all" in names
 
 
-def resolve_names(home: Path, names: Iterable[str], env: Env | None = None) -> tuple[Space, ...]:
+def resolve_names(home: Path, names: Iterable[str]) -> tuple[Space, ...]:
     """The spaces with these names, each once; `all` is every space whose folder exists."""
-    env = os.environ if env is None else env
     home = os.path.abspath(home)
     by_id: dict[str, Space] = {}
     for name in names:
         if name == "all":
             spaces = [space for space in registry.registered(home) if not space.missing]
         else:
-            spaces = [_by_name(name, home, env)]
+            spaces = [_by_name(name, home)]
         for space in spaces:
             by_id.setdefault(space.id, space)
     return tuple(by_id.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kinen.errors import StoreError
@@ -42,12 +42,11 @@ def load_database(
     *,
     conflict: Conflict = "skip",
     dry_run: bool = False,
-    progress: Callable[[int], None] | None = None,
 ) -> Loaded:
     """Import what is in a database of Kindling, all of it or nothing."""
     if not os.path.isfile(path):
         raise StoreError(f"no file {path}", UNCHANGED)
-    intake = Intake(db, path, conflict, progress)
+    intake = Intake(db, path, conflict)
     with translated(path, UNCHANGED), read_only(path, UNCHANGED) as kindling:
         if not _has_tables(kindling):
             raise StoreError(f"{path} is not a Kindling database", UNCHANGED)

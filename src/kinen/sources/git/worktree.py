@@ -25,6 +25,8 @@ from kinen.text import spelled
 
 LARGEST = 64 << 20
 """Bytes of a file that are compared; a larger one whose times differ counts as changed."""
+SECONDS = 10.0
+"""Maximum time to compare a working tree with its commit."""
 
 _ENTRY = re.compile(
     rb"(?P<mode>\d{6}) (?P<id>[0-9a-f]+) (?P<stage>\d)\t(?P<path>[^\0]+)\0"
@@ -84,13 +86,13 @@ def changed_files(git: Git, folder: str, until: float) -> set[bytes]:
     return paths
 
 
-def changed_paths(root: str, seconds: float = 10.0) -> set[str] | None:
+def changed_paths(root: str) -> set[str] | None:
     """The paths of `changed_files` as text; None if git fails or takes too long."""
     git = git_above(os.path.realpath(root))
     if git is None:
         return None
     try:
-        paths = changed_files(git, os.path.realpath(root), time.monotonic() + seconds)
+        paths = changed_files(git, os.path.realpath(root), time.monotonic() + SECONDS)
     except GitError:
         return None
     return {spelled(os.fsdecode(path)) for path in paths}
