@@ -13,11 +13,23 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 
 
-def save(name: str, results: dict[str, Any]) -> Path:
+def path_of(name: str) -> Path:
     """`results/<name>-<commit>.json`; a tree with changes is marked as such."""
     commit, dirty = MEASURED
+    return RESULTS / f"{name}-{commit}{'-dirty' if dirty else ''}.json"
+
+
+def saved(name: str) -> dict[str, Any]:
+    """What an earlier run on the same commit saved; empty if none did."""
+    path = path_of(name)
+    return json.loads(path.read_text())["results"] if path.exists() else {}
+
+
+def save(name: str, results: dict[str, Any], *, quiet: bool = False) -> Path:
+    """Write the figures; a benchmark that takes long does so after each phase."""
+    commit, dirty = MEASURED
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}-{commit}{'-dirty' if dirty else ''}.json"
+    path = path_of(name)
     about = {
         "commit": commit,
         "dirty": dirty,
@@ -26,6 +38,8 @@ def save(name: str, results: dict[str, Any]) -> Path:
         "system": platform.system(),
     }
     path.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+    if quiet:
+        return path
     print(f"\nwrote {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
     return path
 
