@@ -189,9 +189,7 @@ OTHER_SQL = {
     "memory/team.py": "the tables of a team; to be moved to kinen.team",
     "transfer/kindling.py": "the database of another program",
     **dict.fromkeys(
-        "memory/consolidation.py memory/corrections.py memory/index.py memory/journal.py"
-        " memory/ledger.py memory/past.py memory/sessions.py transfer/bundle.py transfer/intake.py"
-        " transfer/sections.py transfer/shared.py".split(),
+        "transfer/bundle.py transfer/intake.py transfer/sections.py transfer/shared.py".split(),
         "reads or writes the journal by itself; to be moved to kinen.journal",
     ),
 }

@@ -48,6 +48,10 @@ class Reader:
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
+    def first_commit_at(self) -> str:
+        """When the first commit was made; empty without any."""
+        return str(self.db.execute("SELECT IFNULL(MIN(at), '') FROM commits").fetchone()[0])
+
     def match(self, terms: Sequence[str], query: Query, k: int) -> list[tuple[int, float]]:
         """The k best chunks for any of the terms, with their BM25, best first."""
         if not terms:

@@ -82,8 +82,13 @@ class Writer:
             self.triggers(on=True)
         return Report(tally["added"], tally["changed"], tally["removed"], tally["skipped"])
 
-    def follow(self, source: Source) -> None:
-        """Index what is new in a source, in one transaction: safe while another process syncs."""
+    def follow(self, source: Source, patience_ms: int = 0) -> None:
+        """Index what is new in a source, in one transaction: safe while another process syncs.
+
+        With `patience_ms` another process is waited for no longer than that.
+        """
+        if patience_ms:
+            self.db.execute(f"PRAGMA busy_timeout={patience_ms}")
         with translated(self.path), writing(self.db):
             delta = source.delta(self.states(source.name))
             if delta.anew:
@@ -232,6 +237,10 @@ class Writer:
             body = self._segment(segment)[1] if segment else body
             texts.append((above(title, heading, body), embedded_text(path, body)))
         return texts
+
+    def digests(self) -> set[str]:
+        """The digests of all chunks."""
+        return {row[0] for row in self.db.execute("SELECT DISTINCT digest FROM chunks")}
 
     def scrub(self) -> None:
         """Remove all traces of deleted text: full text keeps words until it is merged."""

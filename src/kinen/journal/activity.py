@@ -31,6 +31,27 @@ class Activity(NamedTuple):
     """The agent of each open session, and when it began; the newest first."""
 
 
+def observations(db: sqlite3.Connection) -> int:
+    """How many observations there are that were not forgotten."""
+    count = db.execute("SELECT COUNT(*) FROM observations WHERE forgotten_at = 0").fetchone()[0]
+    return int(count)
+
+
+def first_at(db: sqlite3.Connection) -> int:
+    """When the first observation was made, in epoch milliseconds; 0 without any."""
+    return int(db.execute("SELECT IFNULL(MIN(ts), 0) FROM observations").fetchone()[0])
+
+
+def only_open_session(db: sqlite3.Connection, agent: str) -> str:
+    """The session that an agent has open, if it is one."""
+    rows = db.execute(
+        "SELECT session FROM capsules WHERE status = 'open' AND type = 'session'"
+        " AND agent = ? LIMIT 2",
+        (agent,),
+    ).fetchall()
+    return str(rows[0][0]) if len(rows) == 1 else ""
+
+
 def recent_activity(db: sqlite3.Connection, now: float) -> Activity:
     """The activity until now, in days of local time."""
     today = time.localtime(now)
@@ -51,9 +72,8 @@ def recent_activity(db: sqlite3.Connection, now: float) -> Activity:
         "SELECT agent, opened_at FROM capsules WHERE status = 'open' AND type = 'session'"
         " AND forgotten_at = 0 ORDER BY opened_at DESC"
     )
-    total = db.execute("SELECT COUNT(*) FROM observations WHERE forgotten_at = 0").fetchone()[0]
     return Activity(
-        total,
+        observations(db),
         tuple(days),
         tuple(AgentActivity(*row) for row in agents),
         tuple(AgentActivity(*row) for row in sessions),

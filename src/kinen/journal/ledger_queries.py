@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, StoreError
-from kinen.journal import ledger
+from kinen.journal import events, ledger, queries
 from kinen.journal.short import beginnings
+from kinen.model.journal import Observation
 from kinen.model.kinds import REDACTED
 from kinen.privacy import entrance
 from kinen.storage.database import scrub, translated, writing
@@ -198,6 +199,45 @@ class Reader:
                     db.execute("INSERT OR REPLACE INTO remedied VALUES (?, ?)", mark)
                 count += len(rows)
         return count
+
+
+def summaries_around(db: sqlite3.Connection, refs: Sequence[str]) -> list[str]:
+    """Summaries of the capsules that some observations are part of: they may quote them."""
+    found: list[str] = []
+    for ref in refs:
+        kind, _, id_ = ref.partition(":")
+        if kind == "observation":
+            rows = db.execute(
+                "SELECT 'summary:' || s.id FROM summaries s JOIN observations o"
+                " ON s.capsule = o.capsule WHERE o.id = ? AND o.capsule != ''",
+                (id_,),
+            )
+            found += [row[0] for row in rows]
+    return found
+
+
+def last_closed(db: sqlite3.Connection, most: int) -> list[tuple[str, int]]:
+    """The capsules that were closed last, with the time of it, the last first."""
+    return db.execute(
+        "SELECT id, closed_at FROM capsules WHERE status = 'closed' AND forgotten_at = 0"
+        " ORDER BY closed_at DESC LIMIT ?",
+        (most,),
+    ).fetchall()
+
+
+def actions(
+    db: sqlite3.Connection, capsule: str, at: int, most: int, *, later: bool
+) -> Iterator[Observation]:
+    """What was done in a session before or after a moment, nearest first."""
+    columns = queries.NOUNS["observations"].columns
+    kinds = ", ".join(f"'{kind}'" for kind in (*events.ACTIONS, "error"))
+    sign, order = (">=", "ASC") if later else ("<", "DESC")
+    rows = db.execute(
+        f"SELECT {columns} FROM observations WHERE capsule = ? AND ts {sign} ?"
+        f" AND kind IN ({kinds}) ORDER BY ts {order} LIMIT ?",
+        (capsule, at, most),
+    )
+    return (queries.decode("observation", row) for row in rows)
 
 
 def _where(chosen: Filter) -> tuple[str, list[Any]]:

@@ -22,12 +22,17 @@ def short_ids(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
     for id_ in ids:
         others = []
         for table in TABLES:
-            before = db.execute(f"SELECT MAX(id) FROM {table} WHERE id < ?", (id_,)).fetchone()[0]
-            after = db.execute(f"SELECT MIN(id) FROM {table} WHERE id > ?", (id_,)).fetchone()[0]
-            others += [other for other in (before, after) if other]
+            others += neighbours(db, table, id_)
         shared = max((_shared(id_, other) for other in others), default=0)
         shorts[id_] = id_[: max(LEAST, shared + 1)]
     return shorts
+
+
+def neighbours(db: sqlite3.Connection, table: str, id_: str) -> list[str]:
+    """The ids of a table just before and after an id."""
+    before = db.execute(f"SELECT MAX(id) FROM {table} WHERE id < ?", (id_,)).fetchone()[0]
+    after = db.execute(f"SELECT MIN(id) FROM {table} WHERE id > ?", (id_,)).fetchone()[0]
+    return [other for other in (before, after) if other]
 
 
 def beginnings(names: Iterable[str]) -> dict[str, str]:

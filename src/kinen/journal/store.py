@@ -126,6 +126,18 @@ class Journal:
             with writing(db):
                 yield db
 
+    def noted(self, key: str) -> str:
+        """A value that is stored beside the entries; empty if there is none."""
+        if not self.exists:
+            return ""
+        row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def note(self, key: str, value: str) -> None:
+        """Store a value beside the entries."""
+        with self.writing() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
     def check(self) -> str:
         return integrity(self.db) if self.exists else ""
 

@@ -92,12 +92,12 @@ class Consolidation(Corrections):
         elif capsule:
             findings = drawer.draw(*self._journal.capsule(capsule)[1:])
         else:
-            findings = self._findings_since(since or self._consolidated_at(), drawer)
+            findings = self._findings_since(since or self._core.store.noted("consolidated"), drawer)
         done = self._fold(findings, dry_run=dry_run)._replace(
             notes=tuple(dict.fromkeys(drawer.notes))
         )
         if not (session or capsule or since or dry_run):
-            self._keep_meta("consolidated", began)
+            self._note_consolidation(began)
         return done
 
     def _fold(self, candidates: Iterable[Finding], *, dry_run: bool = False) -> Consolidated:
@@ -241,7 +241,7 @@ class Consolidation(Corrections):
 
     def start_over(self) -> None:
         """Make the next consolidation read everything, as after an import of old entries."""
-        self._keep_meta("consolidated", "")
+        self._note_consolidation("")
 
     def memories(
         self,
@@ -298,17 +298,9 @@ class Consolidation(Corrections):
             if any(inside in ref for ref in memory.derived_from)
         ]
 
-    def _consolidated_at(self) -> str:
-        if not self._core.store.exists:
-            return ""
-        sql = "SELECT value FROM meta WHERE key = 'consolidated'"
-        row = self._core.store.db.execute(sql).fetchone()
-        return str(row[0]) if row else ""
-
-    def _keep_meta(self, key: str, value: str) -> None:
+    def _note_consolidation(self, at: str) -> None:
         if self._core.store.exists:
-            with self._core.store.writing() as db:
-                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+            self._core.store.note("consolidated", at)
 
 
 def _milliseconds(at: str) -> int:

@@ -143,16 +143,10 @@ class Corrections:
 
         After those of a merge come the sources that the other memory got.
         """
-        if not self._core.store.exists:
-            return []
-        sql = "SELECT value FROM meta WHERE key = 'corrections'"
-        row = self._core.store.db.execute(sql).fetchone()
-        return list(json.loads(row[0])) if row else []
+        return list(json.loads(self._core.store.noted("corrections") or "[]"))
 
     def _remember(self, action: str, ref: str, other: str = "", *sources: str) -> None:
         self._write([*self._corrections(), [action, ref, other, *sources]][-REMEMBERED:])
 
     def _write(self, corrections: list[list[str]]) -> None:
-        with self._core.store.writing() as db:
-            cells = ("corrections", json.dumps(corrections))
-            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", cells)
+        self._core.store.note("corrections", json.dumps(corrections))

@@ -182,9 +182,8 @@ class Index:
         behind = end[1] - int(indexed[1]) + end[2] - int(indexed[2])
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
             if end[0] == indexed[0] and behind <= FOLLOWED:
-                writer.db.execute(f"PRAGMA busy_timeout={FOLLOW_MS}")
                 try:
-                    writer.follow(self.sources.journal())
+                    writer.follow(self.sources.journal(), patience_ms=FOLLOW_MS)
                 except Busy:
                     notes.append(LATER)
                 return notes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
-from kinen.journal import capsules, erase, queries
+from kinen.journal import activity, capsules, erase, queries
 from kinen.journal.activity import Activity, recent_activity
 from kinen.journal.memories import drawn_from_any
 from kinen.journal.schema import LATEST
@@ -276,8 +276,7 @@ class Journal:
         if not journal.exists:
             return JournalState(False, journal.path)
         problem = journal.check()
-        count = "SELECT COUNT(*) FROM observations WHERE forgotten_at = 0"
-        observations = 0 if problem else journal.db.execute(count).fetchone()[0]
+        observations = 0 if problem else activity.observations(journal.db)
         bad = [
             os.path.join(folder, name)
             for folder in self._core.spools
@@ -436,7 +435,7 @@ class Journal:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, "vectors.bin"))
             writer.scrub()
-            return {row[0] for row in writer.db.execute("SELECT DISTINCT digest FROM chunks")}
+            return writer.digests()
 
     def restore(self, ref: str) -> str:
         """Show a file or commit again that was forgotten."""

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from kinen import ids
 from kinen.journal import events, ledger, queries
-from kinen.journal.ledger_queries import Filter, Reader
+from kinen.journal.activity import only_open_session
+from kinen.journal.ledger_queries import (
+    Filter,
+    Reader,
+    actions,
+    last_closed,
+    summaries_around,
+)
 from kinen.memory.core import Core
 from kinen.privacy import entrance
 from kinen.recall.usefulness import Trial, estimate_use
@@ -73,41 +80,18 @@ class Ledger:
         """The session that an agent has open here, if it is one: MCP does not name it."""
         if not os.path.exists(self._journal.path):
             return ""
-        rows = self._journal.db.execute(
-            "SELECT session FROM capsules WHERE status = 'open' AND type = 'session'"
-            " AND agent = ? LIMIT 2",
-            (entrance.name(agent),),
-        ).fetchall()
-        return str(rows[0][0]) if len(rows) == 1 else ""
+        return only_open_session(self._journal.db, entrance.name(agent))
 
     def erase(self, refs: Sequence[str], texts: Sequence[str]) -> int:
         """Empty what cites any of these refs or contains any of these texts; how much that was."""
-        return self._reader.erase([*refs, *self._summaries_around(refs)], texts)
-
-    def _summaries_around(self, refs: Sequence[str]) -> list[str]:
-        """Summaries of the capsules that some observations are part of: they may quote them."""
-        found: list[str] = []
-        for ref in refs:
-            kind, _, id_ = ref.partition(":")
-            if kind == "observation":
-                rows = self._journal.db.execute(
-                    "SELECT 'summary:' || s.id FROM summaries s JOIN observations o"
-                    " ON s.capsule = o.capsule WHERE o.id = ? AND o.capsule != ''",
-                    (id_,),
-                )
-                found += [row[0] for row in rows]
-        return found
+        return self._reader.erase([*refs, *summaries_around(self._journal.db, refs)], texts)
 
     def learn_remedies(self) -> int:
         """Draw remedies from sessions that ended since the last time; how many there are more."""
         if not self._journal.exists:
             return 0
         db = self._journal.db
-        capsules = db.execute(
-            "SELECT id, closed_at FROM capsules WHERE status = 'closed' AND forgotten_at = 0"
-            " ORDER BY closed_at DESC LIMIT ?",
-            (SESSIONS,),
-        ).fetchall()
+        capsules = last_closed(db, SESSIONS)
 
         def read(capsule: str) -> list[tuple[str, str, str]]:
             from kinen.recall.remedies import remedies
@@ -161,17 +145,8 @@ def _content(db: sqlite3.Connection, ref: str) -> str:
 
 def _actions(db: sqlite3.Connection, capsule: str, at: int, *, later: bool) -> str:
     """The files, commands and changed lines of a session before or after a moment."""
-    noun = queries.NOUNS["observations"]
-    kinds = ", ".join(f"'{kind}'" for kind in (*events.ACTIONS, "error"))
-    sign, order, most = (">=", "ASC", AFTER) if later else ("<", "DESC", BEFORE)
-    rows = db.execute(
-        f"SELECT {noun.columns} FROM observations WHERE capsule = ? AND ts {sign} ?"  # noqa: S608
-        f" AND kind IN ({kinds}) ORDER BY ts {order} LIMIT ?",
-        (capsule, at, most),
-    )
     texts: list[str] = []
-    for row in rows:
-        event = queries.decode("observation", row)
+    for event in actions(db, capsule, at, AFTER if later else BEFORE, later=later):
         texts += events.files(event)
         texts.append(events.command(event))
         if event.kind == "file_diff":

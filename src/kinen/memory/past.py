@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.errors import GitError, NotFound, QueryError, Unreadable
 from kinen.journal import memories as learn
 from kinen.journal import queries
+from kinen.journal.activity import first_at
 from kinen.text import iso, now, parse_time
 from kinen.times import milliseconds
 from kinen.worklog.checkpoints import read_plan
@@ -70,11 +71,11 @@ class Past:
         """Epoch seconds of the first observation or commit; 0 if there is none."""
         times = []
         if self._core.store.exists:
-            first = self._core.store.db.execute("SELECT MIN(ts) FROM observations").fetchone()[0]
+            first = first_at(self._core.store.db)
             times += [first / 1000] if first else []
         if os.path.exists(self._core.index_file):
-            first = self._core.reader.db.execute("SELECT MIN(at) FROM commits").fetchone()[0]
-            times += [milliseconds(first) / 1000] if first else []
+            begun = self._core.reader.first_commit_at()
+            times += [milliseconds(begun) / 1000] if begun else []
         return min(times, default=0.0)
 
     def remark(self, moment: Moment) -> str:

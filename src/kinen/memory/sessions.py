@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.journal import queries
 from kinen.journal.events import role
+from kinen.journal.short import neighbours
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.tally import tallies
 from kinen.journal.timeline import (
@@ -212,12 +213,7 @@ class Sessions:
 
     def _short_capsule_id(self, id_: str) -> str:
         """The beginning of an id that no other capsule has."""
-        db = self._core.store.db
-        sql = (
-            "SELECT IFNULL((SELECT MAX(id) FROM capsules WHERE id < ?1), ''),"
-            " IFNULL((SELECT MIN(id) FROM capsules WHERE id > ?1), '')"
-        )
-        nearest = db.execute(sql, (id_,)).fetchone()
+        nearest = neighbours(self._core.store.db, "capsules", id_)
         size = SHORTEST_ID
         while size < len(id_) and any(other.startswith(id_[:size]) for other in nearest):
             size += 2
