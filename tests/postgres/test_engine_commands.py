@@ -75,7 +75,7 @@ def test_an_organisation_is_indexed_and_searched(
     unknown = kinen(*engine, "--space", "delta", "lid")
     assert (unknown.code, "no space 'delta'" in unknown.err) == (2, True)
     files = kinen(*engine, "--type", "files", "lid")
-    assert (files.code, "no files ranked" in files.err) == (2, True)
+    assert (files.code, "does not rank files" in files.err) == (2, True)
 
     with Database(postgres_url) as database, database.transaction() as connection:
         rows = connection.execute("SELECT written, target FROM kinen.link").fetchall()
@@ -89,6 +89,72 @@ def test_an_organisation_is_indexed_and_searched(
     kinen("index", *words)
     commits = kinen(*engine, "--space", "alpha", "--type", "commits", "pot")
     assert "no pot" not in commits.out
+
+
+SEARCHES = (
+    ("kettle",),
+    ("boiling kettles", "--limit", "1"),
+    ("kettle", "--type", "notes"),
+    ("kettle", "--type", "notes,issues", "--path", "docs"),
+    ("kettle", "--path", "docs/*.md"),
+    ("kettle", "--tag", "hot"),
+    ("kettle", "--meta", "status=complete"),
+    ("kettle", "--since", "2000-01-01", "--until", "2001-01-01"),
+    ("--exact", "kettle boils"),
+    ('water "kettle boils" -pot',),
+    ("ketle",),
+    ("boil_water",),
+    ("boil_water", "--type", "symbols"),
+    ("kettle.md",),
+    ("kettle", "--type", "commits"),
+    ("kettle", "--type", "commits", "--kind", "fix"),
+    ("kettle", "--type", "commits", "--author", "mira"),
+    ("kettle", "--type", "commits", "--near", "src/pot.py"),
+    ("kettle", "--context", "1", "--min-score", "0"),
+    ("marmalade",),
+    ("kettle", "--repo", "nowhere"),
+)
+REFUSED = (
+    (("kettle", "--as-of", "2026-01-01"), "no past states of files"),
+    (("kettle", "--type", "files"), "does not rank files"),
+    (("kettle", "--type", "memories"), "no entries of journals"),
+    (("kettle", "--mine"), "no entries of journals"),
+    (("kettle", "--by", "mira"), "no entries of journals"),
+    (("kettle", "--kind", "command"), "no entries of journals"),
+    (("kettle", "--type", "teapots"), "no type 'teapots'"),
+)
+
+
+def test_both_engines_answer_a_command_alike(
+    space: Path, postgres_url: str, ask: Callable[..., Ran], write: Callable[[str, str], Path]
+) -> None:
+    git(space, "init", "-q")
+    write(
+        "docs/kettle.md", "---\ntags: [hot]\nstatus: complete\n---\n# Kettle\n\nThe kettle boils.\n"
+    )
+    write("docs/pot.md", "# Pot\n\nThe pot is warmed by water of the kettle. [[kettle]]\n")
+    write("src/pot.py", "def boil_water():\n    return 'kettle'\n")
+    git(space, "add", ".")
+    git(space, "commit", "-qm", "feat: the pot")
+    write("src/pot.py", "def boil_water():\n    return 'the kettle'\n")
+    git(space, "commit", "-qam", "fix(pot): name the kettle")
+    write("docs/kettle.md", (space / "docs/kettle.md").read_text() + "\nDescale the kettle.\n")
+    git(space, "commit", "-qam", "fix(docs): the kettle is descaled")
+    assert ask("index", "--no-embed").code == 0
+    assert ask("index", "--no-embed", "--engine", postgres_url).code == 0
+    for words in SEARCHES:
+        local = ask("search", "--fulltext", "--json", *words)
+        shared = ask("search", "--fulltext", "--json", "--engine", postgres_url, *words)
+        assert (shared.code, shared.err) == (local.code, local.err), words
+        hits, others = (json.loads(run.out)["results"] for run in (local, shared))
+        assert [(hit["source"]["ref"], hit["chunk"]) for hit in hits] == [
+            (hit["source"]["ref"], hit["chunk"]) for hit in others
+        ], words
+        scores = [hit["score"] for hit in others]
+        assert [hit["score"] for hit in hits] == pytest.approx(scores, abs=0.01), words
+    for words, reason in REFUSED:
+        refused = ask("search", "--fulltext", "--engine", postgres_url, *words)
+        assert (refused.code, reason in refused.err) == (2, True), (words, refused)
 
 
 def test_vectors_of_the_local_cache_are_used_and_searched(

@@ -164,7 +164,10 @@ def _nothing(text: str, options: dict[str, Any]) -> str:
     """What was looked for and where, and what to do."""
     kinds = ", ".join(options["types"])
     where = f" among {kinds}" if kinds else ""
-    hint = "use other words, or see what is indexed with `kinen status`"
+    shown = "index more with `kinen index --engine …`"
+    if not options["engine"]:
+        shown = "see what is indexed with `kinen status`"
+    hint = f"use other words, or {shown}"
     return f"nothing has the words of {text!r}{where}: {hint}"
 
 
