@@ -75,7 +75,8 @@ def _derived(db: sqlite3.Connection, where: str, value: str) -> list[Edge]:
     """What memories were drawn from."""
     rows = db.execute(
         "SELECT r.ref, j.value FROM records r, json_each(r.metadata, '$.derived_from') j"
-        f" WHERE r.source = 'journal' AND r.key GLOB 'memory:*'{where} ORDER BY r.ref, j.id",
+        " WHERE r.source = 'journal' AND r.key != '' AND r.key GLOB 'memory:*'"
+        f"{where} ORDER BY r.ref, j.id",
         (value,),
     )
     return [Edge(source, target, "derived_from") for source, target in rows]

@@ -151,9 +151,10 @@ def _texts(db: sqlite3.Connection, record: Record) -> Iterator[tuple[Record, str
     """The texts of a record; of a session also those of its entries, and its branches."""
     rows = db.execute(
         f"SELECT {RECORD}, c.title, c.body FROM records r"
-        " JOIN chunks c ON c.record = r.id WHERE r.ref = ? OR (? AND r.parent = ?)"
-        " ORDER BY r.at, r.ref, c.n LIMIT ?",
-        (record.ref, record.kind == "capsule", record.ref, MOST),
+        " JOIN chunks c ON c.record = r.id"
+        " WHERE r.ref = ?1 OR (r.parent = ?2 AND r.parent != '')"
+        " ORDER BY r.at, r.ref, c.n LIMIT ?3",
+        (record.ref, record.ref if record.kind == "capsule" else "", MOST),
     )
     branches: dict[str, None] = {}
     for *row, title, body in rows.fetchall():
@@ -223,11 +224,15 @@ def _line(text: str, start: int) -> str:
 
 
 def _joined(db: sqlite3.Connection, column: str, value: str) -> list[Edge]:
-    """What `kinen issues link` joined: from the other record to the issue."""
+    """What `kinen issues link` joined: from the other record to the issue.
+
+    The text of such an entry has the word that is searched for, so that few entries are read.
+    """
     rows = db.execute(
         "SELECT DISTINCT json_extract(r.metadata, '$.concerns'),"
-        " json_extract(r.metadata, '$.issue') FROM records r WHERE r.kind = 'observation'"
-        " AND instr(r.metadata, '\"concerns\"')"
+        " json_extract(r.metadata, '$.issue') FROM search JOIN chunks c ON c.id = search.rowid"
+        " JOIN records r ON r.id = c.record WHERE search MATCH 'concerns'"
+        " AND r.kind = 'observation' AND instr(r.metadata, '\"concerns\"')"
         f" AND json_extract(r.metadata, '$.{column}') = ? ORDER BY 1, 2",
         (value,),
     )

@@ -122,7 +122,9 @@ class Reader:
         where, values = conditions(query)
         where = f"{where} AND" if where else " WHERE"
         rows = self.db.execute(
-            f"SELECT c.id{_FROM}{where} c.n = 0 AND r.at != '' ORDER BY r.at DESC, r.ref LIMIT ?",
+            # CROSS JOIN: records by time come first, so that the newest are read and no more.
+            f"SELECT c.id FROM records r CROSS JOIN chunks c ON c.record = r.id{where}"
+            " c.n = 0 AND r.at > '' ORDER BY r.at DESC, r.ref LIMIT ?",
             (*values, k),
         )
         return [row[0] for row in rows]
@@ -147,9 +149,10 @@ class Reader:
     def outdated_summaries(self) -> set[str]:
         """The refs of summaries that a newer one of the same session follows."""
         rows = self.db.execute(
-            "SELECT s.ref FROM records s WHERE s.kind = 'summary' AND s.parent != '' AND EXISTS"
-            " (SELECT 1 FROM records n WHERE n.parent = s.parent AND n.kind = 'summary'"
-            " AND (n.at, n.ref) > (s.at, s.ref))"
+            "SELECT ref FROM (SELECT ref, ROW_NUMBER() OVER"
+            " (PARTITION BY parent ORDER BY at DESC, ref DESC) AS place FROM records"
+            " WHERE source = 'journal' AND key != '' AND key GLOB 'summary:*' AND parent != '')"
+            " WHERE place > 1"
         )
         return {row[0] for row in rows}
 
@@ -281,6 +284,11 @@ class Reader:
             (path,),
         ).fetchone()
         return to_record(row) if row else None
+
+    def paths(self) -> list[str]:
+        """The paths of all records that have one."""
+        rows = self.db.execute("SELECT DISTINCT path FROM records WHERE path != '' ORDER BY path")
+        return [row[0] for row in rows]
 
     def records(self, kinds: Sequence[str] = ()) -> list[Record]:
         where = f" WHERE r.kind IN ({', '.join('?' * len(kinds))})" if kinds else ""

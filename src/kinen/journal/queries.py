@@ -223,6 +223,8 @@ def decode_cells(kind: str, cells: dict[str, Any]) -> Any:
     return KINDS[kind].value(**cells)
 
 
+LAST = "\U0010ffff"
+"""The last character there is: what begins with a text comes before the text and this."""
 MOST = Ambiguous.LISTED + 1
 """Entries of each kind to look for, so that an ambiguous name can list them."""
 
@@ -245,13 +247,13 @@ def resolve(db: sqlite3.Connection, name: str, kinds: Sequence[str] = ()) -> tup
     candidates = [kind for kind in candidates if not kinds or kind in kinds]
     for test in (
         "id = :id",
-        "substr(id, 1, length(:id)) IN (:id, upper(:id))",
+        "(id >= :id AND id < :id || :last) OR (id >= upper(:id) AND id < upper(:id) || :last)",
         "id = upper(:padded)",
     ):
         matches = []
         for kind in candidates:
             query = f"SELECT id FROM {KINDS[kind].table} WHERE {test} LIMIT {MOST}"
-            values = {"id": id_, "padded": padded(id_)}
+            values = {"id": id_, "last": LAST, "padded": padded(id_)}
             matches += [(kind, row[0]) for row in db.execute(query, values)]
         if len(matches) == 1:
             return matches[0]

@@ -53,7 +53,7 @@ class Records:
             raise names.unknown(
                 f"nothing remembered as {name!r}",
                 name,
-                lambda: [other.path for other in self._core.reader.records() if other.path],
+                self._core.reader.paths,
                 "`kinen search` shows refs and paths",
             )
         return record

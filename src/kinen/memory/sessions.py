@@ -76,11 +76,13 @@ class Sessions:
         since: str = "",
         until: str = "",
         words: str = "",
+        counts: bool = True,
     ) -> list[SessionOverview]:
         """Sessions, newest first: those of agents and those that are kept as folders.
 
         `agent`, `repo` and `user` are beginnings of names, `since` and `until` UTC moments, `words`
-        a part of the title, the outcome or an id; a `limit` of 0 means all.
+        a part of the title, the outcome or an id; a `limit` of 0 means all. Without `counts` the
+        entries of most sessions are not read: that is quicker.
         """
         if limit < 0:
             raise QueryError(f"a limit of {limit} makes no sense", "use 0 for all, or more")
@@ -101,15 +103,24 @@ class Sessions:
         for start in range(0, len(dated), max(1, size)):
             briefs = (self._brief(entry) for _, entry in dated[start : start + size])
             chosen = [brief for brief in briefs if _matches(brief, words.lower())]
-            overviews += self._with_counts(chosen)
+            overviews += self._with_counts(chosen, counts=counts)
             if limit and len(overviews) >= limit:
                 break
         return overviews[:limit] if limit else overviews
 
-    def _with_counts(self, briefs: Iterable[SessionOverview]) -> Iterator[SessionOverview]:
-        """Sessions with how much happened in them, without those in which nothing did."""
+    def _with_counts(
+        self, briefs: Iterable[SessionOverview], *, counts: bool = True
+    ) -> Iterator[SessionOverview]:
+        """Sessions with how much happened in them, without those in which nothing did.
+
+        Without `counts`, only sessions that say nothing of themselves are looked into.
+        """
         sessions = list(briefs)
-        ids = [session.ref.partition(":")[2] for session in sessions if session.kind == "agent"]
+        ids = [
+            session.ref.partition(":")[2]
+            for session in sessions
+            if session.kind == "agent" and (counts or not (session.title or session.outcome))
+        ]
         sums = tallies(self._core.store.db, ids) if ids else {}
         for session in sessions:
             tally = sums.get(session.ref.partition(":")[2])
@@ -132,6 +143,14 @@ class Sessions:
             folder = f"session:{hit.record.session}" if hit.record.kind == "round" else ""
             refs.update(dict.fromkeys(filter(None, (parent or own or folder,))))
         return list(refs)[:most]
+
+    def briefs(self, refs: Iterable[str]) -> list[SessionOverview]:
+        """The sessions of some refs, in their order and without counts."""
+        entries: dict[str, Capsule | Session] = {
+            f"session:{folder.name}": folder for folder in self._worklog.sessions()
+        }
+        entries.update((capsule.ref, capsule) for capsule in self._session_capsules())
+        return [self._brief(entries[ref]) for ref in refs if ref in entries]
 
     def timeline(self, name: str = LAST) -> SessionTimeline:
         """A session with its steps: by its id, the client's id or the folder's name, or `last`.

@@ -13,9 +13,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Footer, Input, Static
 
 from kinen.characters import visible
 from kinen.cli.editor import compose, edit
@@ -26,62 +24,21 @@ from kinen.render.text import counted
 from kinen.space.find import resolve_names
 from kinen.text import unspelled
 from kinen.tui import changes, lists
-from kinen.tui.lists import PAGE, VIEWS, Entry, View
+from kinen.tui.lists import ALL, PAGE, VIEWS, Entry, View
+from kinen.tui.rows import Rows
+from kinen.tui.screens import Choice, Help
 
 if TYPE_CHECKING:
     from kinen.tui.changes import Change
 
 T = TypeVar("T")
 LIVE_SECONDS = 2.0
-"""How often the journal is looked at for new entries."""
-HELP = """\
-1 … 6    search, sessions, memories, plan, issues, what agents are told
-/        type to search or to filter; enter or ↓ goes to the list
-j k ↓ ↑  move; g and G go to the first and the last entry
-enter    read the entry; tab goes back to the list
-e        open its file in the editor, or the wording of a memory
-y Y      copy its ref; copy a markdown citation
-o        copy the command that resumes a session in its agent
-l h      links around a record; history of its file
-p        pin: every recall begins with it
-x        hide a memory
-m        mark a memory; on another one, M merges it into the marked
-         one, S says that the marked one supersedes it
-space    check or clear a step of the plan
-u        undo the last change
-s        another space
-r        read the list again
-:        all commands, also ctrl+p
-q        quit
-"""
-
-
-class Choice(ModalScreen[str]):
-    """A list to choose one name from; escape chooses none."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "cancel")]
-
-    def __init__(self, names: list[str]) -> None:
-        super().__init__()
-        self._names = names
-
-    def compose(self) -> ComposeResult:
-        yield OptionList(
-            *(Option(Content(visible(name)), id=str(n)) for n, name in enumerate(self._names))
-        )
-
-    @on(OptionList.OptionSelected)
-    def choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._names[event.option_index])
-
-
-class Help(ModalScreen[None]):
-    """The keys."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q", "dismiss", "close")]
-
-    def compose(self) -> ComposeResult:
-        yield VerticalScroll(Static(Content(HELP)))
+"""How often the files that agents and the daemon write are looked at."""
+INDEX = ("index.db", "index.db-wal")
+"""What changes when something is indexed."""
+LAST = "last"
+"""Stands for the last entry of a list, which no ref does."""
+PAGES = {"links": lists.links_page, "history": lists.history_page, "why": lists.why_page}
 
 
 class Browser(App[str]):
@@ -91,7 +48,7 @@ class Browser(App[str]):
     CSS = """
     #views { height: 1; background: $panel; }
     #typed { height: 1; border: none; padding: 0 1; }
-    #list { width: 45%; border: none; text-wrap: nowrap; text-overflow: ellipsis; }
+    #list { width: 45%; }
     #text { width: 55%; padding: 0 1; border-left: solid $panel; }
     #status { height: 1; color: $text-muted; }
     Choice, Help { align: center middle; }
@@ -100,17 +57,14 @@ class Browser(App[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(view.key, f"view('{view.name}')", view.name, show=False) for view in VIEWS),
         Binding("slash", "type", "search"),
-        Binding("enter", "read", "read", show=False),
-        Binding("j", "down", show=False),
-        Binding("k", "up", show=False),
-        Binding("g", "first", show=False),
-        Binding("G", "last", show=False),
+        Binding("G,end", "last", show=False),
         Binding("e", "edit", "edit"),
         Binding("y", "copy_ref", "copy ref"),
         Binding("Y", "copy_citation", show=False),
         Binding("o", "resume", "resume", show=False),
         Binding("l", "page('links')", "links"),
         Binding("h", "page('history')", "history"),
+        Binding("w", "page('why')", "why"),
         Binding("p", "change('pin')", "pin"),
         Binding("x", "change('hide')", "hide"),
         Binding("m", "mark", "mark", show=False),
@@ -128,32 +82,40 @@ class Browser(App[str]):
     def __init__(self, space: str | None = None, typed: str = "", *, pick: bool = False) -> None:
         super().__init__()
         self._space = space
-        self._typed = typed
         self._pick = pick
+        # Held here: a query would look on the screen that is uppermost.
+        self._names = Static(id="views")
+        self.field = Input(typed, placeholder="type to search", id="typed", select_on_focus=False)
+        self.rows = Rows("list")
+        self._text = VerticalScroll(id="text", can_focus=True)
+        self._page = Static(id="page")
+        self._status = Static(id="status")
         self.view: View = VIEWS[0]
         self.entries: list[Entry] = []
         self.marked = ""
         self._limit = PAGE
         self._turn = 0
+        self._page_turn = 0
         self._undo: list[Change] = []
         self._memory: Memory | None = None
         self._seen = ""
+        self._shown = ""
         # One thread: a memory is used by one at a time, and typing never waits for it.
         self._pool = ThreadPoolExecutor(1, "memory")
 
     def compose(self) -> ComposeResult:
-        yield Static(id="views")
-        yield Input(self._typed, placeholder="type to search", id="typed", select_on_focus=False)
+        yield self._names
+        yield self.field
         with Horizontal():
-            yield OptionList(id="list")
-            with VerticalScroll(id="text", can_focus=True):
-                yield Static(id="page")
-        yield Static(id="status")
+            yield self.rows
+            with self._text:
+                yield self._page
+        yield self._status
         yield Footer()
 
     def on_mount(self) -> None:
         self._show_views()
-        self.query_one("#typed").focus()
+        self.field.focus()
         self.refill()
         self.set_interval(LIVE_SECONDS, self.look)
 
@@ -177,7 +139,7 @@ class Browser(App[str]):
         self._turn += 1
         turn = self._turn
         view = self.view
-        typed = self.query_one("#typed", Input).value
+        typed = self.field.value
 
         def entries(memory: Memory) -> list[Entry] | None:
             return view.entries(memory, typed, self._limit) if turn == self._turn else None
@@ -190,62 +152,59 @@ class Browser(App[str]):
         if answer is None or turn != self._turn:
             return
         self.entries = answer
-        options = self.query_one("#list", OptionList)
-        options.clear_options()
-        options.add_options([Option(Content(entry.line)) for entry in answer])
-        places = [n for n, entry in enumerate(answer) if entry.ref == keep]
+        place = len(answer) - 1 if keep == LAST else 0
+        place = next((n for n, entry in enumerate(answer) if entry.ref == keep), place)
+        self.rows.show([entry.line for entry in answer], place)
         if answer:
-            options.highlighted = places[0] if places else 0
+            more = ", more below" if len(answer) == self._limit else ""
+            self.say(counted(len(answer), "entries") + more)
         else:
             self.show_text("")
-        empty = "nothing matches" if typed else view.hint
-        self.say(counted(len(answer), "entries") if answer else empty)
+            self.say("nothing matches" if typed else view.hint)
 
     def say(self, message: str) -> None:
         """A remark on the last line."""
-        for line in self.query("#status").results(Static):
-            line.update(Content(visible(message)))
+        self._status.update(Content(visible(message)))
 
     def show_text(self, text: str) -> None:
-        """Show a text beside the list; nothing where the program is about to end."""
-        for page in self.query("#page").results(Static):
-            page.update(Content(visible(text)))
-            self.query_one("#text").scroll_home(animate=False)
+        """Show a text beside the list; one that is there already stays where it was read."""
+        if text != self._shown:
+            self._shown = text
+            self._page.update(Content(visible(text)))
+            self._text.scroll_home(animate=False)
 
     @property
     def entry(self) -> Entry | None:
         """The entry that the list stands on."""
-        place = next(
-            (listed.highlighted for listed in self.query("#list").results(OptionList)), None
-        )
-        return self.entries[place] if place is not None and place < len(self.entries) else None
+        place = self.rows.cursor
+        return self.entries[place] if place < len(self.entries) else None
 
-    @on(OptionList.OptionHighlighted, "#list")
-    def highlighted(self) -> None:
-        place = self.query_one("#list", OptionList).highlighted or 0
-        if place == len(self.entries) - 1 and len(self.entries) == self._limit:
+    @on(Rows.Moved)
+    def moved(self) -> None:
+        entry = self.entry
+        near_end = self.rows.cursor + self.size.height >= len(self.entries)
+        if entry and near_end and len(self.entries) == self._limit:
             self._limit += PAGE
-            entry = self.entry
-            self.refill(entry.ref if entry else "")
-        elif self.entry:
+            self.refill(entry.ref)
+        if entry:
             self.preview(self.view.text)
-
-    @on(OptionList.OptionSelected, "#list")
-    def selected(self) -> None:
-        self.action_read()
 
     @work(exclusive=True, group="text")
     async def preview(self, text: Callable[[Memory, Entry], str]) -> None:
-        """Show the text of the entry."""
+        """Show the text of the entry; an older question that still waits is dropped."""
         entry = self.entry
-        if entry is None:
-            return
+        self._page_turn += 1
+        turn = self._page_turn
+
+        def page(memory: Memory) -> str | None:
+            return text(memory, entry) if entry and turn == self._page_turn else None
+
         try:
-            page = await self.ask(lambda memory: text(memory, entry))
+            answer = await self.ask(page)
         except KinenError as error:
-            page = str(error)
-        if entry == self.entry:
-            self.show_text(page)
+            answer = str(error)
+        if answer is not None and turn == self._page_turn:
+            self.show_text(answer)
 
     @on(Input.Changed, "#typed")
     def typing(self) -> None:
@@ -254,72 +213,70 @@ class Browser(App[str]):
 
     @on(Input.Submitted, "#typed")
     def typed(self) -> None:
-        self.query_one("#list").focus()
+        self.rows.focus()
 
     def on_key(self, event: Any) -> None:
         """From what is typed, ↓ and escape go to the list."""
-        if event.key in ("down", "escape") and self.focused is self.query_one("#typed"):
-            self.query_one("#list").focus()
+        if event.key in ("down", "escape") and self.focused is self.field:
+            self.rows.focus()
             event.stop()
 
     async def look(self) -> None:
-        """Read sessions and memories again when the journal has new entries."""
+        """Read the list again when an agent has worked, or the daemon has indexed something."""
 
         def mark(memory: Memory) -> str:
-            return str(glance(os.path.join(memory.space.data, "journal.db")))
+            folder = memory.space.data
+            written = [_written(os.path.join(folder, name)) for name in INDEX]
+            return f"{glance(os.path.join(folder, 'journal.db'))} {written}"
 
         seen = await self.ask(mark)
-        entry = self.entry
-        if self._seen and seen != self._seen and self.view.name in ("Sessions", "Memories"):
-            self.refill(entry.ref if entry else "")
+        if self._seen and seen != self._seen:
+            self.action_refresh_list()
         self._seen = seen
 
     def _show_views(self) -> None:
-        names = [
-            f"[{view.key} {view.name}]" if view is self.view else f" {view.key} {view.name} "
-            for view in VIEWS
-        ]
-        self.query_one("#views", Static).update(Content(" ".join(names)))
+        names = []
+        for view in VIEWS:
+            name = f"{view.key} {view.name}"
+            name = f"\\[{name}]" if view is self.view else f" {name} "
+            names.append(f"[@click=app.view('{view.name}')]{name}[/]")
+        self._names.update(Content.from_markup(" ".join(names)))
 
     def action_view(self, name: str) -> None:
         self.view = next(view for view in VIEWS if view.name == name)
         self._show_views()
-        self.query_one("#list").focus()
-        typed = self.query_one("#typed", Input)
-        if typed.value:
-            typed.value = ""  # the list follows
+        self.rows.focus()
+        if self.field.value:
+            self.field.value = ""  # the list follows
         else:
             self._limit = PAGE
             self.refill()
 
     def action_type(self) -> None:
-        self.query_one("#typed").focus()
-
-    def action_down(self) -> None:
-        self.query_one("#list", OptionList).action_cursor_down()
-
-    def action_up(self) -> None:
-        self.query_one("#list", OptionList).action_cursor_up()
-
-    def action_first(self) -> None:
-        self.query_one("#list", OptionList).action_first()
+        self.field.focus()
 
     def action_last(self) -> None:
-        self.query_one("#list", OptionList).action_last()
+        """Go to the last entry, and read those that are not there yet."""
+        if len(self.entries) == self._limit:
+            self._limit = ALL
+            self.refill(LAST)
+        else:
+            self.rows.go(len(self.entries) - 1)
 
-    def action_read(self) -> None:
+    @on(Rows.Chosen)
+    def read(self) -> None:
         entry = self.entry
         if entry and self._pick:
             line = f":{entry.at_line}" if entry.at_line else ""
             self.exit(f"{entry.path}{line}" if entry.path else entry.ref)
         else:
-            self.query_one("#text").focus()
+            self._text.focus()
 
     def action_refresh_list(self) -> None:
         self.refill(self.entry.ref if self.entry else "")
 
     def action_page(self, name: str) -> None:
-        self.preview(lists.links_page if name == "links" else lists.history_page)
+        self.preview(PAGES[name])
 
     def action_copy_ref(self) -> None:
         if self.entry:
@@ -423,3 +380,11 @@ class Browser(App[str]):
 
     def action_help(self) -> None:
         self.push_screen(Help())
+
+
+def _written(path: str) -> int:
+    """When a file was written last; 0 if it is not there."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0

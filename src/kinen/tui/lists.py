@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.characters import visible, visible_line
 from kinen.errors import NotFound
 from kinen.model.records import Query
+from kinen.query import place as named_place
 from kinen.query import recall_query
 from kinen.render.graph import links_text
 from kinen.render.history import revisions_text
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 HITS = 60
 """Hits of a search."""
-PAGE = 300
-"""Entries of a list; more come when its end is reached."""
+PAGE = 100
+"""Entries of a list; more come when its end is near."""
+ALL = 1 << 30
 BAR = 12
 """Characters of the longest bar of a vote."""
 
@@ -40,8 +42,8 @@ class Entry(NamedTuple):
     path: str = ""
     """The file behind it, relative to the space; empty if there is none."""
     at_line: int = 0
-    head: str = ""
-    """What stands above its text: votes of a hit."""
+    hit: Hit | None = None
+    """What a search answered; its votes stand above its text."""
 
 
 class View(NamedTuple):
@@ -59,25 +61,22 @@ class View(NamedTuple):
 def search(memory: Memory, typed: str, most: int) -> list[Entry]:
     """The hits for what is typed; without anything, what happened last."""
     if not typed.strip():
-        return [
-            Entry(item.ref, _line(item.text), head=f"{item.ref}  {item.at[:10]}")
-            for item in memory.recall("").items
-        ][:most]
+        return [Entry(item.ref, _line(item.text)) for item in memory.recall("").items][:most]
     return [_hit(hit) for hit in memory.search(Query(typed, limit=min(HITS, most)))]
 
 
 def _hit(hit: Hit) -> Entry:
     title = hit.record.title or place(hit)
     first = next((line for line in hit.display.text.splitlines() if line.strip()), "")
+    line = _line(f"{hit.strength:>3} {title} · {first}")
+    return Entry(hit.chunk.id, line, hit.record.path, hit.line or hit.chunk.start_line, hit)
+
+
+def _hit_text(hit: Hit) -> str:
+    """Where a hit is, its votes and its passage."""
     where = f"{place(hit)}  {hit.record.kind}  {hit.record.at[:10]}".rstrip()
     head = "\n".join(map(visible_line, [where, *votes(hit)]))
-    return Entry(
-        hit.chunk.id,
-        _line(f"{hit.strength:>3} {title} · {first}"),
-        hit.record.path,
-        hit.line or hit.chunk.start_line,
-        f"{head}\n\n{visible(hit.display.text)}\n\n── the whole record ──",
-    )
+    return f"{head}\n\n{visible(hit.display.text)}\n\nThe whole record:\n\n"
 
 
 def votes(hit: Hit) -> list[str]:
@@ -92,12 +91,11 @@ def votes(hit: Hit) -> list[str]:
 
 def sessions(memory: Memory, typed: str, most: int) -> list[Entry]:
     """Sessions, the newest first; those whose text has what is typed."""
-    chosen = memory.sessions.overviews(0 if typed.strip() else most)
     if typed.strip():
-        order = memory.sessions.matching(typed)
-        by_ref = {session.ref: session for session in chosen}
-        chosen = [by_ref[ref] for ref in order if ref in by_ref]
-    return [Entry(session.ref, _session_line(session)) for session in chosen[:most]]
+        chosen = memory.sessions.briefs(memory.sessions.matching(typed, min(HITS, most)))
+    else:
+        chosen = memory.sessions.overviews(most, counts=False)
+    return [Entry(session.ref, _session_line(session)) for session in chosen]
 
 
 def _session_line(session: SessionOverview) -> str:
@@ -158,13 +156,9 @@ def outgoing(memory: Memory, typed: str, most: int) -> list[Entry]:
 
 
 def record(memory: Memory, entry: Entry) -> str:
-    """A record as a page, below what the list says of it."""
-    name, _, number = entry.ref.rpartition("#")
-    try:
-        entity, chunks = memory.records.show(name if number.isdecimal() and name else entry.ref)
-    except NotFound as error:
-        return str(error)
-    return f"{entry.head}\n\n{record_text(entity, chunks)}".strip()
+    """A record as a page, below the votes and the passage of a hit."""
+    head = _hit_text(entry.hit) if entry.hit else ""
+    return head + record_text(*memory.records.show(named_place(entry.ref)[0]))
 
 
 def session_page(memory: Memory, entry: Entry) -> str:
@@ -201,19 +195,34 @@ def outgoing_page(memory: Memory, entry: Entry) -> str:
 
 def links_page(memory: Memory, entry: Entry) -> str:
     """The links around a record."""
-    name = memory.records.get(entry.ref.partition("#")[0]).ref
+    name = memory.records.get(named_place(entry.ref)[0]).ref
     edges = memory.records.links(name)
     return links_text(name, edges) if edges else f"nothing is linked with {name}"
 
 
 def history_page(memory: Memory, entry: Entry) -> str:
-    """The commits of the file behind an entry, and why."""
-    if not entry.path:
+    """The commits of the file behind an entry."""
+    path = _path(memory, entry)
+    return revisions_text(memory.git.history(path)) if path else f"{entry.ref} has no file"
+
+
+def why_page(memory: Memory, entry: Entry) -> str:
+    """Why a file is as it is: the sessions, decisions and commits that concern it."""
+    path = _path(memory, entry)
+    if not path:
         return f"{entry.ref} has no file"
+    answer = memory.context.around(file=path)
+    return recall_text(answer) if answer.items else f"nothing recorded about {path} yet"
+
+
+def _path(memory: Memory, entry: Entry) -> str:
+    """The file behind an entry; empty if there is none."""
+    if entry.path:
+        return entry.path
     try:
-        return revisions_text(memory.git.history(entry.path))
-    except NotFound as error:
-        return str(error)
+        return memory.records.get(named_place(entry.ref)[0]).path
+    except NotFound:
+        return ""
 
 
 def _line(text: str) -> str:
