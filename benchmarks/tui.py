@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from textual.worker import WorkerCancelled
@@ -55,10 +56,24 @@ def build(root: Path, notes: int, observations: int) -> Path:
     return space
 
 
-async def arrival(app: Browser, before: object) -> None:
+class Watched(Browser):
+    """The program, with a sign when its list was filled: looking again and again costs time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filled = asyncio.Event()
+        show = self.rows.show
+
+        def shown(lines: Sequence[str], cursor: int = 0) -> None:
+            show(lines, cursor)
+            self.filled.set()
+
+        self.rows.show = shown  # type: ignore[method-assign]
+
+
+async def arrival(app: Watched) -> None:
     """Wait until the list was filled again."""
-    while app.entries is before:
-        await asyncio.sleep(0.0005)  # the search has the interpreter to itself
+    await app.filled.wait()
 
 
 async def idle(app: Browser) -> None:
@@ -69,7 +84,7 @@ async def idle(app: Browser) -> None:
         await asyncio.sleep(0)
 
 
-async def typing(app: Browser, memory: Memory, times: int) -> tuple[list[float], list[float]]:
+async def typing(app: Watched, memory: Memory, times: int) -> tuple[list[float], list[float]]:
     """Milliseconds from each key to its results, and of each search alone."""
     keys: list[float] = []
     searches: list[float] = []
@@ -83,10 +98,10 @@ async def typing(app: Browser, memory: Memory, times: int) -> tuple[list[float],
         for n in range(1, len(QUERY) + 1):
             typed = QUERY[:n]
             around = [alone(typed)]
-            before = app.entries
+            app.filled.clear()
             began = time.perf_counter()
             app.field.value = typed
-            await arrival(app, before)
+            await arrival(app)
             key = 1000 * (time.perf_counter() - began)
             await idle(app)
             around.append(alone(typed))
@@ -106,14 +121,14 @@ async def stalls(longest: list[float]) -> None:
         last = now
 
 
-async def moving(app: Browser, name: str) -> dict[str, float]:
+async def moving(app: Watched, name: str) -> dict[str, float]:
     """Milliseconds until a list is there, of the longest stall, and CPU time of a move."""
     longest = [0.0]
     watch = asyncio.create_task(stalls(longest))
-    before = app.entries
+    app.filled.clear()
     began = time.perf_counter()
     app.action_view(name)
-    await arrival(app, before)
+    await arrival(app)
     opened = time.perf_counter() - began
     began = time.process_time()
     for _ in range(MOVES):
@@ -153,7 +168,7 @@ def pages(memory: Memory) -> dict[str, float]:
 
 
 async def measure(space: Path, times: int) -> dict[str, object]:
-    app = Browser()
+    app = Watched()
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(app)
         await pilot.pause()

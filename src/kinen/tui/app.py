@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -117,39 +118,51 @@ class Browser(App[str]):
         self._show_views()
         self.field.focus()
         self.refill()
+        # Not by the message, which comes after the field is drawn again.
+        self.watch(self.field, "value", self.typing, init=False)
         self.set_interval(LIVE_SECONDS, self.look)
 
     async def on_unmount(self) -> None:
         await self.ask(lambda memory: memory.close())
         self._pool.shutdown(wait=False)
 
-    async def ask(self, question: Callable[[Memory], T]) -> T:
-        """The answer of the memory, which is opened when it is first needed."""
+    def ask(self, question: Callable[[Memory], T]) -> Awaitable[T]:
+        """The answer of the memory, which is opened when it is first needed.
+
+        Work on it begins at once, not when the answer is awaited.
+        """
 
         def answer() -> T:
             if self._memory is None:
                 self._memory = Memory.open(space=self._space)
             return question(self._memory)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, answer)
+        waiting = asyncio.get_running_loop().run_in_executor(self._pool, answer)
+        time.sleep(0)  # the thread begins before the screen is drawn again
+        return waiting
 
-    @work(exclusive=True, group="list")
-    async def refill(self, keep: str = "") -> None:
+    def refill(self, keep: str = "") -> None:
         """Read the list of the view again; an older question that still waits is dropped."""
         self._turn += 1
         turn = self._turn
         view = self.view
         typed = self.field.value
+        limit = self._limit
 
         def entries(memory: Memory) -> list[Entry] | None:
-            return view.entries(memory, typed, self._limit) if turn == self._turn else None
+            return view.entries(memory, typed, limit) if turn == self._turn else None
 
+        self._fill(self.ask(entries), keep)
+
+    @work(exclusive=True, group="list")
+    async def _fill(self, question: Awaitable[list[Entry] | None], keep: str) -> None:
+        """Show the entries once they are there, with the cursor where it was."""
         try:
-            answer = await self.ask(entries)
+            answer = await question
         except KinenError as error:
             self.say(str(error))
             return
-        if answer is None or turn != self._turn:
+        if answer is None:
             return
         self.entries = answer
         place = len(answer) - 1 if keep == LAST else 0
@@ -160,7 +173,7 @@ class Browser(App[str]):
             self.say(counted(len(answer), "entries") + more)
         else:
             self.show_text("")
-            self.say("nothing matches" if typed else view.hint)
+            self.say("nothing matches" if self.field.value else self.view.hint)
 
     def say(self, message: str) -> None:
         """A remark on the last line."""
@@ -206,7 +219,6 @@ class Browser(App[str]):
         if answer is not None and turn == self._page_turn:
             self.show_text(answer)
 
-    @on(Input.Changed, "#typed")
     def typing(self) -> None:
         self._limit = PAGE
         self.refill()
