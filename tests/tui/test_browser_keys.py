@@ -15,8 +15,9 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from kinen import Memory
-from kinen.tui.app import Browser, Choice
+from kinen.tui.app import Browser
 from kinen.tui.lists import VIEWS
+from kinen.tui.screens import Choice
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -119,7 +119,9 @@ def _checkpoints(memory: Memory) -> Pairs:
 
 
 def _sessions(memory: Memory) -> Pairs:
-    return [(session.id, session.title) for session in memory.sessions.overviews(MOST)]
+    return [
+        (session.id, session.title) for session in memory.sessions.overviews(MOST, counts=False)
+    ]
 
 
 def _agents(memory: Memory) -> Pairs:

@@ -78,7 +78,7 @@ def resume(memory: Memory, words: tuple[str, ...]) -> Output:
 @limit_option(20, "sessions")
 @options(AGENT, REPO, USER, *PERIOD)
 @memory_command
-def list_(memory: Memory, limit: int, since: str, until: str, **scope: str) -> Output:
+def list_(memory: Memory, limit: int, since: str, until: str, **scope: Any) -> Output:
     """List sessions, newest first, with duration, intent and outcome. Exit 1 if there are none.
 
     \b

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.index.reader import RECORD, to_record
-from kinen.model.issues import BLOCKING, CHILD, Issue, from_metadata, references
+from kinen.model.issues import BLOCKING, CHILD, Issue, from_metadata, references, tracked_ids
 from kinen.model.records import Edge, Record
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ NAMING_KINDS = ("commit", "checkpoint", "plan", "round", "note", "memory", "caps
 """Kinds of records that are searched for the ids of issues."""
 MOST = 5_000
 """Chunks that are read for one issue."""
+SHORTEST = 3
+"""Characters of the last part of an id that is searched for alone."""
 _TOKENS = re.compile(r"[^\W_]+")
 
 
@@ -57,7 +59,8 @@ def known_ids(db: sqlite3.Connection) -> dict[str, str]:
 
 def mentions(db: sqlite3.Connection, id_: str) -> list[Mention]:
     """The records that name an issue, newest first; a session once for all of its entries."""
-    tracked = {id_.lower()}
+    # The other ids tell whether the last part of this one is enough to name it.
+    tracked = tracked_ids({*known_ids(db), id_.lower()})
     by_ref: dict[str, Mention] = {}
     for record, text in _candidates(db, id_):
         names = [
@@ -83,12 +86,13 @@ def mentions(db: sqlite3.Connection, id_: str) -> list[Mention]:
 
 def named_in(db: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
     """The issues that a record names, as ids and types: `closes` or `mentions`."""
-    tracked = known_ids(db)
+    by_lower = known_ids(db)
+    tracked = tracked_ids(by_lower)
     ids: dict[str, str] = {}
     for owner, text in _texts(db, record):
         for name in references(_own_words(owner, text), tracked):
             closes = name.closes and record.kind in ("commit", "checkpoint")
-            id_ = tracked.get(name.id.lower(), name.id)
+            id_ = by_lower.get(name.id.lower(), name.id)
             if closes or id_ not in ids:
                 ids[id_] = "closes" if closes else "mentions"
     return sorted(ids.items())
@@ -134,8 +138,10 @@ def _dependents(db: sqlite3.Connection, id_: str) -> list[Edge]:
 
 
 def _candidates(db: sqlite3.Connection, id_: str) -> Iterator[tuple[Record, str]]:
-    """Records whose text has the words of an id one after the other."""
-    phrase = '"' + " ".join(_TOKENS.findall(id_)) + '"'
+    """Records whose text has the words of an id one after the other, or those of its last part."""
+    last = id_.rpartition("-")[2]
+    names = [id_, last] if len(last) >= SHORTEST else [id_]
+    phrase = " OR ".join('"' + " ".join(_TOKENS.findall(name)) + '"' for name in names)
     marks = ", ".join("?" * len(NAMING_KINDS))
     rows = db.execute(
         f"SELECT {RECORD}, c.title, c.body FROM search"

@@ -26,7 +26,21 @@ VALID_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
 _WORD = re.compile(r"(?<![\w#/.-])#?[A-Za-z0-9][\w-]*(?:\.\d+)*(?![\w-])")
 _PATH = re.compile(r"(?<![\w/.~-])(?:~|\.{1,2})?+/[^\s\"'`<>|]*+")
 """A path from the root, the home or here; names of branches do not begin so."""
-_NUMBER = re.compile(r"(?:(?<=[\s(\[,;:])|^)(?:[Gg][Hh]-|#)(\d{1,7})\b(?![.-]?\w)")
+_NUMBER = re.compile(
+    r"(?:(?<=[\s(\[,;:])|^)(?:[Gg][Hh]-|#)(\d{1,7})(?:[-–]#?(\d{1,7}))?\b(?![.-]?\w)"
+)
+_COLOUR = re.compile(r"(?:colou?r|background|fill|stroke|border[\w-]*)[\"']?\s*[:=]\s*[\"']?$")
+"""What stands before `#123` where that is a colour."""
+MOST_OF_RANGE = 30
+"""Issues that a range such as `#29-35` names at most."""
+_MERGED = re.compile(r"^Merge pull request #\d+ from [\w.-]+/(\d{1,7})-[a-z]", re.MULTILINE)
+"""A branch of GitHub that begins with the number of its issue."""
+_SHORT = re.compile(r"(?<![\w/.#-])[a-z0-9]{3,8}(?:\.\d+)*(?![\w/-]|\.\w)")
+_SHORT_LIST = re.compile(rf"{_SHORT.pattern}(?:(?:, *| and | & ){_SHORT.pattern})*")
+_TRACKER_WORDS = re.compile(
+    r"\b(?:close[sd]?|closing|fix(?:e[sd])?|resolve[sd]?|beads?|issues?|tasks?|bugs?|epics?|bd)\b",
+    re.IGNORECASE,
+)
 _KEY = re.compile(r"(?<![\w.-])([A-Z][A-Z0-9]{1,9}-[1-9]\d{0,6})(?![\w-]|\.\d)")
 _NO_KEYS = frozenset(
     "UTF SHA MD ISO RFC CVE CWE GH GHSA PEP ADR AES RSA DES ECDSA ED CRC BASE HTTP HTTPS TLS SSL"
@@ -85,13 +99,31 @@ class Reference(NamedTuple):
     start: int
 
 
-def references(text: str, tracked: Collection[str] = ()) -> Iterator[Reference]:
+class Tracked(NamedTuple):
+    """The issues that are known, by their ids in lower case."""
+
+    ids: Collection[str]
+    short: Mapping[str, str]
+    """Ids by their last part, such as `6xc1` of `shop-6xc1`, where only one issue has it."""
+
+
+def tracked_ids(ids: Collection[str]) -> Tracked:
+    """Prepare ids in lower case for `references`."""
+    short: dict[str, str] = {}
+    for id_ in ids:
+        part = id_.rpartition("-")[2]
+        short[part] = "" if part in short else id_
+    return Tracked(ids, {part: id_ for part, id_ in short.items() if id_ and part != id_})
+
+
+def references(text: str, tracked: Collection[str] | Tracked = ()) -> Iterator[Reference]:
     """The issues that a text names: `#12`, keys such as `SHOP-42`, and ids that are known.
 
-    `tracked` has ids in lower case. `Fixes #1, #2 and #3` closes three.
+    Ids of `tracked` are in lower case. `Fixes #1, #2 and #3` closes three.
     """
     closing_end = -1
-    own = list(_known_ids(text, tracked))
+    issues = tracked if isinstance(tracked, Tracked) else tracked_ids(tracked)
+    own = [*_known_ids(text, issues.ids), *_short_ids(text, issues.short)]
     places = {start for start, _, _ in own}
     others = [row for row in (*_numbers(text), *_keys(text)) if row[0] not in places]
     for start, end, id_ in sorted([*own, *others]):
@@ -104,8 +136,14 @@ def references(text: str, tracked: Collection[str] = ()) -> Iterator[Reference]:
 
 def _numbers(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _NUMBER.finditer(text):
-        if match[1].lstrip("0"):
-            yield match.start(), match.end(), match[1].lstrip("0")
+        first = int(match[1])
+        last = int(match[2] or first)
+        colour = _COLOUR.search(text[max(0, match.start() - 30) : match.start()])
+        if first and not colour and 0 <= last - first < MOST_OF_RANGE:
+            for number in range(first, last + 1):
+                yield match.start(), match.end(), str(number)
+    for match in _MERGED.finditer(text):
+        yield match.start(1), match.end(1), match[1].lstrip("0")
 
 
 def _keys(text: str) -> Iterator[tuple[int, int, str]]:
@@ -130,6 +168,32 @@ def _known_ids(text: str, tracked: Collection[str]) -> Iterator[tuple[int, int, 
             if id_ in tracked:
                 place = start + len("-".join(parts[:first])) + bool(first)
                 yield place, place + len(id_), id_
+
+
+def _short_ids(text: str, short: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Last parts of known ids, where the words around them speak of issues.
+
+    `gqc.4` counts anywhere. `6xc1` counts in a line that speaks of issues; letters alone, which may
+    be a word, only in a list of ids or in parentheses.
+    """
+    if not short:
+        return
+    start = 0
+    for line in text.splitlines(keepends=True):
+        word = _TRACKER_WORDS.search(line)
+        beginning = word.end() if word else len(line)
+        for listed in _SHORT_LIST.finditer(line):
+            parts = list(_SHORT.finditer(listed[0]))
+            whole = listed.start() >= beginning and all(part[0] in short for part in parts)
+            enclosed = line[: listed.start()].endswith("(") and line.startswith(")", listed.end())
+            for part in parts:
+                likely = (
+                    len(parts) > 1 or enclosed or not (part[0].isalpha() or part[0].isdecimal())
+                )
+                if part[0] in short and ("." in part[0] or (whole and likely)):
+                    place = start + listed.start() + part.start()
+                    yield place, place + len(part[0]), short[part[0]]
+        start += len(line)
 
 
 def ready(issues: Iterable[Issue], now: str) -> list[Issue]:
