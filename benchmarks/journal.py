@@ -106,19 +106,29 @@ def _called(rng: random.Random, say: Callable[[int, int], str], path: str) -> Ev
     return "tool_call", "\n".join(told), {"toolName": "Read", "filePath": path}
 
 
-def write_bundle(path: Path, count: int) -> None:
-    """Sessions of 500 observations each, a day apart and every one summed up, as exported."""
+def write_bundle(path: Path, count: int, began: int = BEGAN, going_on: int = 0) -> None:
+    """Sessions of 500 observations each, a day apart and every one summed up, as exported.
+
+    The last ones go on, and have no summary, if `going_on` says how many.
+    """
     rng = random.Random(7)
     happened = events(rng)
     capsules = range(-(-count // SESSION))
     scopes = [{"sessionId": f"session-{n}", "repoId": "acme/app"} for n in capsules]
     with path.open("w") as file:
-        file.write(f'{{\n"version": "1.0",\n"exported_at": {BEGAN},\n"scope_filter": {{}}')
+        file.write(f'{{\n"version": "1.0",\n"exported_at": {began},\n"scope_filter": {{}}')
         _section(
-            file, "observations", (_observation(n, next(happened), scopes) for n in range(count))
+            file,
+            "observations",
+            (_observation(n, next(happened), scopes, began) for n in range(count)),
         )
-        _section(file, "capsules", (_capsule(n, prose(rng, 6), scopes) for n in capsules))
-        _section(file, "summaries", (_summary(n, prose(rng, 120)) for n in capsules))
+        closed = capsules[: len(capsules) - going_on]
+        _section(
+            file,
+            "capsules",
+            (_capsule(n, prose(rng, 6), scopes, began, n in closed) for n in capsules),
+        )
+        _section(file, "summaries", (_summary(n, prose(rng, 120), began) for n in closed))
         file.write("\n}\n")
 
 
@@ -131,23 +141,27 @@ def _id(what: int, n: int) -> str:
     return f"01J{what}{n:022d}"
 
 
-def _observation(n: int, event: Event, scopes: list[dict[str, str]]) -> dict[str, Any]:
+def _observation(n: int, event: Event, scopes: list[dict[str, str]], began: int) -> dict[str, Any]:
     kind, content, said = event
     capsule, at = divmod(n, SESSION)
-    ts = BEGAN + capsule * 86_400_000 + at * 45_000
+    ts = began + capsule * 86_400_000 + at * 45_000
     made = {"id": _id(0, n), "kind": kind, "content": content, "provenance": said, "ts": ts}
     made |= {"scopeIds": scopes[capsule], "redacted": False, "capsuleId": _id(1, capsule)}
     return made | {"branch": "main", "head": f"{capsule:040x}"}
 
 
-def _capsule(n: int, intent: str, scopes: list[dict[str, str]]) -> dict[str, Any]:
-    began = BEGAN + n * 86_400_000
-    times = {"status": "closed", "openedAt": began, "closedAt": began + SESSION * 45_000}
+def _capsule(
+    n: int, intent: str, scopes: list[dict[str, str]], began: int, closed: bool
+) -> dict[str, Any]:
+    opened = began + n * 86_400_000
+    times: dict[str, Any] = {"status": "open", "openedAt": opened}
+    if closed:
+        times |= {"status": "closed", "closedAt": opened + SESSION * 45_000}
     return {"id": _id(1, n), "type": "session", "intent": intent, **times, "scopeIds": scopes[n]}
 
 
-def _summary(n: int, text: str) -> dict[str, Any]:
-    at = BEGAN + n * 86_400_000 + SESSION * 45_000
+def _summary(n: int, text: str, began: int) -> dict[str, Any]:
+    at = began + n * 86_400_000 + SESSION * 45_000
     return {"id": _id(2, n), "capsuleId": _id(1, n), "content": text, "createdAt": at}
 
 

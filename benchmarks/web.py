@@ -15,6 +15,7 @@ import random
 import shutil
 import socket
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from journal import write_bundle
+from journal import SESSION, write_bundle
 from kinen import Memory
 from kinen.http import server as httpserver
 from kinen.http.app import create_app
@@ -43,8 +44,33 @@ TYPED = ("w", "wa", "wat", "wate", "water", "water l", "water lev", "water level
 """A query as somebody types it."""
 LIMIT = 1.5
 NO_LIMIT = float("inf")
+DAYS = 86_400_000
+GOING_ON = 5
+"""Sessions that are open."""
+COMMITS = 5_000
 DRAGS = 150
 """Movements of the pointer while frames are counted."""
+
+
+def commit(space: Path, count: int) -> None:
+    """A repository whose commits lie an hour apart, the last one now."""
+    end = round(time.time())
+    lines = []
+    for number in range(count):
+        at = end - 3_600 * (count - 1 - number)
+        text = f"fix: part {number}"
+        lines += [
+            "commit refs/heads/main",
+            f"committer Ada <ada@example.org> {at} +0000",
+            f"data {len(text)}",
+            text,
+            f"M 100644 inline src/part_{number % 200}.py",
+            f"data {len(str(number))}",
+            str(number),
+        ]
+    subprocess.run(["git", "init", "-q", "-b", "main", str(space)], check=True)
+    stream = "\n".join([*lines, ""]).encode()
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=space, input=stream, check=True)
 
 
 def build(root: Path, notes: int, observations: int) -> Path:
@@ -60,7 +86,9 @@ def build(root: Path, notes: int, observations: int) -> Path:
         text = f"# {prose(rng, 4)[:-1]}\n\n{prose(rng, 60)}\n\n{links}\n"
         (folder / f"note-{number}.md").write_text(text)
     bundle = root / "bundle.json"
-    write_bundle(bundle, observations)
+    began = round(1000 * time.time()) - DAYS * -(-observations // SESSION)
+    write_bundle(bundle, observations, began, GOING_ON)
+    commit(space, COMMITS)
     with Memory.open(space) as memory:
         memory.transfer.load(bundle)
         memory.sync()
@@ -164,13 +192,15 @@ def drag(link: str, origin: str, base: str) -> dict[str, Any]:
 def rows_of(client: httpx.Client, base: str, times: int) -> list[Row]:
     compare: Callable[..., Row] = ratio
     search = "/v1/search?query={}"
+    capsules = "/v1/capsules?limit=50"
     return [
         compare(client, "first page", f"{base}/search", "/v1/status", times, LIMIT),
         compare(client, "search as one types", f"{base}/search?q={{}}", search, times, LIMIT),
-        compare(client, "sessions", f"{base}/sessions", "/v1/capsules?limit=50", 3, NO_LIMIT),
-        compare(client, "status", "/v1/status", "/v1/capsules?limit=50", 3, NO_LIMIT),
+        compare(client, "sessions", f"{base}/sessions", capsules, times, LIMIT),
+        compare(client, "timeline", f"{base}/timeline", capsules, times, LIMIT),
+        compare(client, "timeline of a year", f"{base}/timeline?days=365", capsules, 5, NO_LIMIT),
+        compare(client, "status", "/v1/status", capsules, 3, NO_LIMIT),
         compare(client, "memories", f"{base}/memories", "/v1/status", 3, NO_LIMIT),
-        compare(client, "timeline", f"{base}/timeline", "/v1/status", 3, NO_LIMIT),
     ]
 
 

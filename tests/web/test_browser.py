@@ -69,6 +69,18 @@ def demo_tab(chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch) -> Iter
     tab.close()
 
 
+CUT_OFF = """() => [...document.querySelectorAll("main *, #view *")].filter((item) => {
+  if (!item.checkVisibility()) return false;
+  const style = getComputedStyle(item);
+  const hides = (way) => way !== "visible" && style.position !== "absolute";
+  const box = item.getBoundingClientRect();
+  return (hides(style.overflowX) && item.scrollWidth > item.clientWidth + 1)
+    || (hides(style.overflowY) && item.scrollHeight > item.clientHeight + 1)
+    || (style.position !== "absolute" && box.width && box.right > innerWidth + 1);
+}).map((item) => item.outerHTML.slice(0, 160))"""
+"""Elements of which a printed page would show only a part."""
+
+
 class Tab:
     """A tab that is signed in, and what went wrong in it."""
 
@@ -385,6 +397,35 @@ def test_the_graph_pans_zooms_filters_and_names(demo_tab: Tab) -> None:
     page.click("text=As a list")
     page.locator("main details a").first.click()
     page.wait_for_selector("#text")
+
+
+PRINTED = {
+    "session": {"id": "last", "only": "all"},
+    "record": {"ref": "artifacts/adr-007-session-store.md"},
+    "memories": {},
+    "timeline": {"days": "365"},
+}
+
+
+def test_pages_are_printed_whole(
+    chromium: Any, demo: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.project.enter(monkeypatch)
+    tab = Tab(chromium, demo, color_scheme="dark", viewport={"width": 720, "height": 900})
+    for name, query in PRINTED.items():
+        page = tab.open(name, **query)
+        page.emulate_media(media="print")
+        for hidden in ("nav", ".top", "main form", "main button"):
+            assert not [item for item in page.locator(hidden).all() if item.is_visible()], name
+        cut = page.evaluate(CUT_OFF)
+        assert cut == [], name
+        paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        assert paper == "rgb(255, 255, 255)", "dark pages are printed light"
+        if name == "session":
+            assert page.locator("details pre").first.is_visible(), "what is folded is printed"
+        page.emulate_media(media="screen")
+        assert page.pdf(format="A4").startswith(b"%PDF-"), name
+    tab.close()
 
 
 PAGES = {

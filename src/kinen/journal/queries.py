@@ -375,15 +375,6 @@ def agents(db: sqlite3.Connection) -> list[tuple[str, int, int]]:
     ).fetchall()
 
 
-def activity(db: sqlite3.Connection, since: int) -> list[tuple[str, str, int]]:
-    """Observations by agent and day (UTC), from a time in epoch milliseconds on."""
-    return db.execute(
-        "SELECT agent, date(ts / 1000, 'unixepoch'), COUNT(*) FROM observations"
-        " WHERE ts >= ? AND forgotten_at = 0 GROUP BY 1, 2 ORDER BY 1, 2",
-        (since,),
-    ).fetchall()
-
-
 def masked(db: sqlite3.Connection) -> list[tuple[str, int]]:
     """Classes of secrets that were masked, with the number of observations, the most first."""
     return db.execute(

@@ -17,8 +17,12 @@ from kinen.privacy.injected import own_words
 if TYPE_CHECKING:
     import sqlite3
 
+    from kinen.model.journal import Observation
+
 BATCH = 400
 """Capsules of one query: SQLite limits the number of parameters."""
+LAST = (1 << 63) - 1
+"""A place behind every observation."""
 _MAY_HAVE_FAILED = """
   CASE WHEN NOT json_valid(provenance) THEN 1
   ELSE IFNULL(json_extract(provenance, '$.exitCode') NOT IN (0, '0'), 0)
@@ -60,17 +64,43 @@ class Tally(NamedTuple):
     def plus(self, more: dict[str, int]) -> Tally:
         return self._replace(**{name: getattr(self, name) + more[name] for name in more})
 
+    def joined(self, later: Tally) -> Tally:
+        """The counts of both, and when something happened last in either."""
+        sums = later._asdict()
+        return self._replace(last=max(self.last, sums.pop("last"))).plus(sums)
 
-def tallies(db: sqlite3.Connection, capsules: Sequence[str]) -> dict[str, Tally]:
-    """The counts of capsules by their id, as `timeline.counts` would give them."""
+
+def tail(db: sqlite3.Connection, capsule: str, most: int) -> list[Observation]:
+    """The last observations of a capsule that are not forgotten, in their order."""
+    rows = db.execute(
+        f"SELECT {NOUNS['observations'].columns} FROM observations WHERE capsule = ?"
+        " AND capsule != '' AND forgotten_at = 0 ORDER BY ts DESC, id DESC LIMIT ?",
+        (capsule, most),
+    )
+    return [decode("observation", row) for row in rows][::-1]
+
+
+def tallies(
+    db: sqlite3.Connection, capsules: Sequence[str], after: int = 0, until: int = LAST
+) -> dict[str, Tally]:
+    """The counts of capsules by their id, as `timeline.counts` would give them.
+
+    `after` and `until` are places in the journal, the `seq` of observations.
+    """
     sums = dict.fromkeys(capsules, Tally())
     for start in range(0, len(capsules), BATCH):
-        _add(db, capsules[start : start + BATCH], sums)
+        _add(db, capsules[start : start + BATCH], sums, after, until)
     return sums
 
 
-def _add(db: sqlite3.Connection, capsules: Sequence[str], sums: dict[str, Tally]) -> None:
-    chosen = f"capsule IN ({', '.join('?' * len(capsules))}) AND capsule != '' AND forgotten_at = 0"
+def _add(
+    db: sqlite3.Connection, capsules: Sequence[str], sums: dict[str, Tally], after: int, until: int
+) -> None:
+    column = "+capsule" if after else "capsule"  # the few that are new are looked up by their seq
+    chosen = (
+        f"{column} IN ({', '.join('?' * len(capsules))}) AND capsule != '' AND forgotten_at = 0"
+        f" AND seq > {after:d} AND seq <= {until:d}"
+    )
     classes = f"SELECT seq, capsule, ts, {_CLASS} AS class FROM observations WHERE {chosen}"
     rows: dict[str, list[str]] = {"prompt": [], "read": []}
     for capsule, kind, count, last, numbers in db.execute(

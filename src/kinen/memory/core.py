@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kinen.index.cache import Cache
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
+    from kinen.journal.census import Census
     from kinen.journal.store import Journal as Store
     from kinen.ports import Embedder
     from kinen.space.registry import Space
@@ -108,6 +109,13 @@ class Core:
 
         self.file("journal.db")
         return Journal(self.space.data, self.spools, on_write=self.register)
+
+    @Opened
+    def census(self) -> Census:
+        """The counts of the journal, which a memory that stays open follows."""
+        from kinen.journal.census import Census
+
+        return Census()
 
     def register(self) -> None:
         """Put the space into the registry, unless it is there; for what reads, it need not be."""

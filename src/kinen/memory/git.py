@@ -140,6 +140,15 @@ class Git:
         self._up_to_date()
         return past.tags(self._core.reader.db)
 
+    def commit_hours(self, since: str, until: str) -> dict[int, int]:
+        """How many commits there are by hour since 1970, between two UTC moments."""
+        self._index.prepare()
+        return past.commit_hours(self._core.reader.db, since, until)
+
+    def commits_between(self, since: str, until: str, limit: int) -> list[Record]:
+        """The latest commits between two UTC moments, newest first."""
+        return past.commits_between(self._core.reader.db, since, until, limit)
+
     def staged(self, folder: str | os.PathLike[str] | None = None) -> list[str]:
         """The paths that the next commit would change, in the working tree around a folder."""
         # Without the index: a hook calls this while a commit waits.

@@ -292,9 +292,9 @@ class Journal:
         """Each agent with the number of its observations and the time of the last."""
         return queries.agents(self._core.store.db) if self._core.store.exists else []
 
-    def activity(self, since: int) -> list[tuple[str, str, int]]:
-        """Observations by agent and day, from a time in epoch milliseconds on."""
-        return queries.activity(self._core.store.db, since) if self._core.store.exists else []
+    def activity(self) -> dict[tuple[str, int], int]:
+        """Observations by agent and hour since 1970."""
+        return self._core.census.hours(self._core.store.db) if self._core.store.exists else {}
 
     def masked(self) -> list[tuple[str, int]]:
         """Classes of secrets that were masked, with the number of observations."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from heapq import merge
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
@@ -12,7 +14,7 @@ from kinen.journal import queries
 from kinen.journal.events import role
 from kinen.journal.short import neighbours
 from kinen.journal.summary import parse_summary, summarize
-from kinen.journal.tally import tallies
+from kinen.journal.tally import tail
 from kinen.journal.timeline import (
     SessionOverview,
     SessionTimeline,
@@ -26,6 +28,7 @@ from kinen.model.journal import Capsule, Observation
 from kinen.model.records import Query
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
+from kinen.times import milliseconds
 from kinen.worklog import sessions as folders
 from kinen.worklog.sessions import LARGEST
 
@@ -45,6 +48,10 @@ SHORTEST_ID = 8
 """Characters of an id, or more where these do not tell it apart."""
 MOST_HITS_OF_SESSIONS = 100
 """Hits among which sessions are looked for by their words."""
+PAGE = 50
+"""Capsules that are read at a time."""
+TAIL = 400
+"""Observations at the end of a session that its outcome is looked for in."""
 FIRST_PROMPTS = 12
 """Messages that are looked through for one that somebody typed."""
 
@@ -86,27 +93,47 @@ class Sessions:
         """
         if limit < 0:
             raise QueryError(f"a limit of {limit} makes no sense", "use 0 for all, or more")
-        dated: list[tuple[str, Capsule | Session]] = []
-        for capsule in self._session_capsules(agent, repo, user):
-            at = iso(max(capsule.opened_at, capsule.closed_at) / 1000)
-            started = iso(capsule.opened_at / 1000)
-            if at >= since and (not until or started <= until):
-                dated.append((started, capsule))
-        if not (agent or repo or user):
-            for folder in self._worklog.sessions():
-                at = folder.started
-                if at >= since[: len(at)] and (not until or at <= until[: len(at)]):
-                    dated.append((at, folder))
-        dated.sort(key=_newest_last, reverse=True)
+        newest = self._newest(agent, repo, user, since, until)
         overviews: list[SessionOverview] = []
-        size = limit or len(dated)
-        for start in range(0, len(dated), max(1, size)):
-            briefs = (self._brief(entry) for _, entry in dated[start : start + size])
+        while batch := list(islice(newest, limit or None)):
+            briefs = (self._brief(entry) for entry in batch)
             chosen = [brief for brief in briefs if _matches(brief, words.lower())]
             overviews += self._with_counts(chosen, counts=counts)
             if limit and len(overviews) >= limit:
                 break
         return overviews[:limit] if limit else overviews
+
+    def _newest(
+        self, agent: str = "", repo: str = "", user: str = "", since: str = "", until: str = ""
+    ) -> Iterator[Capsule | Session]:
+        """Sessions of a time, newest first, read as far as the caller goes."""
+        end = milliseconds(until)
+        chosen = queries.EntryFilter(
+            agent=agent, repo=repo, user=user, kind="session", before=end, limit=PAGE
+        )
+        dated: Iterator[tuple[str, Capsule | Session]] = (
+            (iso(capsule.opened_at / 1000), capsule)
+            for capsule in self._capsules(chosen)
+            if iso(max(capsule.opened_at, capsule.closed_at) / 1000) >= since
+        )
+        if not (agent or repo or user):
+            by_hand = [
+                (folder.started, folder)
+                for folder in self._worklog.sessions()
+                if folder.started >= since[: len(folder.started)]
+                and (not until or folder.started <= until[: len(folder.started)])
+            ]
+            by_hand.sort(key=_newest_last, reverse=True)
+            dated = merge(dated, by_hand, key=_newest_last, reverse=True)
+        return (entry for _, entry in dated)
+
+    def _capsules(self, chosen: queries.EntryFilter) -> Iterator[Capsule]:
+        """Capsules, newest first, page by page."""
+        if not self._core.store.exists:
+            return
+        while page := queries.page(self._core.store.db, "capsules", chosen):
+            yield from page
+            chosen = chosen._replace(past=(page[-1].opened_at, page[-1].id))
 
     def _with_counts(
         self, briefs: Iterable[SessionOverview], *, counts: bool = True
@@ -121,7 +148,7 @@ class Sessions:
             for session in sessions
             if session.kind == "agent" and (counts or not (session.title or session.outcome))
         ]
-        sums = tallies(self._core.store.db, ids) if ids else {}
+        sums = self._core.census.tallies(self._core.store.db, ids) if ids else {}
         for session in sessions:
             tally = sums.get(session.ref.partition(":")[2])
             if session.kind != "agent" or tally is None:
@@ -147,9 +174,9 @@ class Sessions:
     def briefs(self, refs: Iterable[str]) -> list[SessionOverview]:
         """The sessions of some refs, in their order and without counts."""
         entries: dict[str, Capsule | Session] = {
-            f"session:{folder.name}": folder for folder in self._worklog.sessions()
+            entry.ref if isinstance(entry, Capsule) else f"session:{entry.name}": entry
+            for entry in self._newest()
         }
-        entries.update((capsule.ref, capsule) for capsule in self._session_capsules())
         return [self._brief(entries[ref]) for ref in refs if ref in entries]
 
     def timeline(self, name: str = LAST) -> SessionTimeline:
@@ -169,12 +196,6 @@ class Sessions:
         ]
         parts = self.summary_parts(entry)
         return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
-
-    def _session_capsules(self, agent: str = "", repo: str = "", user: str = "") -> list[Capsule]:
-        capsules: list[Capsule] = self._journal.entries(
-            "capsules", agent=agent, repo=repo, user=user
-        )[0]
-        return [capsule for capsule in capsules if capsule.type == "session"]
 
     def _session_named(self, name: str) -> Capsule | Session:
         prefix = name.strip().removeprefix("capsule:").removeprefix("session:")
@@ -197,12 +218,7 @@ class Sessions:
         return folders.session(self._core.space.root, prefix)
 
     def _last_session(self) -> Capsule | Session:
-        candidates: list[tuple[str, Capsule | Session]] = [
-            (iso(capsule.opened_at / 1000), capsule) for capsule in self._session_capsules()
-        ]
-        candidates += [(folder.started, folder) for folder in self._worklog.sessions()]
-        candidates.sort(key=_newest_last, reverse=True)
-        for _, entry in candidates:
+        for entry in self._newest():
             if next(self._with_counts([self._brief(entry)]), None) is not None:
                 return entry
         raise NotFound("no session here yet", "`kinen import transcripts` takes in past ones")
@@ -211,6 +227,10 @@ class Sessions:
         """A session without its counts, and one that goes on without its end."""
         if not isinstance(entry, Capsule):
             return self._folder_overview(entry)
+        db = self._core.store.db
+        title, outcome = self._core.census.words(
+            db, entry.id, lambda: (self._title(entry), self._outcome(entry))
+        )
         return SessionOverview(
             ref=entry.ref,
             id=self._short_capsule_id(entry.id),
@@ -220,8 +240,8 @@ class Sessions:
             status=entry.reason or entry.status,
             started=iso(entry.opened_at / 1000),
             ended=iso(entry.closed_at / 1000) if entry.closed_at else "",
-            title=self._title(entry),
-            outcome=first_sentence(self.summary_parts(entry).get("outcome", "")),
+            title=title,
+            outcome=outcome,
         )
 
     def _title(self, capsule: Capsule) -> str:
@@ -229,6 +249,14 @@ class Sessions:
         if _is_typed(capsule.intent):
             return title_of(capsule, ())
         return title_of(capsule, queries.stream(self._core.store.db, capsule.id))
+
+    def _outcome(self, capsule: Capsule) -> str:
+        """The first sentence of what a session came to; a long one that goes on is read at its end.
+
+        What it came to is in its last messages.
+        """
+        end = tail(self._core.store.db, capsule.id, TAIL)
+        return first_sentence(self._parts(capsule, end).get("outcome", ""))
 
     def _short_capsule_id(self, id_: str) -> str:
         """The beginning of an id that no other capsule has."""
@@ -243,14 +271,17 @@ class Sessions:
 
         Nothing is made up for a session in which nothing was recorded.
         """
-        db = self._core.store.db
+        return self._parts(capsule, queries.stream(self._core.store.db, capsule.id))
+
+    def _parts(self, capsule: Capsule, observations: Iterable[Observation]) -> dict[str, str]:
+        """The parts of the summary, which is made of the observations if none was written."""
         text = ""
         if capsule.status != "open":
             newest = queries.EntryFilter(capsule=capsule.id, limit=1)
-            summaries = queries.entries(db, "summaries", newest)[0]
+            summaries = queries.page(self._core.store.db, "summaries", newest)
             text = summaries[0].content if summaries else ""
         if not text:
-            text, sources = summarize(capsule, queries.stream(db, capsule.id))
+            text, sources = summarize(capsule, observations)
             if not sources:
                 return {}
         return parse_summary(text)

@@ -101,7 +101,10 @@ def picture(memory: Memory, visit: Visit, graph: Graph) -> Html:
         [html.li(html.span("", class_=f"key kind-{kind}"), label_of(kind)) for kind in kinds],
         class_="legend",
     )
-    return html.join([html.div(drawing, class_="unscripted"), legend])
+    scrolled = html.div(
+        drawing, class_="wide unscripted", tabindex="0", role="region", aria_label="Picture"
+    )
+    return html.join([scrolled, legend])
 
 
 def _dot(

@@ -84,7 +84,7 @@ def page_of_all(visit: Visit) -> Page:
     )
     items = [card(visit, session, space) for space, session in pairs[:MOST]]
     shown = html.ol(items, class_="cards") if items else empty("No session in any space.")
-    return Page("Sessions", html.join([notes(remarks), shown]))
+    return Page("Sessions", html.join([notes(remarks), shown]), live=True)
 
 
 def card(visit: Visit, session: SessionOverview, space: str = "") -> Html:

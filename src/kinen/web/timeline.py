@@ -1,12 +1,15 @@
-"""The page Timeline: activity by day and agent as a heat map, sessions and commits as a stream."""
+"""The page Timeline: activity by agent as a heat map, sessions and commits as a stream."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
+from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.text import excerpt, now
@@ -18,133 +21,223 @@ if TYPE_CHECKING:
     from kinen.model.records import Record
     from kinen.web.html import Html
 
+LEVELS = (2, 7, 14, 30, 90, 180, 365, 1_095, 3_650)
+"""Days that the zoom goes through."""
 SPANS = (30, 90, 365)
+"""Days that have a link of their own."""
+USUAL = 90
 ROWS = 6
 """Agents with a row of their own; the others share one."""
 STREAM = 30
 """Sessions and commits in the stream."""
 CELL = 12
-"""Width of a column."""
+WIDEST = 40
+"""Least and greatest width of a column."""
+FULL = 1_000
+"""Width that few columns grow to."""
 ROW = 20
 """Height of a row; the names beside them are as high."""
 TOP = 18
-"""Height of the names of months."""
+"""Height of the names of months or days."""
 COMMITS = "commits"
-WEEKLY = 120
-"""Days above which a column is a week."""
+STEPS = ((3, 1), (120, 24), (1_000, 7 * 24))
+"""The most days for columns of so many hours; those of more days are four weeks."""
+EPOCH = date(1970, 1, 1)
 
-Counts = dict[str, dict[str, int]]
-"""Events by row and day."""
+Counts = dict[str, dict[int, int]]
+"""Events by row and hour since 1970."""
+Entry = tuple[str, "Html"]
+"""When something began, and how it looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The days that are shown, the last included."""
+
+    first: date
+    last: date
+    today: date
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days + 1
+
+    @property
+    def hours(self) -> range:
+        start = (self.first - EPOCH).days * 24
+        return range(start, start + self.days * 24)
+
+    @property
+    def step(self) -> int:
+        """Hours of a column."""
+        return next((hours for days, hours in STEPS if self.days <= days), 4 * 7 * 24)
+
+    @property
+    def columns(self) -> int:
+        return -(-len(self.hours) // self.step)
+
+    @property
+    def cell(self) -> int:
+        """The width of a column: wider if there are few."""
+        return max(CELL, min(WIDEST, FULL // self.columns))
+
+    @property
+    def start(self) -> str:
+        return self.first.isoformat()
+
+    @property
+    def end(self) -> str:
+        return f"{self.last.isoformat()}T23:59:59.999Z"
+
+
+def period_of(visit: Visit) -> Period:
+    """The days that a visit asks for; without any, the last ones until today."""
+    days = max(1, visit.fields.number("days", USUAL, LEVELS[-1]))
+    today = datetime.fromtimestamp(now(), UTC).date()
+    try:
+        last = min(today, date.fromisoformat(visit.fields.get("until") or today.isoformat()))
+        return Period(last - timedelta(days=days - 1), last, today)
+    except (OverflowError, ValueError) as error:
+        until = visit.fields.get("until")
+        raise QueryError(f"invalid date {until!r}", "use a date such as 2026-03-01") from error
 
 
 def page(memory: Memory, visit: Visit) -> Page:
-    days = visit.fields.number("days", 90, 3_660)
-    last = visit.fields.get("day")
-    today = datetime.fromtimestamp(now(), UTC).date()
-    first = today - timedelta(days=max(7, days) - 1)
-    counts = rows_of(_counts(memory, first))
-    body = html.join(
-        [
-            _spans(visit, days),
-            heat_map(visit, counts, first, today),
-            html.h2(f"On {last}" if last else "Lately"),
-            html.p(html.a("all days", href=visit.url(days=days))) if last else None,
-            _stream(_entries(memory, visit, last or first.isoformat(), last)),
-        ]
-    )
-    return Page("Timeline", body, live=True)
+    period = period_of(visit)
+    return _page(visit, period, _counts(memory, period), _entries(memory, visit, period))
 
 
 def page_of_all(visit: Visit) -> Page:
     """Activity in all spaces: a row for each agent, and the latest sessions and commits."""
-    days = visit.fields.number("days", 90, 3_660)
-    last = visit.fields.get("day")
-    today = datetime.fromtimestamp(now(), UTC).date()
-    first = today - timedelta(days=max(7, days) - 1)
-    since = last or first.isoformat()
+    period = period_of(visit)
     remarks: list[str] = []
     answers = ask_spaces(
         [ALL],
         lambda memory: (
-            _counts(memory, first),
-            _entries(memory, visit, since, last, memory.space.name),
+            _counts(memory, period),
+            _entries(memory, visit, period, memory.space.name),
         ),
         remarks.append,
     )
     merged: Counts = {}
     for counts, _ in answers:
-        for name, by_day in counts.items():
-            row = merged.setdefault(name, {})
-            for day, count in by_day.items():
-                row[day] = row.get(day, 0) + count
-    body = html.join(
-        [
-            notes(remarks),
-            _spans(visit, days),
-            heat_map(visit, rows_of(merged), first, today),
-            html.h2(f"On {last}" if last else "Lately"),
-            html.p(html.a("all days", href=visit.url(days=days))) if last else None,
-            _stream([entry for _, entries in answers for entry in entries]),
-        ]
+        for name, by_hour in counts.items():
+            _add(merged.setdefault(name, {}), by_hour)
+    return _page(visit, period, merged, [item for _, items in answers for item in items], remarks)
+
+
+def _page(
+    visit: Visit,
+    period: Period,
+    counts: Counts,
+    entries: list[Entry],
+    remarks: Sequence[str] = (),
+) -> Page:
+    day = visit.fields.get("day")
+    title = f"On {day}" if day else "Lately"
+    if not day and period.last < period.today:
+        title = f"{period.first} to {period.last}"
+    body = html.section(
+        notes(remarks),
+        _zoom(visit, period),
+        heat_map(visit, rows_of(counts), period),
+        html.h2(title),
+        html.p(html.a("all days", href=visit.here(day=""))) if day else None,
+        _stream(entries),
+        id="timeline",
+        data_first=period.start,
+        data_days=period.days,
+        data_levels=",".join(map(str, LEVELS)),
+        aria_label="Timeline",
     )
-    return Page("Timeline", body)
+    return Page("Timeline", body, ("timeline.js",), live=True)
 
 
-def _spans(visit: Visit, days: int) -> Html:
+def _zoom(visit: Visit, period: Period) -> Html:
+    """Links that show more or fewer days, or earlier and later ones; keys and gestures use them."""
+    closer = max((days for days in LEVELS if days < period.days), default=0)
+    wider = min((days for days in LEVELS if days > period.days), default=0)
+    middle = period.last - timedelta(days=period.days // 2)
+    half = timedelta(days=max(1, period.days // 2))
+    into = middle + timedelta(days=closer // 2)
+    if period.last == period.today:
+        into = period.today  # what happened lately is looked at most
+    moves = (
+        ("in", "+", "Zoom in", closer and _place(visit, period, closer, into)),
+        ("out", "−", "Zoom out", wider and _place(visit, period, wider, period.last)),
+        ("earlier", "←", "Earlier", _place(visit, period, period.days, period.last - half)),
+        (
+            "later",
+            "→",
+            "Later",
+            period.last < period.today and _place(visit, period, period.days, period.last + half),
+        ),
+    )
     links = [
+        html.li(html.a(label, href=place, aria_label=name, title=name, data_zoom=move))
+        if place
+        else html.li(html.span(label, class_="quiet", aria_hidden="true"))
+        for move, label, name, place in moves
+    ]
+    spans = [
         html.li(
             html.a(
                 f"{span} days",
                 href=visit.url(days=span),
-                aria_current="true" if span == days else None,
+                aria_current="true" if (span, period.last) == (period.days, period.today) else None,
+                data_zoom="reset" if span == USUAL else None,
             )
         )
         for span in SPANS
     ]
-    return html.ul(links, class_="legend")
+    about = f"{period.first} to {period.last}"
+    hint = "Keys: + and − zoom, Shift and an arrow move, 0 goes back."
+    return html.div(
+        html.ul(links, spans, html.li(about, class_="quiet"), class_="legend zoom"),
+        html.p(hint, class_="quiet scripted keys"),
+    )
 
 
-def _counts(memory: Memory, first: date) -> Counts:
-    start = datetime(first.year, first.month, first.day, tzinfo=UTC)
-    by_agent: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for agent, day, count in memory.journal.activity(round(start.timestamp() * 1000)):
-        by_agent[agent or "by hand"][day] = count
-    commits: dict[str, int] = {}
-    for record in memory.records.select(("commit",)):
-        if record.at[:10] >= first.isoformat():
-            commits[record.at[:10]] = commits.get(record.at[:10], 0) + 1
-    return {**by_agent, COMMITS: commits} if commits else dict(by_agent)
+def _place(visit: Visit, period: Period, days: int, last: date) -> str:
+    until = min(last, period.today)
+    return visit.here(days=days, until="" if until == period.today else until.isoformat(), day="")
 
 
-def rows_of(by_agent: Counts) -> Counts:
+def _counts(memory: Memory, period: Period) -> Counts:
+    hours = period.hours
+    counts: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for (agent, hour), count in memory.journal.activity().items():
+        if hour in hours:
+            counts[agent or "by hand"][hour] = count
+    commits = memory.git.commit_hours(period.start, period.end)
+    return {**counts, COMMITS: commits} if commits else dict(counts)
+
+
+def _add(sums: dict[int, int], more: dict[int, int]) -> None:
+    for hour, count in more.items():
+        sums[hour] = sums.get(hour, 0) + count
+
+
+def rows_of(counts: Counts) -> Counts:
     """The busiest agents, the others together, and commits last."""
-    agents = by_agent.keys() - {COMMITS}
-    busiest = sorted(agents, key=lambda agent: (-sum(by_agent[agent].values()), agent))
-    rows: Counts = {agent: by_agent[agent] for agent in busiest[:ROWS]}
+    agents = counts.keys() - {COMMITS}
+    busiest = sorted(agents, key=lambda agent: (-sum(counts[agent].values()), agent))
+    rows: Counts = {agent: counts[agent] for agent in busiest[:ROWS]}
     for agent in busiest[ROWS:]:
-        others = rows.setdefault("others", {})
-        for day, count in by_agent[agent].items():
-            others[day] = others.get(day, 0) + count
-    commits = by_agent.get(COMMITS)
+        _add(rows.setdefault("others", {}), counts[agent])
+    commits = counts.get(COMMITS)
     return {**rows, COMMITS: commits} if commits else rows
 
 
-def heat_map(visit: Visit, counts: Counts, first: date, today: date) -> Html:
-    """A row for each agent and one for commits; a column for each day, or week of a long time."""
+def heat_map(visit: Visit, counts: Counts, period: Period) -> Html:
+    """A row for each agent and one for commits; columns are hours, days or weeks."""
     if not counts:
-        return empty("Nothing was recorded in this time.")
-    days = [first + timedelta(days=number) for number in range((today - first).days + 1)]
-    step = 7 if len(days) > WEEKLY else 1
-    columns = [days[number : number + step] for number in range(0, len(days), step)]
-    cells = [
-        html.element("text", f"{column[0]:%b}", x=place * CELL, y=12)
-        for place, column in enumerate(columns)
-        if any(day.day == 1 for day in column)
-    ]
-    for number, (name, by_day) in enumerate(counts.items()):
-        cells += _row(visit, name, by_day, columns, TOP + number * ROW)
+        return html.div(empty("Nothing was recorded in this time."), class_="activity")
+    width = period.columns * period.cell
     height = TOP + len(counts) * ROW
-    width = len(columns) * CELL
+    cells = [_grid(period.cell, width, height), *_labels(period)]
+    for number, (name, by_hour) in enumerate(counts.items()):
+        cells += _row(visit, name, by_hour, period, TOP + number * ROW)
     picture = html.element(
         "svg",
         cells,
@@ -153,59 +246,92 @@ def heat_map(visit: Visit, counts: Counts, first: date, today: date) -> Html:
         height=height,
         class_="heat",
         role="group",
-        aria_label="Events by day and agent",
+        aria_label="Events by time and agent",
     )
     names = html.ul([html.li(visible_line(name), title=name) for name in counts])
     days_shown = html.div(
-        picture, class_="wide", tabindex="0", role="region", aria_label="Activity"
+        picture, class_="wide", tabindex="0", role="region", aria_label="Activity", id="activity"
     )
     return html.div(names, days_shown, class_="activity")
 
 
-def _row(
-    visit: Visit, name: str, by_day: dict[str, int], columns: list[list[date]], y: int
-) -> list[Html]:
-    """The cells of an agent: the darker, the more events, compared with its busiest day."""
+def _grid(cell: int, width: int, height: int) -> Html:
+    """Empty cells, as one pattern: there are many."""
+    pattern = html.element(
+        "pattern",
+        html.element("rect", y=2, width=cell - 1, height=ROW - 4, class_="h0"),
+        id="cell",
+        y=TOP,
+        width=cell,
+        height=ROW,
+        patternUnits="userSpaceOnUse",
+    )
+    area = {"y": TOP, "width": width, "height": height - TOP, "fill": "url(#cell)"}
+    return html.join([html.element("defs", pattern), html.element("rect", **area)])
+
+
+def _labels(period: Period) -> list[Html]:
+    """The names of days above hours, and of months or years above longer columns."""
+    labels = []
+    before = ""
+    room = 0
+    for number in range(period.columns):
+        day = period.first + timedelta(hours=number * period.step)
+        name = f"{day:%b %-d}" if period.step == 1 else f"{day:%b}"
+        if period.step > STEPS[-1][1]:
+            name = f"{day:%Y}"
+        elif period.days <= 30:
+            name = f"{day:%-d}" if day.day > 1 and number else f"{day:%b %-d}"
+        if name != before and number >= room:
+            labels.append(html.element("text", name, x=number * period.cell, y=12))
+            room = number + -(-3 * CELL // period.cell)
+        before = name
+    return labels
+
+
+def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: int) -> list[Html]:
+    """The cells of an agent: the darker, the more events, compared with its busiest time."""
+    sums: dict[int, int] = {}
+    latest: dict[int, int] = {}
+    for hour, count in by_hour.items():
+        column = (hour - period.hours.start) // period.step
+        sums[column] = sums.get(column, 0) + count
+        latest[column] = max(hour, latest.get(column, 0))
+    most = max(sums.values(), default=1)
     cells = []
-    sums = [sum(by_day.get(day.isoformat(), 0) for day in column) for column in columns]
-    most = max(sums, default=1)
-    for place, (column, count) in enumerate(zip(columns, sums, strict=True)):
-        level = 0 if not count else 1 + min(3, int(4 * count / (most + 1)))
-        busy = [day for day in column if by_day.get(day.isoformat())]
-        title = f"{column[0]}, {name}: {count:,}"
+    for column, count in sorted(sums.items()):
+        day = (EPOCH + timedelta(hours=latest[column])).isoformat()
+        start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+            hours=period.hours.start + column * period.step
+        )
+        moment = f"{start:%Y-%m-%d %H:00}" if period.step == 1 else f"{start:%Y-%m-%d}"
+        title = f"{moment}, {name}: {count:,}"
         rect = html.element(
             "rect",
             html.element("title", title),
-            x=place * CELL,
+            x=column * period.cell,
             y=y + 2,
-            width=CELL - 1,
+            width=period.cell - 1,
             height=ROW - 4,
-            class_=f"h{level}",
+            class_=f"h{1 + min(3, int(4 * count / (most + 1)))}",
         )
-        if busy:
-            rect = html.a(rect, href=visit.here(day=busy[-1].isoformat()), aria_label=title)
-        cells.append(rect)
+        cells.append(html.a(rect, href=visit.here(day=day), aria_label=title))
     return cells
 
 
-def _entries(
-    memory: Memory, visit: Visit, since: str, day: str, space: str = ""
-) -> list[tuple[str, Html]]:
+def _entries(memory: Memory, visit: Visit, period: Period, space: str = "") -> list[Entry]:
     """Sessions and commits of a time, each with when it began; of a long time the latest."""
-    end = f"{day}T23:59:59.999Z" if day else ""
-    entries: list[tuple[str, Html]] = [
+    day = visit.fields.get("day")
+    since = day or period.start
+    end = f"{day}T23:59:59.999Z" if day else period.end
+    sessions = memory.sessions.overviews(STREAM + 1, since=since, until=end)
+    entries = [
         (session.started, card(visit, session, space))
-        for session in memory.sessions.overviews(STREAM + 1, since=since, until=end)
+        for session in sessions
         if not day or session.started.startswith(day)
     ]
-    commits = [
-        record
-        for record in memory.records.select(("commit",))
-        if record.at >= since and (not day or record.at.startswith(day))
-    ]
-    commits.sort(key=lambda record: record.at, reverse=True)
-    entries += [(record.at, _commit(visit, record, space)) for record in commits[: STREAM + 1]]
-    return entries
+    commits = memory.git.commits_between(since, end, STREAM + 1)
+    return entries + [(record.at, _commit(visit, record, space)) for record in commits]
 
 
 def _commit(visit: Visit, record: Record, space: str) -> Html:
@@ -220,7 +346,7 @@ def _commit(visit: Visit, record: Record, space: str) -> Html:
     )
 
 
-def _stream(entries: list[tuple[str, Html]]) -> Html:
+def _stream(entries: list[Entry]) -> Html:
     """Sessions and commits by time, the newest first."""
     if not entries:
         return empty("No session and no commit in this time.")

@@ -258,3 +258,23 @@ def commit_subjects(db: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, 
         (*chunks,),
     )
     return {chunk: (sha, subject) for chunk, sha, subject in rows}
+
+
+def commit_hours(db: sqlite3.Connection, since: str, until: str) -> dict[int, int]:
+    """How many commits there are by hour since 1970, of a time."""
+    rows = db.execute(
+        "SELECT CAST(strftime('%s', substr(at, 1, 13) || ':00') AS INTEGER) / 3600, COUNT(*)"
+        " FROM commits WHERE record > 0 AND at >= ? AND at <= ? GROUP BY substr(at, 1, 13)",
+        (since, until),
+    )
+    return dict(rows.fetchall())
+
+
+def commits_between(db: sqlite3.Connection, since: str, until: str, limit: int) -> list[Record]:
+    """The latest commits of a time, newest first."""
+    rows = db.execute(
+        f"SELECT {RECORD} FROM commits c JOIN records r ON r.id = c.record"
+        " WHERE c.at >= ? AND c.at <= ? ORDER BY c.at DESC, c.id DESC LIMIT ?",
+        (since, until, limit),
+    )
+    return [to_record(row) for row in rows]

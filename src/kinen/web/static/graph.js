@@ -196,6 +196,22 @@ async function titleOf(node) {
   return titles.get(node);
 }
 
+/** A title and where it starts: on the side of its record with more room, shortened to fit there. */
+function besides(pen, title, x, gap) {
+  const left = canvas.clientWidth * MARGIN;
+  const right = left + canvas.clientWidth;
+  const outside = x < left || x > right;
+  const rooms = outside ? [Infinity, 0] : [right - x - gap - 2, x - left - gap - 2];
+  const short = (length) => (title.length > length ? `${title.slice(0, length - 1)}…` : title);
+  for (let length = 32; length >= 8; length -= 4) {
+    const text = short(length);
+    const width = pen.measureText(text).width;
+    if (width <= rooms[0]) return [text, x + gap];
+    if (width <= rooms[1]) return [text, x - gap - width];
+  }
+  return ["", 0];
+}
+
 /** Titles beside the records with the most links, where no other title is. */
 function paintTitles(pen, at, size, hidden, colour) {
   const taken = graph.count > 200 ? [] : [...graph.kinds.keys()].map((node) => {
@@ -206,9 +222,10 @@ function paintTitles(pen, at, size, hidden, colour) {
   pen.fillStyle = colour;
   for (const [node, { title }] of [...titles].sort(([a], [b]) => a - b).slice(0, NAMED)) {
     if (hidden.has(graph.kinds[node])) continue;
-    const text = title.length > 32 ? `${title.slice(0, 31)}…` : title;
     const [x, y] = at(node);
-    const area = [x + size + 4, y - 8, x + size + 4 + pen.measureText(text).width, y + 8];
+    const [text, start] = besides(pen, title, x, size + 4);
+    if (!text) continue;
+    const area = [start, y - 8, start + pen.measureText(text).width, y + 8];
     if (taken.some((other) => area[0] < other[2] && other[0] < area[2] && area[1] < other[3] && other[1] < area[3])) continue;
     taken.push(area);
     pen.fillText(text, area[0], y + 4);

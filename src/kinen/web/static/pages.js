@@ -61,7 +61,7 @@ async function refresh() {
   main.dispatchEvent(new Event("kinen:refreshed"));
 }
 function changed(event) {
-  if (JSON.parse(event.data).space !== main.dataset.space) return;
+  if (main.dataset.space !== "all" && JSON.parse(event.data).space !== main.dataset.space) return;
   clearTimeout(timer);
   timer = setTimeout(refresh, 300);
 }
@@ -99,3 +99,11 @@ document.addEventListener("click", (event) => {
   if (slider) slider.value = slider.max;
   form.requestSubmit();
 });
+
+// What is folded is printed too; the style sheet does it where browsers know how.
+let folded = [];
+addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("main details:not([open])")];
+  for (const item of folded) item.open = true;
+});
+addEventListener("afterprint", () => { for (const item of folded) item.open = false; });
