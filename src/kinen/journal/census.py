@@ -61,7 +61,8 @@ class Census:
 
     def _follow(self, db: sqlite3.Connection) -> None:
         """Count what was added since the last call; start again if something was taken away."""
-        since, end = self._end, Mark(*mark(db))
+        since = self._end
+        end = Mark(*mark(db))
         if end == since:
             return
         refs = changed(db, since, end) if end.journal == since.journal else []
@@ -74,8 +75,8 @@ class Census:
 
     def _add(self, db: sqlite3.Connection, since: Mark, end: Mark, refs: list[str]) -> None:
         capsules = grown(db, since, end)
-        known = [capsule for capsule in capsules if capsule in self._tallies]
-        for capsule, more in tallies(db, known, since.added, end.added).items():
+        counted = [capsule for capsule in capsules if capsule in self._tallies]
+        for capsule, more in tallies(db, counted, since.added, end.added).items():
             self._tallies[capsule] = self._tallies[capsule].joined(more)
         if self._hours is not None:
             for hour, count in _hours(db, since.added, end.added).items():
