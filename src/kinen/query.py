@@ -258,8 +258,9 @@ def conditions_of(meta: Iterable[str]) -> tuple[str, ...]:
     conditions = tuple(meta)
     for condition in conditions:
         key, equals, value = condition.partition("=")
-        if not (key.strip() and equals and value):
-            raise QueryError(f"invalid condition {condition!r}", "use key=value", parameter="meta")
+        if not (key.strip() and equals) or key[-1] in "!<>" or value.startswith("="):
+            hint = "use key=value, or key= for an empty value"
+            raise QueryError(f"invalid condition {condition!r}", hint, parameter="meta")
     return conditions
 
 

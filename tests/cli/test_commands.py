@@ -167,6 +167,16 @@ def test_graph_shows_links_broken_ones_and_drawings(ready) -> None:
     assert [edge["target"] for edge in edges] == ["note:notes/oncall.md"]
 
 
+def test_a_resource_that_cannot_be_read_is_not_copied(ready, space: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7\nnothing")
+    run = ready("resources", "add", str(broken), "--tag", "x")
+    assert run.code == 2
+    assert "broken.pdf was not added: " in run.err
+    assert not (space / "resources" / "papers" / "broken.pdf").exists()
+    assert ready("resources", "list").code == 1
+
+
 def test_resources_are_added_tagged_listed_and_found(ready, tmp_path: Path) -> None:
     paper = tmp_path / "attention.txt"
     paper.write_text("Attention is all you need. Positional encodings are sinusoids.\n")

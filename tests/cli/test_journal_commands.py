@@ -179,7 +179,7 @@ def test_redacted_and_forgotten_text_is_nowhere(kinen, home: Path) -> None:
     assert second not in kinen("list", "observations").out
     assert "[forgotten]" in kinen("list", "observations", "--audit").out
     assert kinen("search", "--fulltext", "quokkanaut").code == 1
-    assert kinen("show", first).code == 0
+    assert kinen("show", first).out.startswith("[redacted]\n")
     assert kinen("show", second).code == 2
 
 
@@ -188,6 +188,7 @@ def test_a_file_is_hidden_and_shown_again_but_not_emptied(kinen, write, space: P
     kinen("index")
     gone = kinen("forget", "plan.md")
     assert gone.code == 0
+    assert gone.out == "hidden note:plan.md\n"
     assert "are only hidden" in gone.err
     assert kinen("search", "--fulltext", "wombatworks").code == 1
     assert (space / "plan.md").exists()

@@ -293,6 +293,10 @@ def test_metadata_is_a_filter(notes) -> None:
         "docs/kettle.md"
     ]
     assert notes("search", "kettle", "--meta", "status").code == 2
+    assert notes("search", "kettle", "--meta", "status!=Draft").code == 2
+    run = notes("search", "kettle", "--meta", "draft=true")
+    assert run.code == 1
+    assert "nothing for 'kettle' with --meta" in run.err
 
 
 def test_match_type_counts_words_and_vectors_only(notes) -> None:

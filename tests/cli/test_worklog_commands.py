@@ -95,7 +95,16 @@ def test_an_editor_that_fails_is_one_line(kinen) -> None:
 def test_a_text_is_pinned(kinen) -> None:
     assert kinen("pin", "Never", "push", "to", "main").code == 0
     assert "Never push to main" in kinen("recall").out
-    assert kinen("pin", "nosuchrecord").code == 2
+    assert kinen("list", "pins").out.rstrip().endswith("Never push to main")
+    assert "several words" in kinen("pin", "nosuchrecord").err
+
+
+def test_a_hidden_checkpoint_is_not_listed(kinen) -> None:
+    ref = kinen("checkpoint", "Tokens now rotate").out.strip()
+    assert kinen("forget", ref).out == f"hidden {ref}\n"
+    assert kinen("checkpoint", "list").code == 1
+    assert kinen("forget", "--undo", ref).code == 0
+    assert "Tokens now rotate" in kinen("checkpoint", "list").out
 
 
 def test_a_list_fits_the_terminal_and_its_ids_are_accepted(kinen, space: Path) -> None:

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.model.records import Chunk, Hit, Record, Vote
-from kinen.recall.floor import CLOSE, LEAST_CHUNKS, Yardstick, is_known, strength, unknown_note
+from kinen.model.records import Chunk, Hit, Hits, Query, Record, Vote
+from kinen.recall.floor import (
+    CLOSE,
+    LEAST_CHUNKS,
+    STRONG,
+    Yardstick,
+    is_known,
+    strength,
+    unknown_note,
+    without_weak,
+)
 
 COUNTS = st.dictionaries(st.text(min_size=1), st.integers(0, 3), max_size=8)
 
@@ -33,10 +42,23 @@ def test_what_is_known(counts: dict[str, int], hits: list[Hit], known: bool) -> 
 
 
 @given(COUNTS, st.integers(0, LEAST_CHUNKS - 1))
-def test_in_a_small_space_whatever_there_is_may_be_meant(
+def test_in_a_small_space_a_word_or_a_close_hit_is_enough(
     counts: dict[str, int], chunks: int
 ) -> None:
-    assert is_known(counts, near(0.0), chunks)
+    close = [hit._replace(strength=CLOSE) for hit in near(0.0)]
+    assert is_known({**counts, "tea": 1}, near(0.0), chunks)
+    assert is_known(counts, close, chunks)
+    assert not is_known({"flibbertigibbet": 0}, near(0.0), chunks)
+
+
+@given(st.lists(st.integers(0, 100)))
+def test_weak_hits_are_left_out_beside_a_strong_one(strengths: list[int]) -> None:
+    hits = tuple(near(0.0)[0]._replace(strength=number) for number in strengths)
+    rest = [hit.strength for hit in without_weak(Hits(hits, Query("tea"), "hybrid"))]
+    if max(strengths, default=0) < STRONG:
+        assert rest == strengths
+    else:
+        assert rest == [number for number in strengths if number >= CLOSE]
 
 
 @pytest.mark.parametrize("missing", [False, True])

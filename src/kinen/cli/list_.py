@@ -65,6 +65,7 @@ def list_(
         **scope,
     )
     names = memory.journal.short_ids(entries)
+    rows = memory.journal.with_texts(entries) if plural == "pins" else entries
     notes = []
     if not entries:
         filtered = kind or since or until or any(scope.values())
@@ -73,7 +74,7 @@ def list_(
         notes.append(f"{len(entries):,} of {count:,}; --limit shows more")
     return Output(
         lambda: {plural: [entry_json(entry) for entry in entries], "count": count},
-        entries_table(entries, screen(), names),
+        entries_table(rows, screen(), names),
         found=bool(entries),
         notes=notes,
     )

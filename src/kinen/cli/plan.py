@@ -44,7 +44,9 @@ def plan() -> None:
 
 
 def _output(plan: Plan, notes: Sequence[str] = ()) -> Output:
-    return Output(plan_json(plan), f"{plan.ref}  {plan.status}", notes=notes)
+    waiting = plan.status == "active" and not plan.current
+    state = "saved" if waiting else plan.status
+    return Output(plan_json(plan), f"{plan.ref}  {state}", notes=notes)
 
 
 @plan.command(cls=Texts)

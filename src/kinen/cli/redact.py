@@ -46,11 +46,13 @@ def forget(memory: Memory, ref: str, undo: bool) -> Output:
 def _output(erased: Any, verb: str) -> Output:
     notes = []
     if erased.suppressed:
-        notes.append("files and commits are only hidden; `kinen forget --undo` shows them again")
+        notes.append(
+            "files and commits are only hidden; `kinen forget --undo REF` shows them again"
+        )
     if erased.also:
         notes.append(f"the same text is also in {', '.join(erased.also)}")
     return Output(
         {verb: erased.refs, **erased._asdict()},
-        "\n".join(f"{verb} {ref}" for ref in erased.refs),
+        "\n".join(f"{'hidden' if erased.suppressed else verb} {ref}" for ref in erased.refs),
         notes=notes,
     )

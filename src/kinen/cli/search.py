@@ -54,7 +54,9 @@ OPTIONS = (
     ),
     Option("--by", "by", "NAME", "only what this colleague wrote (see kinen sync)"),
     flag("--mine", "mine", "without what colleagues wrote"),
-    Option("--meta", "meta", "KEY=VALUE", "metadata that records must have", many=True),
+    Option(
+        "--meta", "meta", "KEY=VALUE", "value in the frontmatter, such as draft=true", many=True
+    ),
     AGENT,
     Option("--author", "author", "NAME", f"author of commits ({PREFIX})", aliases="--user"),
     Option(
@@ -101,6 +103,22 @@ QUERY_OPTIONS = (
     " min_score".split()
 )
 """Options that the query has under the same name."""
+FILTERS = {
+    "events": "--kind",
+    "by": "--by",
+    "mine": "--mine",
+    "meta": "--meta",
+    "agent": "--agent",
+    "author": "--author",
+    "repo": "--repo",
+    "session": "--session",
+    "tags": "--tag",
+    "paths": "--path",
+    "since": "--since",
+    "until": "--until",
+    "as_of": "--as-of",
+}
+"""Options that leave out records whatever their text is."""
 
 EPILOG = """Examples:
   kinen search why did we drop redis
@@ -111,7 +129,7 @@ EPILOG = """Examples:
   kinen search --type files 'where are cookies signed'
   kinen search --type commits --kind fix cookies
   kinen search --as-of 2026-03-01 where are sessions stored
-  kinen search --meta status=complete billing docs/plans/
+  kinen search --meta draft=true billing docs/plans/
   kinen search deploy --space all -l0 | xargs -0 less"""
 
 
@@ -164,6 +182,9 @@ def _nothing(text: str, options: dict[str, Any]) -> str:
     """What was looked for and where, and what to do."""
     kinds = ", ".join(options["types"])
     where = f" among {kinds}" if kinds else ""
+    narrowing = [flag for name, flag in FILTERS.items() if options[name]]
+    if narrowing:
+        return f"nothing for {text!r}{where} with {', '.join(narrowing)}: widen or omit the filter"
     shown = "index more with `kinen index --engine …`"
     if not options["engine"]:
         shown = "see what is indexed with `kinen status`"

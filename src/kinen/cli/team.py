@@ -90,10 +90,11 @@ def team() -> None:
 def status(memory: Memory) -> Output:
     """Show the team of this space, what is shared and what waits. Exit 1 without a team."""
     part = memory.team
+    from kinen.memory.team import NO_TEAM, SETUP, shown_url
+
     if not part.url:
-        return Output({"team": None}, "", found=False, notes=["no team: team.url is not set"])
+        return Output({"team": None}, "", found=False, notes=[f"{NO_TEAM}: {SETUP}"])
     state = part.state()
-    from kinen.memory.team import shown_url
 
     data = {
         "url": shown_url(part.url),

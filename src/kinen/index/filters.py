@@ -103,8 +103,29 @@ def _with_metadata(condition: str) -> tuple[str, list[str]]:
     key, _, value = condition.partition("=")
     if condition == MINE:
         return "json_extract(r.metadata, '$.by') IS NULL", []
-    values = "SELECT 1 FROM json_each(r.metadata, ?) j WHERE lower(j.value) = lower(?)"
-    return f"EXISTS ({values})", [_json_path(key), value]
+    spellings = value_spellings(value)
+    text = "CASE WHEN j.type IN ('true', 'false', 'null') THEN j.type ELSE j.value END"
+    start = f"substr({text}, 1, 10)" if is_date(value) else text
+    marks = ", ".join(["lower(?)"] * len(spellings))
+    values = f"SELECT 1 FROM json_each(r.metadata, ?) j WHERE lower({start}) IN ({marks})"
+    return f"EXISTS ({values})", [_json_path(key), *spellings]
+
+
+def value_spellings(value: str) -> list[str]:
+    """A value as metadata may have it: `1.10` is also 1.1, and an empty one is null."""
+    if not value:
+        return ["", "null"]
+    try:
+        number = float(value)
+    except ValueError:
+        return [value]
+    return [value, str(number), str(int(number))] if number.is_integer() else [value, str(number)]
+
+
+def is_date(value: str) -> bool:
+    """Whether a value is a day, such as 2026-03-01; times of that day have it, too."""
+    parts = value.split("-")
+    return [*map(len, parts)] == [4, 2, 2] and all(map(str.isdecimal, parts))
 
 
 def _json_path(key: str) -> str:

@@ -20,7 +20,7 @@ from kinen.recall import tiers
 from kinen.recall.candidates import asks_outcome
 from kinen.recall.clip import compact, cut, plan_text, readable_output, said_once
 from kinen.recall.excerpts import excerpts, left_out
-from kinen.recall.floor import UNKNOWN, is_known, unknown_note
+from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
 from kinen.recall.fuse import RECENCY_WEIGHT
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
@@ -186,7 +186,7 @@ class Recaller:
         notes: list[str] = []
         past = self._past().moment(query.as_of) if query.as_of else None
         if query.text.strip():
-            hits = self._search(wider)
+            hits = without_weak(self._search(wider))
         else:
             notes.extend(self._index.prepare())
             if past:

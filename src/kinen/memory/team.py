@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TOKEN = "team-{}.token"  # noqa: S105
 """The file of a token in kinen's home, one for each server."""
 NO_TEAM = "no team: team.url is not set"
-SETUP = "run `kinen config set --user team.url URL`; docs/guides/team.md has the steps"
+SETUP = "run `kinen config set --user team.url URL`, then `kinen team login` and `kinen sync`"
 PREVIEW = 1_000_000
 """Versions that a preview shows at most."""
 
@@ -65,6 +65,11 @@ class Team:
     def peer(self) -> str:
         """What the state of synchronising belongs to; no password is in it."""
         return f"{hashlib.sha256(self.url.encode()).hexdigest()[:16]} {self.space}"
+
+    def require(self) -> None:
+        """Raise ConfigError without a team."""
+        if not self.url:
+            raise ConfigError(NO_TEAM, SETUP)
 
     def state(self) -> State:
         """How far this machine is."""
@@ -125,6 +130,7 @@ class Team:
 
         Returns how many entries were taken back. Nothing is removed from this machine.
         """
+        self.require()
         count = 0
         replica = self._replica()
         if withdraw:
@@ -135,6 +141,7 @@ class Team:
 
     def join(self) -> None:
         """Share again after leaving: everything is looked at anew."""
+        self.require()
         self._replica().rejoin()
 
     def login(self, token: str) -> str:
@@ -149,8 +156,7 @@ class Team:
         return path
 
     def _token_file(self) -> str:
-        if not self.url:
-            raise ConfigError(NO_TEAM, SETUP)
+        self.require()
         digest = hashlib.sha256(self.url.encode()).hexdigest()[:8]
         return os.path.join(self._core.space.home, TOKEN.format(digest))
 
@@ -168,8 +174,7 @@ class Team:
         """The team, whichever way it is reached."""
         url = self.url
         port: Port
-        if not url:
-            raise ConfigError(NO_TEAM, SETUP)
+        self.require()
         if url.startswith(("postgresql://", "postgres://")):
             require("kinen sync with a PostgreSQL address", "postgres")
             from kinen.team.postgres import connect

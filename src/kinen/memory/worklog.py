@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
     from kinen.memory.records import Records
+    from kinen.sources.files.manifest import Addition
     from kinen.worklog.sessions import Session
 
 
@@ -52,21 +53,29 @@ class Worklog:
 
         root = self._core.space.root
         if is_url(file):
-            path = self._download(file, to, tuple(tags), note)
+            added = self._download(file, to, tuple(tags), note)
         else:
-            path = manifest.add(root, file, to, tuple(tags), note)
+            added = manifest.add(root, file, to, tuple(tags), note)
         self._index.sync(embed=False)
-        partly = self._index.partly_read()
-        for skipped, reason in self._index.skipped():
-            if skipped == path and path not in partly:
-                raise NotFound(f"{path} is there, but not searchable: {reason}")
-        record = self._records.get(path)
+        problem = self._unreadable(added.path)
+        if problem:
+            if added.new:  # a copy that no search finds would only be in the way
+                manifest.remove(root, added.path)
+                self.refresh()
+            raise NotFound(f"{added.path} was not added: {problem}", "add one that kinen can read")
+        record = self._records.get(added.path)
         with contextlib.suppress(Busy, EmbedError):  # full text has it; vectors come later
             embed_record(self._core, record.ref)
         return record
 
-    def _download(self, url: str, to: str, tags: tuple[str, ...], note: str) -> str:
-        """Keep what an address answers as a file of resources/; returns its path."""
+    def _unreadable(self, path: str) -> str:
+        """Why nothing of a file is searchable; empty if at least a part is."""
+        if path in self._index.partly_read():
+            return ""
+        return next((reason for skipped, reason in self._index.skipped() if skipped == path), "")
+
+    def _download(self, url: str, to: str, tags: tuple[str, ...], note: str) -> Addition:
+        """Keep what an address answers as a file of resources/."""
         from kinen.sources.files import manifest
         from kinen.sources.web import download
 
@@ -141,8 +150,10 @@ class Worklog:
         return checkpoint
 
     def checkpoints(self, since: str = "", until: str = "") -> Iterable[Checkpoint]:
-        """The checkpoints of a time, newest first."""
-        return self.folder.checkpoints(since, until)
+        """The checkpoints of a time, newest first; without those that are hidden."""
+        hidden = self._index.sources.suppressed()
+        saved = self.folder.checkpoints(since, until)
+        return (checkpoint for checkpoint in saved if checkpoint.ref not in hidden)
 
     def saved_checkpoint(self, name: str = "") -> Checkpoint:
         """A checkpoint by its id, the beginning of it, its ref or path; by default the newest."""

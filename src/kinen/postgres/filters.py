@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kinen.index.filters import folder_glob
+from kinen.index.filters import folder_glob, is_date, value_spellings
 from kinen.model.records import Query
 from kinen.postgres.words import phrase_query
 from kinen.text import words
@@ -27,10 +27,14 @@ _NAMING = (
 )
 _VALUE = "r.metadata #> %s::text[]"
 _WITH_VALUE = (
-    "EXISTS (SELECT 1 FROM jsonb_array_elements_text("
+    f"{_VALUE} IS NOT NULL AND EXISTS (SELECT 1 FROM jsonb_array_elements_text("
     f"CASE jsonb_typeof({_VALUE}) WHEN 'array' THEN {_VALUE}"
-    f" ELSE jsonb_build_array({_VALUE}) END) j WHERE lower(j) = lower(%s))"
+    f" ELSE jsonb_build_array({_VALUE}) END) j"
+    " WHERE left(lower(coalesce(j, 'null')), %s) = ANY(%s))"
 )
+_LONGEST = 1_000_000
+"""More characters than a value has."""
+_DAY = len("2026-03-01")
 
 
 def conditions(query: Query, stems: Stems) -> Clause:
@@ -76,7 +80,9 @@ def _of_content(query: Query, stems: Stems) -> Iterator[Clause]:
     for condition in query.meta:
         key, _, value = condition.partition("=")
         path = key.replace('"', "").split(".")
-        yield _WITH_VALUE, [path, path, path, value]
+        length = _DAY if is_date(value) else _LONGEST
+        spellings = [*map(str.lower, value_spellings(value))]
+        yield _WITH_VALUE, [*[path] * 4, length, spellings]
 
 
 def _inside(query: Query) -> Clause:

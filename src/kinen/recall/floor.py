@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "nothing is known about this"
 LEAST_CHUNKS = 100
-"""Chunks below which a missing word says little: whatever there is may be what is meant."""
+"""Chunks below which some missing words say little: whatever there is may be what is meant."""
 NEAR = 0.3
 """Cosine from which on an entry has to do with a question, whatever its words are."""
 FEW_MISSING = 0.25
@@ -62,13 +62,26 @@ def is_known(counts: Mapping[str, int], hits: Iterable[Hit], chunks: int) -> boo
 
     `counts` says how many chunks have each word of the question, `chunks` how many there are.
     """
-    if chunks < LEAST_CHUNKS or not counts:
+    if not counts:
         return True
     share = len(missing_words(counts)) / len(counts)
+    if chunks < LEAST_CHUNKS:
+        return share < 1 or any(hit.strength >= CLOSE for hit in hits)
     cosines = [vote.score for hit in hits for vote in hit.votes if vote.retriever == "semantic"]
     if cosines:
         return max(cosines) >= NEAR or share < FEW_MISSING
     return share <= MOST_MISSING
+
+
+def without_weak(hits: Hits) -> Hits:
+    """The hits of a recall without weak ones, if one is strong: they would only pad the answer.
+
+    Without a strong hit all of them stay, because lines of weak hits answer long questions.
+    """
+    if not any(hit.strength >= STRONG for hit in hits):
+        return hits
+    close = tuple(hit for hit in hits if hit.strength >= CLOSE)
+    return Hits(close, hits.query, hits.mode, hits.notes)
 
 
 def unknown_note(counts: Mapping[str, int]) -> str:

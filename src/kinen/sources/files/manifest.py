@@ -98,27 +98,34 @@ _FOLDERS = {
 }
 
 
-def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> str:
-    """Copy a file into resources/ and record its tags; returns its path in the space."""
+def add(root: str, file: str, to: str, tags: tuple[str, ...], note: str) -> Addition:
+    """Copy a file into resources/ and record its tags."""
     entry = _new_entry(root, os.path.basename(file), to, tags, note)
-    _copy(root, file, entry.path)
+    new = _copy(root, file, entry.path)
     entry.write(root)
-    return entry.path
+    return Addition(entry.path, new)
 
 
-def add_data(root: str, name: str, data: bytes, to: str, tags: tuple[str, ...], note: str) -> str:
-    """Write a new file with this content into resources/; returns its path in the space."""
+def add_data(
+    root: str, name: str, data: bytes, to: str, tags: tuple[str, ...], note: str
+) -> Addition:
+    """Write a file with this content into resources/."""
     entry = _new_entry(root, name, to, tags, note)
-    if (
-        not inside.create(root, entry.path, data)
-        and inside.read(root, entry.path, len(data) + 1, cut=True) != data
-    ):
+    new = inside.create(root, entry.path, data)
+    if not new and inside.read(root, entry.path, len(data) + 1, cut=True) != data:
         raise ConfigError(
             f"{entry.path} exists with other content",
             f"`kinen resources remove {entry.path}` removes it",
         )
     entry.write(root)
-    return entry.path
+    return Addition(entry.path, new)
+
+
+class Addition(NamedTuple):
+    """A resource that was added: its path in the space, and whether the file is new there."""
+
+    path: str
+    new: bool
 
 
 class _NewEntry(NamedTuple):
@@ -200,18 +207,19 @@ def _manifest_text(root: str) -> str:
         raise ConfigError(f"{MANIFEST} is not UTF-8 text", "save it as UTF-8") from None
 
 
-def _copy(root: str, file: str, target: str) -> None:
-    """Copy a file from anywhere into the space; an existing file must have the same content."""
+def _copy(root: str, file: str, target: str) -> bool:
+    """Copy a file from anywhere into the space; False if it is there with the same content."""
     source = regular.open_file(file)
     try:
         if inside.create(root, target, _pieces(source), os.fstat(source)):
-            return
+            return True
         os.lseek(source, 0, os.SEEK_SET)
         equal = _same_content(root, target, source)
     finally:
         os.close(source)
     if not equal:
         raise ConfigError(f"{target} exists with other content", "rename one of them")
+    return False
 
 
 def _same_content(root: str, target: str, source: int) -> bool:

@@ -156,7 +156,8 @@ class Entries:
             "parent": f"capsule:{observation.capsule}" if observation.capsule else "",
         }
         session = observation.scope.session
-        record = _record(observation.ref, "", observation.ts, session, metadata)
+        title = REDACTED if observation.redacted else ""
+        record = _record(observation.ref, title, observation.ts, session, metadata)
         text = "" if observation.redacted else observation.content
         chunks = self._chunks(observation.ref, text)
         return Document(record, chunks, segment=segment if len(chunks) == 1 else "")
@@ -173,7 +174,8 @@ class Entries:
         }
         session = capsule.scope.session
         record = _record(capsule.ref, capsule.intent, capsule.opened_at, session, metadata)
-        return Document(record, self._chunks(capsule.ref, capsule.intent))
+        text = "" if capsule.intent == REDACTED else capsule.intent
+        return Document(record, self._chunks(capsule.ref, text))
 
     def _summary(self, summary: Summary) -> Document:
         capsule: Capsule | None = queries.entry(self._db, "capsule", summary.capsule)
@@ -185,6 +187,7 @@ class Entries:
         }
         session = capsule.scope.session if capsule else ""
         title = capsule.intent if capsule and capsule.intent != REDACTED else ""
+        title = REDACTED if summary.redacted else title
         record = _record(summary.ref, title, summary.created_at, session, metadata)
         text = "" if summary.redacted else summary.content
         return Document(record, self._chunks(summary.ref, text))
@@ -215,7 +218,8 @@ class Entries:
             "event": memory.type,
         }
         session = memory.scope.session or evidence.session or session_of_sources(memory)
-        record = _record(memory.ref, "", memory.created_at, session, metadata)
+        title = REDACTED if memory.redacted else ""
+        record = _record(memory.ref, title, memory.created_at, session, metadata)
         text = "" if memory.redacted else memory.content
         return Document(record, self._chunks(memory.ref, text))
 
