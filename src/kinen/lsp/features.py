@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
 
 from lsprotocol import types
 from pygls import uris
@@ -12,7 +11,7 @@ from pygls.exceptions import JsonRpcException
 
 from kinen.characters import visible_line
 from kinen.errors import KinenError
-from kinen.lsp import completion, rename
+from kinen.lsp import completion, plain, rename
 from kinen.lsp.naming import shortest_name
 from kinen.lsp.passage import first_passage, heading_line
 from kinen.lsp.server import REQUEST_FAILED, Cursor, Server, refusal
@@ -72,7 +71,7 @@ async def define(ls: Server, params: types.DefinitionParams) -> types.Location |
     return ls.location(cursor.vault, path, line)
 
 
-async def refer(ls: Server, params: types.ReferenceParams) -> list[types.Location] | None:
+async def refer(ls: Server, params: types.ReferenceParams) -> plain.Answer | None:
     """The links to the note at the cursor, or to the heading at it."""
     cursor = await ls.cursor(params.text_document.uri, params.position)
     if cursor is None:
@@ -90,14 +89,15 @@ async def refer(ls: Server, params: types.ReferenceParams) -> list[types.Locatio
             if reference.link.heading and heading_line(note, reference.link.heading) == line
         ]
     locations = [
-        types.Location(
-            ls.spaces.uri(vault, reference.note.path), ls.range(reference.span, reference.note)
+        plain.location(
+            ls.spaces.uri(vault, reference.note.path), ls.place(reference.span, reference.note)
         )
         for reference in references
     ]
     if params.context.include_declaration:
-        locations.insert(0, ls.location(vault, note.path, line))
-    return locations
+        declaration = plain.place(line, 0, line, 0)
+        locations.insert(0, plain.location(ls.spaces.uri(vault, note.path), declaration))
+    return plain.Answer(locations)
 
 
 def _note_at(cursor: Cursor) -> Note | None:
@@ -145,7 +145,7 @@ def _renamed(cursor: Cursor | None) -> tuple[str, Span]:
     raise refusal(NO_NOTE)
 
 
-async def rename_note(ls: Server, params: types.RenameParams) -> types.WorkspaceEdit:
+async def rename_note(ls: Server, params: types.RenameParams) -> plain.Answer:
     """Rename the file of a note, and every link to it."""
     cursor = await ls.cursor(params.text_document.uri, params.position)
     path, _ = _renamed(cursor)
@@ -159,10 +159,10 @@ async def rename_note(ls: Server, params: types.RenameParams) -> types.Workspace
     except KinenError as error:
         raise refusal(error) from None
     if target == path:
-        return types.WorkspaceEdit(document_changes=[])
-    changes: list[Any] = [*_text_edits(ls, vault, rename.link_edits(vault, {path: target}))]
-    changes.append(types.RenameFile(ls.spaces.uri(vault, path), ls.spaces.uri(vault, target)))
-    return types.WorkspaceEdit(document_changes=changes)
+        return plain.workspace_edit([])
+    changes = _text_edits(ls, vault, rename.link_edits(vault, {path: target}))
+    changes.append(plain.file_rename(ls.spaces.uri(vault, path), ls.spaces.uri(vault, target)))
+    return plain.workspace_edit(changes)
 
 
 def _renames_files(ls: Server) -> bool:
@@ -172,26 +172,24 @@ def _renames_files(ls: Server) -> bool:
     return types.ResourceOperationKind.Rename in (operations or ())
 
 
-def _text_edits(ls: Server, vault: Vault, edits: list[rename.Edit]) -> list[types.TextDocumentEdit]:
+def _text_edits(ls: Server, vault: Vault, edits: list[rename.Edit]) -> list[plain.Plain]:
     """The edits by document; an editor refuses them if it has a newer version of one."""
-    by_path: dict[str, list[types.TextEdit]] = {}
+    by_path: dict[str, list[plain.Plain]] = {}
     for edit in edits:
-        start = ls.position(edit.line, edit.source, edit.start)
-        end = ls.position(edit.line, edit.source, edit.end)
-        by_path.setdefault(edit.path, []).append(types.TextEdit(types.Range(start, end), edit.text))
-    changes = []
-    for path, text_edits in by_path.items():
-        uri = ls.spaces.uri(vault, path)
-        document = ls.document(uri)
-        version = document.version if document else None
-        identifier = types.OptionalVersionedTextDocumentIdentifier(uri, version)
-        changes.append(types.TextDocumentEdit(identifier, [*text_edits]))
-    return changes
+        start = ls.units(edit.source, edit.start)
+        end = ls.units(edit.source, edit.end)
+        place = plain.place(edit.line, start, edit.line, end)
+        by_path.setdefault(edit.path, []).append(plain.text_edit(place, edit.text))
+    versions = ls.versions(vault)
+    return [
+        plain.document_edit(ls.spaces.uri(vault, path), versions.get(path), text_edits)
+        for path, text_edits in by_path.items()
+    ]
 
 
-async def will_rename(ls: Server, params: types.RenameFilesParams) -> types.WorkspaceEdit | None:
+async def will_rename(ls: Server, params: types.RenameFilesParams) -> plain.Answer | None:
     """The edits of links for files and folders that the editor is about to rename."""
-    changes: list[Any] = []
+    changes: list[plain.Plain] = []
     for file in params.files:
         old = ls.spaces.place(file.old_uri)
         new = ls.spaces.place(file.new_uri)
@@ -201,7 +199,7 @@ async def will_rename(ls: Server, params: types.RenameFilesParams) -> types.Work
         old.vault.refresh(now=True)
         moves = rename.moved_files(old.vault, old.path, new.path)
         changes += _text_edits(ls, old.vault, rename.link_edits(old.vault, moves))
-    return types.WorkspaceEdit(document_changes=changes) if changes else None
+    return plain.workspace_edit(changes) if changes else None
 
 
 def on_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:

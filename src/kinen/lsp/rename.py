@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from posixpath import basename, dirname, normpath, splitext
+from posixpath import dirname, normpath, splitext
 from urllib.parse import quote, unquote
 
 from kinen.errors import KinenError
-from kinen.lsp.naming import renamed_target, without_suffix
+from kinen.lsp.naming import renamed_target
 from kinen.lsp.vault import Note, Reference, Vault, path_of, ref_of
-from kinen.markdown.links import ALIAS, WIKI, folded
+from kinen.markdown.links import ALIAS, WIKI, Names, folded
 from kinen.markdown.parse import split_lines
 from kinen.markdown.spans import Span
 from kinen.model.documents import Link
@@ -68,44 +68,41 @@ def moved_files(vault: Vault, old: str, new: str) -> dict[str, str]:
 
 def link_edits(vault: Vault, moves: dict[str, str]) -> list[Edit]:
     """The edits of links, in the files as they are before they move."""
-    after = _After(vault, moves)
+    refs = {ref_of(old): ref_of(new) for old, new in moves.items()}
+    references = [*vault.links_named(moves), *_links_of_moved(vault, moves)]
+    before = [vault.resolve(reference.link, reference.note.path) for reference in references]
     edits: list[Edit] = []
-    for note in sorted(vault.notes, key=lambda note: note.path):
-        here = moves.get(note.path, note.path)
-        folder = dirname(here)
-        moved = here != note.path and folder != dirname(note.path)
-        for n, before in enumerate(vault.targets(note)):
-            ref = after.refs.get(before, before)
-            link = note.links[n]
-            if moved or ref is not before or after.may_mean(link.target):
-                target = after.target(link, here, folder, ref)
-                if target != link.target:
-                    edits += _edits(vault, Reference(note, n), target)
+    with vault.moved(moves) as names:
+        after = _After(names)
+        for reference, ref in zip(references, before, strict=True):
+            path = reference.note.path
+            target = after.target(reference.link, moves.get(path, path), refs.get(ref, ref))
+            if target != reference.link.target:
+                edits += _edits(vault, reference, target)
     # Several links may refer to one definition.
     return list({(edit.path, edit.line, edit.start): edit for edit in edits}.values())
+
+
+def _links_of_moved(vault: Vault, moves: Mapping[str, str]) -> Iterator[Reference]:
+    """The links of notes that move to another folder: those by a relative path may break."""
+    for old, new in moves.items():
+        note = vault.note(old)
+        if note and dirname(old) != dirname(new):
+            yield from (Reference(note, n) for n in range(len(note.links)))
 
 
 class _After:
     """What links lead to once files have moved."""
 
-    def __init__(self, vault: Vault, moves: dict[str, str]) -> None:
-        self.refs = {ref_of(old): ref_of(new) for old, new in moves.items()}
-        self._names = vault.names_after(moves)
-        self._stems = {folded(without_suffix(basename(new))) for new in moves.values()}
-        self._may_mean: dict[str, bool] = {}
+    def __init__(self, names: Names) -> None:
+        self._names = names
         self._targets: dict[tuple[str, bool, str, str], str] = {}
 
-    def may_mean(self, target: str) -> bool:
-        """Whether a target has the name of a file that moved, and might now mean it."""
-        if target not in self._may_mean:
-            self._may_mean[target] = folded(without_suffix(basename(target))) in self._stems
-        return self._may_mean[target]
-
-    def target(self, link: Link, here: str, folder: str, ref: str) -> str:
+    def target(self, link: Link, here: str, ref: str) -> str:
         """What a link has to say to lead to a ref; what it says now if it does already."""
         if not path_of(ref) or not link.target:
             return link.target
-        key = (link.target, link.wiki, folder, ref)
+        key = (link.target, link.wiki, dirname(here), ref)
         if key not in self._targets:
             right = self._names.resolve(link, here) == ref
             self._targets[key] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ from pygls.lsp.server import LanguageServer
 from kinen import __version__
 from kinen.characters import visible_line
 from kinen.errors import KinenError
+from kinen.lsp.plain import Plain, converter, place
 from kinen.lsp.spaces import Place, Spaces
 from kinen.lsp.vault import Heading, Note, Vault
 from kinen.markdown.parse import split_lines
@@ -59,7 +61,7 @@ class Server(LanguageServer):
     """A language server with the vaults of the spaces that its documents are in."""
 
     def __init__(self, name: str = "") -> None:
-        super().__init__("kinen", __version__)
+        super().__init__("kinen", __version__, converter_factory=converter)
         self.spaces = Spaces(name)
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._checks: dict[str, asyncio.Task[None]] = {}
@@ -93,6 +95,12 @@ class Server(LanguageServer):
         """An open document; one that is not open is never read, wherever it may be."""
         documents: dict[str, TextDocument] = self.workspace.text_documents
         return documents.get(unquote(uri))  # as pygls stores them
+
+    def versions(self, vault: Vault) -> dict[str, int | None]:
+        """The paths of the open notes of a vault, each with the version of the document."""
+        documents = self.workspace.text_documents.values()
+        places = ((self.spaces.place(document.uri), document.version) for document in documents)
+        return {place.path: version for place, version in places if place and place.vault is vault}
 
     async def loaded(self, vault: Vault) -> None:
         """Wait until every note of a vault was read once."""
@@ -151,10 +159,20 @@ class Server(LanguageServer):
         )
 
     def position(self, line: int, text: str, column: int) -> types.Position:
+        return types.Position(line - 1, self.units(text, column))
+
+    def place(self, span: Span, note: Note) -> Plain:
+        """A range as it is sent, for answers with many of them."""
+        column = self.units(note.line(span.line), span.column)
+        end = self.units(note.line(span.end_line), span.end_column)
+        return place(span.line, column, span.end_line, end)
+
+    def units(self, text: str, column: int) -> int:
+        """A column as the editor counts characters."""
         before = text[:column]
         if before.isascii():  # the same number in every encoding
-            return types.Position(line - 1, len(before))
-        return types.Position(line - 1, self.workspace.position_codec.client_num_units(before))
+            return len(before)
+        return int(self.workspace.position_codec.client_num_units(before))
 
     def location(self, vault: Vault, path: str, line: int = 1) -> types.Location:
         """The beginning of a line of a file."""
@@ -167,3 +185,6 @@ async def _load(vault: Vault) -> None:
         vault.read(path)
         if n % SLICE == SLICE - 1:
             await asyncio.sleep(0)
+    # The notes stay as long as the server: the collector need not look at them in every answer.
+    gc.collect()
+    gc.freeze()

@@ -34,7 +34,7 @@ class Spaces:
     vaults: dict[str, Vault] = field(default_factory=dict)
     _roots: dict[str, str] = field(default_factory=dict)
     _bases: dict[str, str] = field(default_factory=dict)
-    _uris: dict[str, str] = field(default_factory=dict)
+    _uris: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def place(self, uri: str) -> Place | None:
         """The note that a URI names; None for what is not in a space or leads out of it."""
@@ -52,10 +52,10 @@ class Spaces:
 
     def uri(self, vault: Vault, path: str) -> str:
         """The URI of a note, below the root as the editor spells it."""
-        file = os.path.join(self._bases.get(vault.root, vault.root), path)
-        if file not in self._uris:
-            self._uris[file] = uris.from_fs_path(file) or ""
-        return self._uris[file]
+        base = self._bases.get(vault.root, vault.root)
+        if (base, path) not in self._uris:
+            self._uris[base, path] = uris.from_fs_path(os.path.join(base, path)) or ""
+        return self._uris[base, path]
 
     def _root(self, folder: str) -> str:
         if folder not in self._roots:

@@ -7,14 +7,16 @@ broken here exactly if `kinen graph broken` lists it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname
 
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
-from kinen.markdown.links import ATTACHMENT, Names
+from kinen.lsp.backlinks import Backlinks, last_name, names_of
+from kinen.markdown.links import ATTACHMENT, Names, folders_above
 from kinen.markdown.parse import Parsed, parse
 from kinen.markdown.spans import Span
 from kinen.model.documents import Link
@@ -110,6 +112,7 @@ class Vault:
         self._files: set[str] = set()
         self._buffers: dict[str, str] = {}
         self._names: Names | None = None
+        self._backlinks = Backlinks()
         self._targets: dict[str, tuple[str, ...]] = {}
         self._resolved: dict[tuple[str, bool, str], str] = {}
         self._ignore = Ignore(Path(root))
@@ -134,7 +137,7 @@ class Vault:
         if files != self._files or stamps.keys() != self._stamps.keys():
             self._forget_names()
         for path in self._notes.keys() - stamps.keys() - self._buffers.keys():
-            del self._notes[path]
+            self._drop(path)
         self._files = files
         self._stamps = stamps
         ended = time.monotonic()
@@ -193,12 +196,19 @@ class Vault:
         self.refresh(now=True)
 
     def _remember(self, path: str, text: str) -> None:
-        before = self._notes.get(path)
+        before = self._drop(path)
         note = note_of(path, parse(text, self._max_text))
         self._notes[path] = note
-        self._targets.pop(path, None)
+        self._backlinks.add(path, note.links, note.tags)
         if before is None or before.aliases != note.aliases:
             self._forget_names()
+
+    def _drop(self, path: str) -> Note | None:
+        note = self._notes.pop(path, None)
+        if note:
+            self._backlinks.remove(path, note.links, note.tags)
+            self._targets.pop(path, None)
+        return note
 
     def _forget_names(self) -> None:
         self._names = None
@@ -210,17 +220,29 @@ class Vault:
     def names(self) -> Names:
         """What a link can lead to."""
         if self._names is None:
-            self._names = self.names_after({})
+            paths = {*self._stamps, *self._notes}
+            self._names = Names([self._entry(path, path) for path in paths], self._files)
         return self._names
 
-    def names_after(self, moves: dict[str, str]) -> Names:
-        """The names once files have moved from one path to another."""
-        paths = {*self._stamps, *self._notes}
-        notes = ((moves.get(path, path), self._notes.get(path)) for path in sorted(paths))
-        files = (moves.get(path, path) for path in self._files)
-        return Names(
-            [(ref_of(path), path, note.aliases if note else ()) for path, note in notes], files
-        )
+    def _entry(self, path: str, new_path: str) -> tuple[str, str, tuple[str, ...]]:
+        note = self._notes.get(path)
+        return ref_of(new_path), new_path, note.aliases if note else ()
+
+    @contextmanager
+    def moved(self, moves: Mapping[str, str]) -> Iterator[Names]:
+        """What a link can lead to once notes have moved from one path to another."""
+        names = self.names
+        old = [self._entry(path, path) for path in moves]
+        new = [self._entry(path, target) for path, target in moves.items()]
+        overwritten = any(self.exists(target) for target in moves.values())
+        names.replace(old, new)
+        try:
+            yield names
+        finally:
+            if overwritten:
+                self._names = None
+            else:
+                names.replace(new, old)
 
     def note(self, path: str) -> Note | None:
         return self._notes.get(path)
@@ -260,18 +282,28 @@ class Vault:
 
     def linking_to(self, ref: str) -> Iterator[Reference]:
         """The links to a note, those of itself included, by path and line."""
-        for note in sorted(self.notes, key=lambda note: note.path):
-            for n, target in enumerate(self.targets(note)):
-                if target == ref:
-                    yield Reference(note, n)
+        path = path_of(ref)
+        for reference in self.links_named({path: path}):
+            if self.resolve(reference.link, reference.note.path) == ref:
+                yield reference
 
-    def tags(self) -> dict[str, int]:
+    def links_named(self, moves: Mapping[str, str]) -> Iterator[Reference]:
+        """The links that might lead to a note by its path or its new one, by path and line."""
+        names: set[str] = set()
+        for old, new in moves.items():
+            note = self._notes.get(old)
+            aliases = note.aliases if note else ()
+            names |= names_of(old, aliases) | names_of(new, aliases)
+            if old != new:  # a new folder may be nearer to a link than another of its name
+                names |= {last_name(folder) for folder in folders_above(new)}
+        for path, numbers in self._backlinks.find(names).items():
+            note = self._notes[path]
+            for n in numbers:
+                yield Reference(note, n)
+
+    def tags(self) -> Mapping[str, int]:
         """Each tag with the number of notes that have it."""
-        counts: dict[str, int] = {}
-        for note in self.notes:
-            for tag in note.tags:
-                counts[tag] = counts.get(tag, 0) + 1
-        return counts
+        return self._backlinks.tags
 
 
 def note_of(path: str, parsed: Parsed) -> Note:

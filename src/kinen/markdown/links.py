@@ -17,9 +17,11 @@ WIKI = re.compile(r"!?\[\[([^\[\]\n]+)\]\](?!\()")
 ALIAS = re.compile(r"\\?\|")
 """Separates the target of a wiki link from its alias; escaped inside a table."""
 
+INDEXES = ("init.md", "index.md", "session-summary.md", "readme.md")
+"""The notes that a link to their folder leads to, the first first."""
+
 _NOTE = re.compile(r"\.(?:md|markdown)$")
 _SESSION = re.compile(r"(?:.*/)?sessions/[^/]+/")
-_INDEXES = ("init.md", "index.md", "session-summary.md", "readme.md")
 
 
 def show_wiki_links(text: str) -> str:
@@ -38,20 +40,45 @@ class Names:
         self._others = _Paths()
         self._folders = _Paths()
         self._aliases: defaultdict[str, set[str]] = defaultdict(set)
+        self._add(notes)
+        for path in files:
+            if path not in self._targets:
+                self._targets[path] = ATTACHMENT
+                self._others.add(path)
+        self._add_folders()
+
+    def _add(self, notes: Iterable[tuple[str, str, Collection[str]]]) -> None:
         for ref, path, aliases in notes:
             for alias in aliases:
                 self._aliases[folded(alias.strip())].add(ref)
             if path:
                 self._targets[path] = ref
                 self._notes.add(path)
-        for path in files:
-            if path not in self._targets:
-                self._targets[path] = ATTACHMENT
-                self._others.add(path)
+
+    def _add_folders(self) -> None:
         nearest = {dirname(path) for path in self._targets}
-        above = {folder for path in nearest for folder in _folders_above(path)}
+        above = {folder for path in nearest for folder in folders_above(path)}
+        self._folders = _Paths()
         for folder in (nearest | above) - {""}:
             self._folders.add(folder)
+
+    def replace(
+        self,
+        old: Collection[tuple[str, str, Collection[str]]],
+        new: Collection[tuple[str, str, Collection[str]]],
+    ) -> None:
+        """Take notes out and put others in; the reverse call restores what was there.
+
+        The new ones must not have the path of another file.
+        """
+        for ref, path, aliases in old:
+            for alias in aliases:
+                self._aliases[folded(alias.strip())].discard(ref)
+            del self._targets[path]
+            self._notes.remove(path)
+        self._add(new)
+        if {dirname(path) for _, path, _ in old} != {dirname(path) for _, path, _ in new}:
+            self._add_folders()
 
     def resolve(self, link: Link, from_path: str) -> str:
         """The ref that a link in a file leads to, `ATTACHMENT`, or empty if it is broken."""
@@ -74,7 +101,7 @@ class Names:
         folder = self._folders.find(target, from_path, wiki=wiki)
         if not folder:
             return ""
-        for index in _INDEXES:
+        for index in INDEXES:
             path = self._notes.at(f"{folder}/{index}")
             if path:
                 return self._targets[path]
@@ -98,6 +125,12 @@ class _Paths:
         for name in {key, _NOTE.sub("", key)}:
             self._by_path[name].append(path)
             self._by_name[name.rpartition("/")[2]].append(path)
+
+    def remove(self, path: str) -> None:
+        key = folded(path)
+        for name in {key, _NOTE.sub("", key)}:
+            self._by_path[name].remove(path)
+            self._by_name[name.rpartition("/")[2]].remove(path)
 
     def find(self, target: str, from_path: str, *, wiki: bool) -> str:
         """The path that a target means in a file; empty if there is none."""
@@ -156,7 +189,8 @@ def _alike(path: str, written: str) -> bool:
     return path.endswith(written) or _NOTE.sub("", path).endswith(written)
 
 
-def _folders_above(path: str) -> Iterator[str]:
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that a file or folder is in, the nearest first."""
     while path := dirname(path):
         yield path
 
