@@ -116,11 +116,18 @@ browser: $(STAMP)
 
 # The VS Code extension: its unit tests, the .vsix, and the .vsix in a real VS Code in chromium.
 # code-server comes from npm and is compiled into build/code-server, some minutes the first time.
-.PHONY: editors
-editors: $(STAMP)
+# Scripts of npm packages are not run: nothing that is used here needs them.
+MODULES := editors/vscode/node_modules/.ready
+
+$(MODULES): editors/vscode/package-lock.json
 	@command -v npm >/dev/null || { echo 'editors: node and npm are not installed'; exit 1; }
-	cd editors/vscode && npm ci --silent --no-audit --no-fund && npm test --silent && npm run --silent package
-	$(PIP) playwright
+	cd editors/vscode && npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+.PHONY: editors
+editors: $(STAMP) $(MODULES)
+	cd editors/vscode && npm test --silent && npm run --silent package
+	@$(BIN)/python -c 'import playwright' 2>/dev/null || $(PIP) playwright
 	@$(BIN)/python tests/editors/code_server.py || echo 'editors: the extension is not tried in VS Code'
 	$(BIN)/python -m pytest -n0 -rs tests/editors
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ from kinen.memory import Memory
 from web.demo import DAY, fill, record_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = os.environ.get("KINEN_CHROMIUM") or shutil.which("chromium") or ""
@@ -33,7 +35,8 @@ TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "editors" / "vscode" / "kinen.vsix"
 PICTURES = TOP / "build" / "editors"
 SERVER = code_server.folder()
-SECONDS = 90_000
+PATIENCE = 120
+"""Seconds until something counts as missing; the machine may be busy."""
 HOSTILE = (
     "Zanzibar <img src=x onerror=alert(1)> <script>alert(2)</script> [go](command:kinen.refresh)"
 )
@@ -86,6 +89,10 @@ def note(project: Project) -> None:
     (project.root / "notes" / "loose.md").write_text(
         f"# Loose ends\n\n{HOSTILE}\n\nSee [[onboarding]] and [[no-such-note]].\n"
     )
+    (project.root / "notes" / "first week.md").write_text(
+        "---\ntags: [people/new]\n---\n# First week\n\n- [[onboarding|read this]]\n"
+        "- [again](onboarding.md#laptop)\n"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +123,14 @@ def free_port() -> int:
 class Editor:
     """VS Code in a tab of the browser, and what went wrong in it."""
 
-    def __init__(self, browser: Any, port: int, folder: Path) -> None:
+    def __init__(
+        self, browser: Any, port: int, folder: Path, data: Path, run: Callable[..., Any]
+    ) -> None:
+        self._settings = data / "Machine" / "settings.json"
+        self._run = run
         self.context = browser.new_context(viewport={"width": 1360, "height": 860})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(SECONDS)
+        self.page.set_default_timeout(1000 * PATIENCE)
         self.dialogs: list[str] = []
         self.page.on(
             "dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss())
@@ -127,6 +138,14 @@ class Editor:
         self.page.goto(f"http://127.0.0.1:{port}/?folder={folder}")
         self.page.wait_for_selector(".monaco-workbench")
         self.page.wait_for_selector(".statusbar [id*='kinen.status'], #kinen\\.kinen\\.status")
+
+    def kinen(self, *words: str) -> None:
+        """Run kinen in the workspace, with the environment of the editor."""
+        self._run(["kinen", *words], check=True)
+
+    def configure(self, program: str) -> None:
+        """Set the path of kinen in the settings of the machine."""
+        self._settings.write_text(json.dumps({"kinen.path": program}))
 
     def picture(self, name: str) -> None:
         PICTURES.mkdir(parents=True, exist_ok=True)
@@ -154,9 +173,18 @@ class Editor:
         self.page.keyboard.type(str(line))
         self.page.keyboard.press("Enter")
 
+    def put_cursor(self, word: str) -> None:
+        """Put the cursor into a word of the open note."""
+        self.page.locator(".view-line span", has_text=word).last.click()
+
+    def notification(self, text: str) -> Any:
+        toast = self.page.locator(".notification-toast", has_text=text).first
+        toast.wait_for()
+        return toast
+
     def frame(self, text: str) -> Any:
         """The webview that has a text."""
-        deadline = time.monotonic() + SECONDS / 1000
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             for frame in self.page.frames[1:]:
                 # A panel that gets another page loses its frame meanwhile.
@@ -180,33 +208,43 @@ def editor(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     env = {"PATH": f"{TOP / '.venv' / 'bin'}:{os.environ['PATH']}", "HOME": str(data)}
     env["KINEN_HOME"] = str(project.home)
     env["GIT_CONFIG_GLOBAL"] = os.devnull
-    subprocess.run([*command, "--install-extension", PACKAGE], env=env, check=True, timeout=120)
+    env["KINEN_DAEMON_AUTO_START"] = "false"
+    run = partial(subprocess.run, env=env, cwd=project.root, timeout=PATIENCE)
+    run([*command, "--install-extension", PACKAGE], check=True)
     port = free_port()
     command += ["--auth", "none", "--bind-addr", f"127.0.0.1:{port}", "--disable-telemetry"]
     command += ["--disable-update-check"]
-    log = (data / "log").open("wb")
-    subprocess.run(["kinen", "daemon", "start"], env=env, cwd=project.root, check=True, timeout=60)
-    server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+    run(["kinen", "daemon", "start"], check=True)
+    with (data / "log").open("wb") as log:
+        server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
     try:
         wait_for(port)
         with playwright.sync_playwright() as driver:
             options = {"executable_path": CHROMIUM, "headless": True, "args": ["--no-sandbox"]}
             browser = driver.chromium.launch(**options)
-            editor = Editor(browser, port, project.root)
+            editor = Editor(browser, port, project.root, data, run)
             yield editor
             browser.close()
     finally:
         server.terminate()
-        server.wait(30)
-        subprocess.run(
-            ["kinen", "daemon", "stop"], env=env, cwd=project.root, check=False, timeout=60
-        )
-        log.close()
+        server.wait(PATIENCE)
+        run(["kinen", "daemon", "stop"], check=False)
+
+
+def texts(root: Path) -> list[str]:
+    return [path.read_text() for path in root.rglob("*.md") if ".memories" not in path.parts]
+
+
+def wait_until(fact: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not fact():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def wait_for(port: int) -> None:
     """Until code-server answers."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             if httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=5).status_code == 200:
@@ -269,13 +307,19 @@ def test_sessions_are_a_timeline(editor: Editor) -> None:
 
 def test_a_line_has_a_reason(editor: Editor) -> None:
     editor.open(STORE, 2)
-    lens = editor.page.locator(".codelens-decoration", has_text="2 commits · 1 session")
-    lens.first.wait_for()
+    lenses = editor.page.locator(".codelens-decoration")
+    lenses.filter(has_text="2 commits · 1 session").first.wait_for()
+    load = lenses.filter(has_text="read PostgreSQL first")
+    load.first.wait_for()
+    ttl = lenses.filter(has_text="sessions in Redis")
+    ttl.first.wait_for()
     editor.page.wait_for_function(REMARK)
     editor.picture("drift")
+    ttl.first.locator("a").last.click()
+    editor.frame("function ttl() {").get_by_text("Written by").wait_for()
+    editor.open(STORE, 2)
     editor.palette("kinen: Why Is This Line Here?")
-    panel = editor.frame("Why is this line here?")
-    panel.get_by_text("Redis lost writes in two failovers.").wait_for()
+    panel = editor.frame("Redis lost writes in two failovers.")
     panel.get_by_text("read sessions from Redis").first.wait_for()
     editor.page.wait_for_timeout(500)
     editor.picture("why")
@@ -326,11 +370,47 @@ def test_links_of_notes_are_checked_completed_and_followed(editor: Editor) -> No
     page.locator(".suggest-widget .monaco-list-row", has_text="adr-007").first.wait_for()
     editor.picture("completion")
     page.keyboard.press("Escape")
-    page.keyboard.press("Control+Z")
-    editor.open("notes/loose.md", 5)
-    page.locator(".view-line span", has_text="onboarding").last.click()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    page.keyboard.type("#peop")
+    page.locator(".suggest-widget .monaco-list-row", has_text="people/new").first.wait_for()
+    editor.picture("tags")
+    page.keyboard.press("Escape")
+    editor.palette("File: Revert File")
+    page.locator(".view-line", has_text="[[adr").wait_for(state="detached")
+    editor.put_cursor("onboarding")
     page.keyboard.press("F12")
     page.wait_for_selector(".tab.active[aria-label*='onboarding.md']")
+
+
+def test_a_note_is_renamed_with_the_links_to_it(editor: Editor, project: Project) -> None:
+    page = editor.page
+    notes = project.root / "notes"
+    links = len(re.findall(r"onboarding(?=[\]|.])", " ".join(texts(project.root))))
+    assert links >= 3
+    editor.open("notes/loose.md", 5)
+    editor.put_cursor("onboarding")
+    page.keyboard.press("Shift+F12")
+    peek = page.locator(".reference-zone-widget")
+    peek.locator(".ref-tree .monaco-list-row", has_text="first week.md").first.wait_for()
+    assert f"({links})" in peek.locator(".peekview-title").first.inner_text()
+    editor.picture("references")
+    page.keyboard.press("Escape")
+    peek.wait_for(state="detached")
+    page.keyboard.press("F2")
+    box = page.locator(".rename-box input")
+    box.wait_for()
+    assert box.input_value() == "onboarding"
+    box.fill("welcome")
+    editor.picture("rename")
+    box.press("Enter")
+    wait_until(lambda: (notes / "welcome.md").exists())
+    wait_until(lambda: "[[welcome]] and" in (notes / "loose.md").read_text())
+    wait_until(lambda: "[again](welcome.md#laptop)" in (notes / "first week.md").read_text())
+    assert "[[welcome|read this]]" in (notes / "first week.md").read_text()
+    assert not (notes / "onboarding.md").exists()
+    page.locator(".view-line", has_text="[[welcome]] and").first.wait_for()
+    editor.picture("renamed")
 
 
 def test_the_status_bar_is_fresh_and_the_daemon_answered(editor: Editor, project: Project) -> None:
@@ -350,3 +430,33 @@ def test_agents_of_the_editor_are_offered_the_mcp_server(editor: Editor) -> None
     editor.page.locator(".quick-input-list .monaco-list-row", has_text="kinen").wait_for()
     editor.picture("mcp")
     editor.page.keyboard.press("Escape")
+
+
+def test_the_command_answers_where_no_daemon_runs(editor: Editor, project: Project) -> None:
+    editor.kinen("daemon", "stop")
+    assert not (project.home / "daemon.sock").exists()
+    editor.palette("kinen: Show Status")
+    editor.notification("no daemon")
+    editor.palette("kinen: Search the Memory")
+    panel = editor.frame("hit")
+    panel.locator("#query").fill("postgres session rows")
+    panel.locator("#query").press("Enter")
+    panel.locator(".hit", has_text="PostgreSQL").first.wait_for()
+    editor.picture("command")
+
+
+def test_a_missing_kinen_is_named_with_what_to_install(editor: Editor) -> None:
+    editor.configure("/nowhere/kinen")
+    page = editor.page
+    bar = page.locator(".statusbar-item", has_text="kinen is not installed")
+    bar.first.wait_for()
+    bar.first.click()
+    toast = editor.notification("pipx install 'kinen[all]'")
+    toast.locator(".monaco-button", has_text="Copy the Command").wait_for()
+    editor.palette("kinen: Search the Memory")
+    panel = editor.frame("hit")
+    panel.locator("#query").fill("anything")
+    panel.locator("#query").press("Enter")
+    panel.get_by_text("kinen is not installed").wait_for()
+    page.locator(".pane-body .message", has_text="kinen is not installed").first.wait_for()
+    editor.picture("missing")

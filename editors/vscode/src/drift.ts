@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { driftOf, gist } from "./reasons";
-import { ago, line } from "./text";
+import { ago, escapeMarkdown, line } from "./text";
 import type { Explanations } from "./why";
 import { enabled } from "./workspace";
 
@@ -54,10 +54,11 @@ export class DriftMarks implements vscode.Disposable {
     const marks = [...drift.lines].map(([number, commit]): vscode.DecorationOptions => {
       const begins = number !== previous + 1;
       previous = number;
-      const hover = `“${line(commit.subject, 80)}” changed this line after what kinen remembers of the file: ${line(gist(drift.memory), 160)}`;
+      // Not by appendText: its spaces do not break, and words are cut at the edge.
+      const hover = `“${escapeMarkdown(line(commit.subject, 80))}” changed this line after what kinen remembers of the file: ${escapeMarkdown(line(gist(drift.memory), 160))}`;
       return {
         range: new vscode.Range(number, 0, number, Number.MAX_SAFE_INTEGER),
-        hoverMessage: new vscode.MarkdownString().appendText(hover),
+        hoverMessage: new vscode.MarkdownString(hover),
         ...(begins ? { renderOptions: { after: remarkOptions(remark) } } : {}),
       };
     });

@@ -69,7 +69,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.languages.registerCodeLensProvider(FILES, lens),
     command("search", () => search.show(selectedText())),
     command("why", why),
-    command("refresh", async () => refresh()),
+    vscode.commands.registerCommand("kinen.refresh", refresh),
     command("status", () => status.show()),
     command("openSession", async (ref) => {
       const folder = folderOf();

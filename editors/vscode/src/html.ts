@@ -2,7 +2,7 @@
 
 import type { Hit, Hits, Item, Revision, Step, Timeline, Vote } from "./answers";
 import { gist, plain, type Reasons } from "./reasons";
-import { ago, counted, escapeHtml as text, line } from "./text";
+import { ago, clock, counted, escapeHtml as text, line } from "./text";
 
 /** A page in which nothing runs but the script with this nonce, and nothing is fetched from elsewhere. */
 export function page(body: string, source: string, nonce: string, style: string, script: string): string {
@@ -57,11 +57,14 @@ function hitHtml(hit: Hit, index: number, now: number): string {
 </li>`;
 }
 
-/** The text of a hit without empty lines, and without a heading that repeats the title. */
+/** The text of a hit as it reads: no empty lines, marks of headings and tables, or heading like the title. */
 function passage(hit: Hit): string {
-  const lines = hit.text.split("\n").filter((entry) => entry.trim());
-  const heading = (lines[0] ?? "").replace(/^#+\s*/, "").trim();
-  return lines.slice(heading === hit.title ? 1 : 0).join("\n");
+  const lines = hit.text
+    .split("\n")
+    .filter((entry) => entry.trim() && !/^\s*\|?(?:\s*:?-{2,}:?\s*\|)+[\s:-]*$/.test(entry))
+    .map((entry) => entry.replace(/^#+\s+/, "").trimEnd())
+    .map((entry) => (/^\s*\|.*\|$/.test(entry) ? entry.split("|").map((cell) => cell.trim()).filter((cell) => cell).join(" · ") : entry));
+  return lines.slice(lines[0] === hit.title ? 1 : 0).join("\n");
 }
 
 function shortened(content: string): string {
@@ -140,7 +143,7 @@ function stepHtml(step: Step): string {
   const count = step.count > 1 ? ` ×${step.count}` : "";
   const details = [step.error, step.result].filter((detail) => detail);
   return `<li class="step ${state}"><span class="sign" aria-hidden="true">${SIGNS[step.kind] ?? "·"}</span>
-<div><span class="kind">${text(step.kind)}${count}${mark}</span> <time>${text(step.at.slice(11, 16))}</time>
+<div><span class="kind">${text(step.kind)}${count}${mark}</span> <time>${text(clock(step.at))}</time>
 ${step.text ? `<p class="text">${text(shortened(step.text))}</p>` : ""}
 ${details.map((detail) => `<p class="text detail">${text(shortened(detail))}</p>`).join("")}</div></li>`;
 }

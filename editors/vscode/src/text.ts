@@ -62,6 +62,12 @@ const UNITS: [string, number][] = [
   ["minute", 60_000],
 ];
 
+/** The time of day here; empty if it is invalid. */
+export function clock(time: string): string {
+  const at = new Date(time);
+  return Number.isNaN(at.getTime()) ? "" : [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
+}
+
 /** How long ago a time was: "2 hours ago"; the date if it is more than 30 days; empty if it is invalid. */
 export function ago(time: string, now: number): string {
   const at = Date.parse(time);

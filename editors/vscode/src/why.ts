@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { Revision } from "./answers";
 import type { Client } from "./client";
+import { functionsOf, type Span } from "./functions";
 import { reasonsHtml } from "./html";
 import { hoverMarkdown, lensTitle } from "./markdown";
 import type { Panels } from "./panel";
@@ -12,7 +13,9 @@ import { enabled, folderOf, signalOf } from "./workspace";
 const AGE = 120_000;
 const ENTRIES = 50;
 const SYMBOLS = 100;
-const PATIENCE = 5000;
+/** Milliseconds that the extension of a language has to name the functions of a file. */
+const PATIENCE = 1000;
+const ATTEMPTS = 7;
 
 export interface Explanation {
   reasons: Reasons;
@@ -81,42 +84,56 @@ export class WhyHover implements vscode.HoverProvider {
 export class WhyLens implements vscode.CodeLensProvider {
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.changed.event;
-  private readonly retried = new Set<string>();
+  private readonly attempts = new Map<string, number>();
 
   constructor(private readonly explanations: Explanations) {}
 
   refresh(): void {
+    this.attempts.clear();
     this.changed.fire();
   }
 
-  /** Once per file: the extension of its language may not have started yet. */
-  private askAgain(file: string): void {
-    if (!this.retried.has(file)) {
-      this.retried.add(file);
-      setTimeout(() => this.changed.fire(), PATIENCE);
+  /**
+   * Later, and each time later: kinen may be busy, and VS Code does not tell when the extension of a
+   * language has started.
+   */
+  private askAgain(document: vscode.TextDocument): undefined {
+    const file = document.uri.toString();
+    const attempt = this.attempts.get(file) ?? 0;
+    if (attempt < ATTEMPTS) {
+      this.attempts.set(file, attempt + 1);
+      setTimeout(() => this.changed.fire(), 1000 * 2 ** attempt);
     }
+    return undefined;
   }
 
   async provideCodeLenses(document: vscode.TextDocument, token: vscode.CancellationToken): Promise<vscode.CodeLens[]> {
     if (!enabled("codeLens")) {
       return [];
     }
-    const explanation = await quietly(this.explanations.of(document));
+    const explanation = await this.explanations.of(document).catch(() => this.askAgain(document));
     if (!explanation || isEmpty(explanation.reasons) || token.isCancellationRequested) {
       return [];
     }
     const { reasons, commits } = explanation;
     const whole = lens(document, 0, lensTitle(reasons));
-    const symbols = (await quietly(symbolsOf(document))) ?? [];
-    if (symbols.length === 0) {
-      this.askAgain(document.uri.toString());
-    }
-    const parts = symbols.slice(0, SYMBOLS).flatMap((symbol) => {
-      const line = newestLine(commits, symbol.range.start.line, symbol.range.end.line);
+    const parts = (await this.functions(document)).slice(0, SYMBOLS).flatMap(({ start, end }) => {
+      const line = newestLine(commits, start, end);
       const commit = line === undefined ? undefined : commits[line];
-      return commit && line !== undefined ? [lens(document, symbol.range.start.line, lensTitle(reasons, commit, Date.now()), line)] : [];
+      return commit && line !== undefined ? [lens(document, start, lensTitle(reasons, commit, Date.now()), line)] : [];
     });
     return [whole, ...parts];
+  }
+
+  /** As the extension of the language names them; until it answers, by their first words. */
+  private async functions(document: vscode.TextDocument): Promise<Span[]> {
+    const pause = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE, undefined));
+    const symbols = await quietly(Promise.race([symbolsOf(document), pause]));
+    if (symbols) {
+      return symbols;
+    }
+    this.askAgain(document);
+    return functionsOf(document.languageId, document.getText().split(/\r?\n/));
   }
 }
 
@@ -125,14 +142,24 @@ function lens(document: vscode.TextDocument, line: number, title: string, about 
   return new vscode.CodeLens(new vscode.Range(line, 0, line, 0), command);
 }
 
-/** The functions and classes of a document, where an extension knows its language. */
-async function symbolsOf(document: vscode.TextDocument): Promise<vscode.DocumentSymbol[]> {
-  const kinds = [vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Class];
+/** The functions, classes and methods of a document; undefined where no extension knows its symbols. */
+async function symbolsOf(document: vscode.TextDocument): Promise<Span[] | undefined> {
   const answer = await vscode.commands.executeCommand<vscode.DocumentSymbol[] | undefined>(
     "vscode.executeDocumentSymbolProvider",
     document.uri,
   );
-  return (answer ?? []).filter((symbol) => kinds.includes(symbol.kind) && "children" in symbol);
+  return answer?.length ? spansOf(answer) : undefined;
+}
+
+function spansOf(symbols: vscode.DocumentSymbol[]): Span[] {
+  const { Function, Method, Constructor, Class, Interface, Struct, Enum, Namespace, Module } = vscode.SymbolKind;
+  const outer = [Class, Interface, Struct, Enum, Namespace, Module];
+  const shown = [Function, Method, Constructor, Class, Interface, Struct, Enum];
+  const ranged = symbols.filter((symbol) => "range" in symbol); // older extensions give a location only
+  return ranged.flatMap((symbol) => [
+    ...(shown.includes(symbol.kind) ? [{ start: symbol.range.start.line, end: symbol.range.end.line }] : []),
+    ...(outer.includes(symbol.kind) ? spansOf(symbol.children ?? []) : []),
+  ]);
 }
 
 /** The line of a range that was changed last. */

@@ -100,7 +100,7 @@ test("the daemon is asked first, and the command where it refuses", async () => 
   const requests: string[] = [];
   let code = 200;
   const server = createServer((request, response) => {
-    requests.push(`${request.method} ${request.url} ${request.headers["x-kinen-space"]}`);
+    requests.push(`${request.method} ${request.url} ${String(request.headers["x-kinen-space"])}`);
     request.resume();
     response.writeHead(code, { "Content-Type": "application/json" });
     response.end(JSON.stringify({ query: "from the daemon", results: [] }));
