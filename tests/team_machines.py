@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kinen.journal import erase
@@ -13,7 +13,7 @@ from kinen.journal.migrate import create
 from kinen.journal.store import Journal
 from kinen.journal.write import row
 from kinen.model.journal import Learned, Scope
-from kinen.model.team import Page, Version
+from kinen.model.team import Page, Pushed, Version
 from kinen.team.accept import accept
 from kinen.team.merge import encode, to_json, withdraw
 from kinen.team.replica import Replica
@@ -22,6 +22,8 @@ from kinen.team.sync import synchronize
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kinen.ports import Team
 
 
 class Died(BaseException):
@@ -45,34 +47,35 @@ class Dictionary:
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, str], tuple[int, Version]] = {}
-        self.acknowledged: set[tuple[str, str]] = set()
         self.sequence = 0
 
-    def member(self, name: str) -> Member:
-        return Member(self, name)
+    def member(self, name: str, *, admin: bool = True) -> Member:
+        return Member(self, name, admin)
+
+    def pages(self) -> list[Version]:
+        """Every version that the team holds."""
+        return [version for _, version in self.entries.values()]
 
 
 class Member:
-    """The team as one person sees it; it may answer and then lose the connection."""
+    """The team as one person sees it."""
 
-    def __init__(self, team: Dictionary, name: str) -> None:
+    def __init__(self, team: Dictionary, name: str, admin: bool) -> None:
         self._team = team
-        self._name = name
-        self.lose: Iterator[bool] = iter(())
+        self.person = name
+        self._admin = admin
 
-    def push(self, versions: Sequence[Version]) -> None:
+    def push(self, versions: Sequence[Version]) -> Pushed:
         team = self._team
-        if next(self.lose, False):
-            raise Died
+        refused = 0
         for version in versions:
             known = team.entries.get(version.key, (0, None))[1]
-            merged = accept(known, version, self._name)
+            merged = accept(known, version, self.person, admin=self._admin)
+            refused += bool(version.forgotten and not merged.forgotten)
             if merged != known:
                 team.sequence += 1
                 team.entries[version.key] = (team.sequence, merged)
-        if next(self.lose, False):
-            raise Died
-        team.acknowledged |= {version.key for version in versions}
+        return Pushed(refused)
 
     def pull(self, after: int, limit: int, *, erased: bool) -> Page:
         entries = sorted(self._team.entries.values(), key=lambda entry: entry[0])
@@ -86,7 +89,7 @@ class Member:
         return Page(tuple(version for _, version in page), cursor, len(rest) > limit)
 
     def withdraw(self, machine: str) -> int:
-        own = [entry for _, entry in self._team.entries.values() if entry.author == self._name]
+        own = [entry for _, entry in self._team.entries.values() if entry.author == self.person]
         for version in own:
             self._team.sequence += 1
             new = withdraw(version, machine)
@@ -95,6 +98,34 @@ class Member:
 
     def close(self) -> None:
         """Nothing to end."""
+
+
+class Line:
+    """A way to the team that loses requests and answers, and notes what was acknowledged."""
+
+    def __init__(self, team: Team) -> None:
+        self._team = team
+        self.person = team.person
+        self.lose: Iterator[bool] = iter(())
+        self.acknowledged: set[tuple[str, str]] = set()
+
+    def push(self, versions: Sequence[Version]) -> Pushed:
+        if next(self.lose, False):
+            raise Died
+        pushed = self._team.push(versions)
+        if next(self.lose, False):
+            raise Died
+        self.acknowledged |= {version.key for version in versions}
+        return pushed
+
+    def pull(self, after: int, limit: int, *, erased: bool) -> Page:
+        return self._team.pull(after, limit, erased=erased)
+
+    def withdraw(self, machine: str) -> int:
+        return self._team.withdraw(machine)
+
+    def close(self) -> None:
+        self._team.close()
 
 
 class Machine:
@@ -122,7 +153,7 @@ class Machine:
     def replica(self, level: str = "all") -> Replica:
         return Replica(self.db, self.name, Policy(level, (".env",)), now=self.now)
 
-    def synchronize(self, team: Member, level: str = "all", batch: int = 3) -> None:
+    def synchronize(self, team: Team, level: str = "all", batch: int = 3) -> None:
         """A run that may die; what is left is what a death leaves."""
         try:
             synchronize(self.replica(level), team, "team", batch=batch)
@@ -171,15 +202,14 @@ class Machine:
             )
         ]
 
-    def shared(self) -> str:
-        """Every version that this machine holds, as bytes."""
+    def shared(self) -> list[Version]:
+        """Every version that this machine holds."""
         replica = self.replica()
         keys = self.db.execute("SELECT noun, id FROM team_entries ORDER BY noun, id").fetchall()
-        versions = [
+        return [
             replica._local(noun, id_, replica._trace(noun, id_), replica._row(noun, id_), "?")
             for noun, id_ in keys
         ]
-        return encode([to_json(version) for version in versions])
 
     def everything(self) -> str:
         """All text in the journal."""
@@ -193,7 +223,6 @@ def template(folder: Path) -> Path:
     return path
 
 
-def state(team: Dictionary) -> str:
-    """Every version of the team, as bytes."""
-    ordered = sorted(team.entries)
-    return encode([to_json(team.entries[key][1]) for key in ordered])
+def state(versions: Iterable[Version]) -> dict[tuple[str, str], str]:
+    """Versions as bytes, by their keys."""
+    return {version.key: encode(to_json(version)) for version in versions}

@@ -11,6 +11,7 @@ KinenError                 base: a fact (the message) and what to do about it (t
 │   ├── Busy               another process has it; it will be free again
 │   ├── Conflict           an entry to be imported is in the journal already
 │   ├── DiskFull           there is no space left to write
+│   ├── InvalidEntry       an entry of a team that no journal can hold
 │   └── Untrusted          a file of kinen's home is a link or a device (an OSError, too)
 ├── Excluded               it names a path that is never captured
 ├── QueryError             the question cannot be asked: bad mode, time, filter
@@ -92,6 +93,10 @@ class DiskFull(StoreError):
 
     def __init__(self, path: str, message: str = "the disk is full") -> None:
         super().__init__(message, f"free some space where {path} lives, then run it again")
+
+
+class InvalidEntry(StoreError):
+    """An entry of a team that no journal can hold."""
 
 
 class Untrusted(StoreError, OSError):

@@ -11,7 +11,7 @@ from kinen.model.records import Chunk, Query, Record
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kinen.model.team import Page, Version
+    from kinen.model.team import Page, Pushed, Version
 
 
 class Extractor(Protocol):
@@ -193,7 +193,11 @@ class Past(Protocol):
 class Team(Protocol):
     """The memory of a team for one space, as one person may see it."""
 
-    def push(self, versions: Sequence[Version]) -> None:
+    @property
+    def person(self) -> str:
+        """The name that entries of this person get."""
+
+    def push(self, versions: Sequence[Version]) -> Pushed:
         """Merge versions into the team's; they are stored when this returns."""
 
     def pull(self, after: int, limit: int, *, erased: bool) -> Page:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from kinen.daemon.team import TeamThread
-from kinen.memory import Memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +59,12 @@ def test_colleagues_find_what_the_other_recorded(people: Any) -> None:
     assert ada("sync").out == "sent 2, received 0\n"
     received = json.loads(bob("sync", "--json").out)
     assert received["received"] == 2
-    assert json.loads(bob("sync", "--json").out) == {"sent": 0, "received": 0, "refused": 0}
+    assert json.loads(bob("sync", "--json").out) == {
+        "sent": 0,
+        "received": 0,
+        "refused": 0,
+        "kept": 0,
+    }
     ada("sync")
 
     hits = bob("search", "kettle").out
@@ -116,27 +117,3 @@ def test_what_is_wrong_is_one_line(people: Any, kinen: Run, space: Path) -> None
     assert "team.url is not set" in kinen("sync").err
     shown = ada("team", "login", stdin="not a token", KINEN_TEAM_URL="http://127.0.0.1:9")
     assert "not a token" in shown.err
-
-
-def test_the_daemon_synchronizes_in_the_background(
-    people: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ada = people("ada")
-    bob = people("bob")
-    ada("log", "the kettle was descaled")
-    ada("sync")
-    bob("log", "a first entry registers the space")
-    for name, value in bob.env.items():
-        monkeypatch.setenv(name, value)
-    notes: list[str] = []
-    thread = TeamThread(lambda root: Memory.open(root), notes.append, interval=0.05)
-    thread.follow(str(bob.root))
-    with Memory.open(bob.root) as memory:
-        for _ in range(2000):
-            rows = memory.core.store.db.execute("SELECT content FROM observations").fetchall()
-            if ("the kettle was descaled",) in rows or notes:
-                break
-            time.sleep(0.01)
-    thread.stop(10)
-    assert not notes
-    assert ("the kettle was descaled",) in rows

@@ -2,78 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import psycopg
 import pytest
 
-import postgres_server
-from kinen.model.team import Version
 from kinen.postgres.connection import Database
 from kinen.team import members, tokens
 from kinen.team.client import HttpTeam
-from kinen.team.merge import change, to_json
+from kinen.team.merge import to_json
 from kinen.team.postgres import PostgresTeam, connect
-from kinen.team.schema import prepare
 from kinen.team.share import Policy
 from kinen.team.sync import synchronize
 from team_machines import Machine, template
+from team_service import OTHER, SPACE, ended, observation, start, token
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-SPACE = "github.com/acme/shop"
-OTHER = "github.com/acme/payroll"
-
-
-@pytest.fixture(scope="module")
-def url(postgres_server_url: str) -> Iterator[str]:
-    address = postgres_server.create_database(postgres_server_url)
-    with Database(address) as database:
-        prepare(database)
-    yield address
-    postgres_server.drop_database(postgres_server_url, address)
-
-
-@pytest.fixture(scope="module")
-def database(url: str) -> Iterator[Database]:
-    with Database(url) as database:
-        yield database
-
-
-def start(url: str, *words: str) -> tuple[subprocess.Popen[str], str]:
-    """A server process, and its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kinen", "serve", "--team", "--port", "0", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "DATABASE_URL": url},
-    )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    assert "team server on" in line, line + process.stdout.read()
-    return process, line.split()[3]
-
-
-def ended(process: subprocess.Popen[str]) -> int:
-    """The exit status of a server, whose workers have ended too: nobody holds its output."""
-    process.communicate(timeout=30)
-    return process.returncode
-
-
-@pytest.fixture(scope="module")
-def server(url: str) -> Iterator[str]:
-    process, address = start(url, "--workers", "2")
-    yield address
-    process.send_signal(signal.SIGTERM)
-    assert ended(process) == 0
 
 
 @pytest.fixture
@@ -81,30 +28,9 @@ def empty(tmp_path: Path) -> Path:
     return template(tmp_path)
 
 
-def observation(id_: str, text: str) -> Version:
-    fields = {
-        "id": id_,
-        "kind": "message",
-        "content": text,
-        "provenance": {},
-        "ts": 1,
-        "scopeIds": {"agentId": "codex"},
-        "redacted": False,
-        "capsuleId": "",
-        "branch": "",
-        "head": "",
-        "files": [],
-        "redaction": {},
-    }
-    return change(Version("observation", id_, "ada", "m1"), fields, "m1")
-
-
-def token(database: Database, person: str = "ada", space: str = SPACE, **options: Any) -> str:
-    rights = options.get("rights", ("read", "write"))
-    return tokens.create(database, person, [space], rights, options.get("days", 1))[0]
-
-
 REQUESTS: list[tuple[str, str, Any]] = [
+    ("GET", "/v1/search?query=x", None),
+    ("POST", "/v1/search", {"query": "x"}),
     ("GET", "/v1/team/me", None),
     ("GET", "/v1/team/pull?after=0", None),
     ("POST", "/v1/team/push", {"versions": []}),
@@ -143,7 +69,7 @@ def test_every_endpoint_refuses_missing_expired_revoked_and_foreign_tokens(
         reader = token(database, rights=("read",))
         headers = {"Authorization": f"Bearer {reader}", "X-Kinen-Space": SPACE}
         for method, path, body in REQUESTS:
-            allowed = method == "GET" and path != "/metrics"
+            allowed = "/search" in path or (method == "GET" and path != "/metrics")
             response = client.request(method, path, json=body, headers=headers)
             assert response.status_code == (200 if allowed else 403), path
 

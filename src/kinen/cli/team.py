@@ -53,10 +53,20 @@ def sync(memory: Memory, preview: bool) -> Output:
     notes = []
     if report.refused:
         notes.append(f"{counted(report.refused, 'entries')} of others could not be read")
+    if report.kept:
+        notes.append(
+            f"{counted(report.kept, 'entries')} of colleagues forgotten on this machine only:"
+            " for everybody, their author or somebody with the right admin forgets them"
+        )
     if memory.config.team.share == "none":
         notes.append("nothing is sent: team.share is none")
     text = f"sent {report.pushed:,}, received {report.pulled:,}"
-    data = {"sent": report.pushed, "received": report.pulled, "refused": report.refused}
+    data = {
+        "sent": report.pushed,
+        "received": report.pulled,
+        "refused": report.refused,
+        "kept": report.kept,
+    }
     return Output(data, text, notes=notes)
 
 
@@ -105,7 +115,8 @@ def status(memory: Memory) -> Output:
         "left": state.left,
         "machine": state.machine,
     }
-    text = "\n".join(f"{key:<8} {visible_line(str(value))}" for key, value in data.items())
+    shown = {**data, "left": "yes: `kinen team join` shares again" if state.left else "no"}
+    text = "\n".join(f"{key:<8} {visible_line(str(value))}" for key, value in shown.items())
     return Output(data, text)
 
 
@@ -159,7 +170,7 @@ database_option = click.option(
 @token.command("create")
 @click.argument("name")
 @list_option("--allow", "spaces", "SPACE", "a space that it opens, * for all")
-@list_option("--right", "rights", "RIGHT", "read, write or metrics (default: read and write)")
+@list_option("--right", "rights", "RIGHT", "read, write, admin or metrics (default: read, write)")
 @number_option("--valid-days", "days until it expires", 90, least=1)
 @database_option
 @json_command
@@ -224,16 +235,19 @@ def member() -> None:
 @text_option("--allow", "SPACE", "the space that the login may see", "space_name")
 @text_option("--name", "NAME", "the person's name in the team (default: the login)")
 @click.option("--read-only", is_flag=True, help="without the right to write")
+@click.option("--admin", is_flag=True, help="with the right to forget entries of others")
 @database_option
 @json_command
-def add_member(role: str, space_name: str, name: str, read_only: bool, database: str) -> Output:
+def add_member(
+    role: str, space_name: str, name: str, read_only: bool, admin: bool, database: str
+) -> Output:
     """Let the login ROLE of the database see one space, by row-level security."""
     from kinen.team import members
 
     if not space_name:
         raise QueryError("no space was named", "name it with --allow")
     with _database(database) as db:
-        members.add(db, role, space_name, name or role, writes=not read_only)
+        members.add(db, role, space_name, name or role, writes=not read_only, admin=admin)
     return Output({"role": role, "space": space_name}, f"{role} may use {space_name}")
 
 

@@ -273,6 +273,17 @@ class TeamSection(NamedTuple):
         str,
         Row("variable", "environment variable with the token of the server", dangerous=True),
     ] = "TEAM_TOKEN"  # noqa: S105
+    certificate: Annotated[
+        str,
+        Row(
+            "text",
+            "PEM file of the server's certificate, if no authority signed it",
+            dangerous=True,
+        ),
+    ] = ""
+    interval: Annotated[
+        int, Row("int", "seconds between two runs of the daemon", low=1, high=86_400)
+    ] = 30
 
 
 class Config(NamedTuple):

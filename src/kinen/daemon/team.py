@@ -15,8 +15,6 @@ from kinen.errors import KinenError
 if TYPE_CHECKING:
     from kinen.memory import Memory
 
-INTERVAL = 30.0
-"""Seconds between two runs for a space."""
 MOST_SECONDS = 900.0
 """The longest pause after failures; it doubles from one to the next."""
 log = logging.getLogger("kinen.daemon")
@@ -37,12 +35,9 @@ class TeamThread:
         self,
         open_: Callable[[str], Memory],
         note: Callable[[str], None],
-        *,
-        interval: float = INTERVAL,
     ) -> None:
         self._open = open_
         self._note = note
-        self._interval = interval
         self._turns: dict[str, Turn] = {}
         self._wake = threading.Condition()
         self._halted = False
@@ -86,8 +81,10 @@ class TeamThread:
     def _synchronize(self, root: str) -> None:
         """One run for a space; after a failure the next one comes later."""
         turn = self._turns[root]
+        interval = 30.0
         try:
             with self._open(root) as memory:
+                interval = memory.config.team.interval
                 if memory.team.url and not memory.team.state().left:
                     report = memory.team.sync()
                     if report.pushed or report.pulled:
@@ -100,5 +97,5 @@ class TeamThread:
         except Exception:
             log.exception("team of %s", root)
             turn.failures += 1
-        pause = min(self._interval * 2.0**turn.failures, MOST_SECONDS)
+        pause = min(interval * 2.0**turn.failures, max(interval, MOST_SECONDS))
         turn.due = time.monotonic() + pause * random.uniform(0.8, 1.0)  # noqa: S311

@@ -103,7 +103,7 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _validation_response)
     plain = app.openapi
     app.openapi = lambda: app.openapi_schema or describe(plain())  # type: ignore[method-assign]
-    return Guard(app, access=access, used=used, error_page=error_page)
+    return Guard(app, check=access.check, used=used, error_page=error_page)
 
 
 async def _error_response(request: Request, error: Exception) -> Response:

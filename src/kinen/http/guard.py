@@ -24,6 +24,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Check = Callable[[Scope], None]
 ErrorPage = Callable[[int, str, str], bytes]
 
 REQUEST_BYTES = 1 << 20
@@ -189,11 +190,11 @@ class Guard:
     """An application behind its access check and its limits."""
 
     def __init__(
-        self, app: App, *, access: Access, used: Callable[[], None], error_page: ErrorPage
+        self, app: App, *, check: Check, used: Callable[[], None], error_page: ErrorPage
     ) -> None:
-        """`error_page` makes the body of an error below `PAGES`."""
+        """`check` raises Refused; `error_page` makes the body of an error below `PAGES`."""
         self._app = app
-        self._access = access
+        self._check = check
         self._used = used
         self._error_page = error_page
 
@@ -207,7 +208,7 @@ class Guard:
         sender = Sender(send, limited=path not in UNLIMITED, page=page)
         try:
             try:
-                self._access.check(scope)
+                self._check(scope)
             except Refused:
                 await _skip_body(scope, receive)
                 raise

@@ -112,6 +112,11 @@ async def events(
 
 @pages.get("/web/static/{name}")
 async def static(name: str) -> Response:
+    return static_response(name)
+
+
+def static_response(name: str) -> Response:
+    """A script or style of the pages, by name."""
     files = _static_files()
     if name not in files:
         raise NotFound(f"no file {name!r}")

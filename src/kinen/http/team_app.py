@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from anyio import to_thread
+from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from kinen import __version__
-from kinen.errors import Busy, KinenError
+from kinen import __version__, render
+from kinen.api import requests
+from kinen.api.complaints import complaint
+from kinen.errors import KinenError
+from kinen.http.guard import PAGES, Receive, Refused, Scope, Send
+from kinen.http.queries import search_of
+from kinen.http.team_gate import Gate, failure, refusal
 from kinen.http.team_metrics import Metrics
+from kinen.http.team_mirror import Mirrors
+from kinen.http.team_pages import TeamPages
+from kinen.http.team_schema import SCHEMA
 from kinen.postgres.connection import Database
-from kinen.team import tokens
 from kinen.team.merge import from_json, to_json
 from kinen.team.postgres import MOST_VERSIONS, PostgresTeam
 from kinen.team.schema import SERVER_ROLE
@@ -28,191 +36,196 @@ from kinen.team.tokens import Token
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from kinen.memory import Memory
+
 BODY_BYTES = 32 << 20
 SPACE_LENGTH = 200
-RATE = 20.0
-"""Requests a second of one token, on average."""
-BURST = 200.0
-"""Requests at once after a pause."""
-STRANGERS = 5.0
-"""Refused tokens a second of one address."""
-MOST_BUCKETS = 10_000
 log = logging.getLogger("kinen.team")
 
 
-class Refused(Exception):
-    """A request that is answered with an error."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request whose token has the right that its endpoint needs."""
 
-    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.status = status
-        self.content = {"error": {"code": code, "message": message, "hint": hint}}
+    request: Request
+    token: Token
+    space: str
+    body: Any
 
 
-class Buckets:
-    """How many requests each token or address may still make now."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets, and what the audit says of it."""
 
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic):
-        self._rate = rate
-        self._burst = burst
-        self._clock = clock
-        self._levels: dict[str, tuple[float, float]] = {}
+    content: Any
+    entries: int = 0
+    refs: Sequence[str] = ()
 
-    def take(self, name: str) -> bool:
-        """Whether another request is within the limit."""
-        now = self._clock()
-        level, before = self._levels.pop(name, (self._burst, now))
-        level = min(self._burst, level + (now - before) * self._rate)
-        allowed = level >= 1
-        self._levels[name] = (level - allowed, now)
-        if len(self._levels) > MOST_BUCKETS:
-            self._levels.pop(next(iter(self._levels)))
-        return allowed
+
+Act = Callable[[Asked], Answer]
 
 
 class TeamServer:
     """The endpoints over one database; it holds nothing that another worker would need."""
 
-    def __init__(self, database: Database, metrics: Metrics) -> None:
+    def __init__(self, database: Database, metrics: Metrics, mirrors: Mirrors) -> None:
         self._database = database
         self._metrics = metrics
-        self._people = Buckets(RATE, BURST)
-        self._strangers = Buckets(STRANGERS, STRANGERS * 4)
+        self._gate = Gate(database)
+        self._mirrors = mirrors
 
-    def app(self) -> Starlette:
+    def app(self) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+        """The endpoints, and the pages for browsers below `PAGES`."""
         routes = [
+            Route("/", lambda _: RedirectResponse(PAGES, 303)),
             Route("/v1/health", self._health),
+            Route("/v1/openapi.json", lambda _: JSONResponse(SCHEMA)),
             Route("/metrics", self._endpoint("metrics", self._show_metrics)),
+            Route("/v1/search", self._endpoint("read", self._search), methods=["GET", "POST"]),
             Route("/v1/team/me", self._endpoint("read", self._me)),
             Route("/v1/team/pull", self._endpoint("read", self._pull)),
             Route("/v1/team/push", self._endpoint("write", self._push), methods=["POST"]),
             Route("/v1/team/withdraw", self._endpoint("write", self._withdraw), methods=["POST"]),
         ]
-        return Starlette(routes=routes)
+        api = Starlette(routes=routes)
+        pages = TeamPages(self._gate, self._mirrors, self._metrics).app()
+
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            page = scope["type"] == "http" and scope["path"].startswith(PAGES)
+            await (pages if page else api)(scope, receive, send)
+
+        return call
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
 
-    def _endpoint(
-        self, right: str, act: Callable[[Request, Token, str, Any], tuple[Any, int]]
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, right: str, act: Act) -> Callable[[Request], Awaitable[Response]]:
         """A function of a request as an endpoint: token, space, limits, errors, audit."""
 
         async def handle(request: Request) -> Response:
             start = time.perf_counter()
             try:
                 # before its body is read: that may be large
-                token = await to_thread.run_sync(self._known, request)
+                token = await to_thread.run_sync(self._token, request)
                 body = await _body(request) if request.method == "POST" else None
                 response = await to_thread.run_sync(self._answer, request, token, right, act, body)
-            except Refused as refusal:
-                headers = {"Retry-After": "1"} if refusal.status in (429, 503) else None
-                response = JSONResponse(refusal.content, refusal.status, headers)
+            except (KinenError, Refused) as error:
+                response = _failed(request, error)
             path = request.url.path
             self._metrics.count(path, response.status_code, time.perf_counter() - start)
             return response
 
         return handle
 
-    def _answer(
-        self,
-        request: Request,
-        token: Token,
-        right: str,
-        act: Callable[[Request, Token, str, Any], tuple[Any, int]],
-        body: Any,
-    ) -> Response:
+    def _token(self, request: Request) -> Token:
+        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        address = request.client.host if request.client else ""
+        return self._gate.enter(text if scheme.lower() == "bearer" else "", address)
+
+    def _answer(self, request: Request, token: Token, right: str, act: Act, body: Any) -> Response:
         space = _space(request)
+        answer = Answer(None)
         status = 200
-        entries = 0
         try:
             if not token.allows(right, space) and not (
                 right == "metrics" and right in token.rights
             ):
-                raise Refused(403, "forbidden", f"the token has no right to {right} this space")
-            content, entries = act(request, token, space, body)
-            if isinstance(content, str):
-                return PlainTextResponse(content)
-            return JSONResponse(content)
-        except Refused as refusal:
-            status = refusal.status
+                raise Refused(403, f"the token has no right to {right} this space")
+            answer = act(Asked(request, token, space, body))
+        except (KinenError, Refused) as error:
+            status = refusal(error).status
             raise
-        except KinenError as error:
-            refused = _translated(error)
-            status = refused.status
-            raise refused from error
         finally:
             if right != "metrics":
-                self._write_down(token, request.url.path, space, entries, status)
+                action = request.url.path.rpartition("/")[2]
+                self._gate.write_down(
+                    token, action, space, entries=answer.entries, status=status, refs=answer.refs
+                )
+        if isinstance(answer.content, str):
+            return PlainTextResponse(answer.content)
+        return JSONResponse(answer.content)
 
-    def _known(self, request: Request) -> Token:
-        try:
-            return self._token(request)
-        except KinenError as error:
-            raise _translated(error) from error
+    def _team(self, asked: Asked) -> PostgresTeam:
+        admin = asked.token.allows("admin", asked.space)
+        return PostgresTeam(
+            self._database, asked.space, asked.token.person, SERVER_ROLE, admin=admin
+        )
 
-    def _token(self, request: Request) -> Token:
-        """The token of a request; whoever guesses is slowed down."""
-        address = request.client.host if request.client else ""
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
-        token = tokens.verify(self._database, text) if scheme.lower() == "bearer" else None
-        if token is None:
-            if not self._strangers.take(address):
-                raise Refused(429, "too_many", "too many refused requests", "wait")
-            raise Refused(401, "unauthorized", "the token is missing, wrong, expired or revoked")
-        if not self._people.take(token.id):
-            raise Refused(429, "too_many", "too many requests", "wait")
-        return token
-
-    def _write_down(self, token: Token, path: str, space: str, entries: int, status: int) -> None:
-        action = path.rpartition("/")[2]
-        with suppress(KinenError), self._database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO kinen.team_audit (person, token, action, space, entries, status)"
-                " VALUES (%s, %s, %s, %s, %s, %s)",
-                (token.person, token.id, action, space, entries, status),
-            )
-
-    def _team(self, token: Token, space: str) -> PostgresTeam:
-        return PostgresTeam(self._database, space, token.person, SERVER_ROLE)
-
-    def _me(self, _: Request, token: Token, space: str, __: Any) -> tuple[Any, int]:
+    def _me(self, asked: Asked) -> Answer:
         content = {
-            "person": token.person,
-            "space": space,
-            "rights": list(token.rights),
-            "expires_at": token.expires_at.isoformat(),
+            "person": asked.token.person,
+            "space": asked.space,
+            "rights": list(asked.token.rights),
+            "expires_at": asked.token.expires_at.isoformat(),
         }
-        return content, 0
+        return Answer(content)
 
-    def _pull(self, request: Request, token: Token, space: str, _: Any) -> tuple[Any, int]:
-        after = _number(request, "after", 0, (1 << 62))
-        limit = _number(request, "limit", 200, MOST_VERSIONS)
-        erased = bool(_number(request, "erased", 0, 1))
-        page = self._team(token, space).pull(after, limit, erased=erased)
+    def _pull(self, asked: Asked) -> Answer:
+        after = _number(asked.request, "after", 0, (1 << 62))
+        limit = _number(asked.request, "limit", 200, MOST_VERSIONS)
+        erased = bool(_number(asked.request, "erased", 0, 1))
+        page = self._team(asked).pull(after, limit, erased=erased)
         self._metrics.add("pulled", len(page.versions))
         versions = [to_json(version) for version in page.versions]
         content = {"versions": versions, "cursor": page.cursor, "more": page.more}
-        return content, len(versions)
+        return Answer(content, len(versions))
 
-    def _push(self, _: Request, token: Token, space: str, body: Any) -> tuple[Any, int]:
-        items = body.get("versions")
+    def _push(self, asked: Asked) -> Answer:
+        items = asked.body.get("versions")
         if type(items) is not list or len(items) > MOST_VERSIONS:
-            raise Refused(400, "invalid", f"versions is not a list of at most {MOST_VERSIONS:,}")
+            raise Refused(400, f"versions is not a list of at most {MOST_VERSIONS:,}")
         versions = [from_json(item) for item in items]
-        self._team(token, space).push(versions)
+        pushed = self._team(asked).push(versions)
         self._metrics.add("pushed", len(versions))
-        return {"entries": len(versions)}, len(versions)
+        content = {"entries": len(versions), "refused": pushed.refused}
+        return Answer(content, len(versions), pushed.erased)
 
-    def _withdraw(self, _: Request, token: Token, space: str, body: Any) -> tuple[Any, int]:
-        machine = body.get("machine", "")
+    def _withdraw(self, asked: Asked) -> Answer:
+        machine = asked.body.get("machine", "")
         if type(machine) is not str or len(machine) > SPACE_LENGTH or not machine.isprintable():
-            raise Refused(400, "invalid", "machine is not a name")
-        count = self._team(token, space).withdraw(machine)
-        return {"entries": count}, count
+            raise Refused(400, "machine is not a name")
+        count = self._team(asked).withdraw(machine)
+        return Answer({"entries": count}, count)
 
-    def _show_metrics(self, *_: Any) -> tuple[Any, int]:
-        return self._metrics.text(), 0
+    def _search(self, asked: Asked) -> Answer:
+        request = _search_request(asked)
+
+        def work(memory: Memory) -> Any:
+            return render.hits_json(memory.search(search_of(memory, request)))
+
+        content = self._mirrors.call(asked.space, work)
+        for hit in content["results"]:
+            hit["source"]["root"] = ""  # a folder of this server
+        return Answer(content, len(content["results"]))
+
+    def _show_metrics(self, _: Asked) -> Answer:
+        return Answer(self._metrics.text())
+
+
+def _failed(request: Request, error: KinenError | Refused) -> Response:
+    refused = refusal(error)
+    if refused.status >= 500:
+        log.warning("%s %s: %s", request.method, request.url.path, error)
+    headers = {"Retry-After": "1"} if refused.status in (429, 503) else None
+    return JSONResponse(failure(refused), refused.status, headers)
+
+
+def _search_request(asked: Asked) -> requests.Search:
+    """The fields of a search, of the body or of the address; the space is that of the header."""
+    values: Any = asked.body
+    if values is None:
+        pairs = asked.request.query_params
+        lists = {
+            name for name, field in requests.Search.model_fields.items() if field.default == []
+        }
+        values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
+    try:
+        request = requests.Search.model_validate(values)
+    except ValidationError as error:
+        raise Refused(400, complaint(error.errors())) from None
+    if request.space:
+        raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
+    return request
 
 
 async def _body(request: Request) -> Any:
@@ -221,34 +234,25 @@ async def _body(request: Request) -> Any:
     async for chunk in request.stream():
         data += chunk
         if len(data) > BODY_BYTES:
-            raise Refused(413, "too_large", f"more than {BODY_BYTES >> 20} MiB", "send less")
+            raise Refused(413, f"more than {BODY_BYTES >> 20} MiB", "send less")
     try:
         body = json.loads(bytes(data))
     except (ValueError, RecursionError):
         body = None
     if type(body) is not dict:
-        raise Refused(400, "invalid", "the body is not a JSON object")
+        raise Refused(400, "the body is not a JSON object")
     return body
 
 
 def _space(request: Request) -> str:
     space = unquote(request.headers.get("x-kinen-space", ""))
     if len(space) > SPACE_LENGTH or not space.isprintable():
-        raise Refused(400, "invalid", "X-Kinen-Space is not the name of a space")
+        raise Refused(400, "X-Kinen-Space is not the name of a space")
     return space
 
 
 def _number(request: Request, name: str, default: int, most: int) -> int:
     text = request.query_params.get(name, str(default))
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= most):
-        raise Refused(400, "invalid", f"{name} is not a number up to {most:,}")
+        raise Refused(400, f"{name} is not a number up to {most:,}")
     return int(text)
-
-
-def _translated(error: KinenError) -> Refused:
-    if isinstance(error, Busy):
-        return Refused(503, "busy", error.fact(), error.hint)
-    log.warning("%s", error.fact())
-    if "version of an entry" in error.message or "of the team" in error.message:
-        return Refused(400, "invalid", error.fact(), error.hint)
-    return Refused(503, "busy", "the database does not answer", "try again later")

@@ -5,7 +5,15 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 
-PATHS = ("/v1/team/push", "/v1/team/pull", "/v1/team/withdraw", "/v1/team/me", "/metrics")
+PATHS = (
+    "/v1/team/push",
+    "/v1/team/pull",
+    "/v1/team/withdraw",
+    "/v1/team/me",
+    "/v1/search",
+    "/metrics",
+    "/web/",
+)
 CLASSES = (2, 4, 5)
 BOUNDS = (0.005, 0.02, 0.1, 0.5, 2.0)
 """Seconds of the buckets of request times."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
+import ssl
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ from kinen.errors import KinenError
 from kinen.http.server import HEAD_BYTES
 from kinen.http.team_app import TeamServer
 from kinen.http.team_metrics import Metrics
+from kinen.http.team_mirror import Mirrors
 from kinen.postgres.connection import Database
 from kinen.team.schema import prepare
 
@@ -41,12 +45,41 @@ def run(options: Options) -> None:
     """Serve until SIGTERM or SIGINT; requests under way are finished first."""
     with Database(options.database) as database:
         prepare(database)
+    _check_certificate(options)
     listener = _listen(options)
-    metrics = Metrics()
     scheme = "https" if options.certificate else "http"
     port = listener.getsockname()[1]
     print(f"team server on {scheme}://{options.host}:{port} (pid {os.getpid()})", flush=True)
-    _supervise(options, listener, metrics)
+    folder = _copies_folder()
+    try:
+        Supervisor(options, listener, folder).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_certificate(options: Options) -> None:
+    """Raise KinenError for a certificate or key that no worker could use."""
+    if not options.certificate:
+        return
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(options.certificate, options.key, password=lambda: "")
+    except (OSError, ssl.SSLError) as error:
+        raise KinenError(
+            f"the certificate or its key cannot be used: {error.strerror or error}",
+            "give PEM files that belong together, the key without a passphrase",
+        ) from error
+
+
+def _copies_folder() -> str:
+    """A private folder for copies of spaces; those of servers that were killed are removed."""
+    prefix = f"kinen-team-{os.getuid()}-"
+    above = tempfile.gettempdir()
+    for name in os.listdir(above):
+        pid = name.removeprefix(prefix).partition("-")[0]
+        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
+            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+    return tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
 
 
 def _listen(options: Options) -> socket.socket:
@@ -55,76 +88,99 @@ def _listen(options: Options) -> socket.socket:
         return socket.create_server((options.host, options.port), family=family, backlog=512)
     except OSError as error:
         raise KinenError(
-            f"cannot listen on {options.host}:{options.port}: {error.strerror}",
+            f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}",
             "choose another port or host",
         ) from error
 
 
-def _supervise(options: Options, listener: socket.socket, metrics: Metrics) -> None:
-    """Keep the workers running; a worker that dies is replaced."""
-    stopping = False
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
-    def stop(*_: object) -> None:
-        nonlocal stopping
-        stopping = True
-        for pid in list(workers):
+
+class Supervisor:
+    """Keeps the workers running; a worker that dies is replaced."""
+
+    def __init__(self, options: Options, listener: socket.socket, folder: str) -> None:
+        self._options = options
+        self._listener = listener
+        self._folder = folder
+        self._metrics = Metrics()
+        self._workers: set[int] = set()
+        self._stopping = False
+        # The end of this pipe is closed when this process dies, however that happens.
+        self._lifeline = os.pipe()
+
+    def run(self) -> None:
+        """Serve until a signal to stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        while len(self._workers) < self._options.workers and not self._stopping:
+            self._fork()
+        while self._workers:
+            pid, _ = os.wait()
+            self._workers.discard(pid)
+            shutil.rmtree(os.path.join(self._folder, str(pid)), ignore_errors=True)
+            if not self._stopping:
+                time.sleep(PAUSE_SECONDS)
+                self._fork()
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+        for pid in list(self._workers):
             try:
                 os.kill(pid, signal.SIGTERM)
             except ProcessLookupError:
                 continue
 
-    # The end of this pipe is closed when this process dies, however that happens.
-    lifeline = os.pipe()
-    workers = {_fork(options, listener, metrics, lifeline) for _ in range(options.workers)}
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    while workers:
-        pid, _ = os.wait()
-        workers.discard(pid)
-        if not stopping:
-            time.sleep(PAUSE_SECONDS)
-            workers.add(_fork(options, listener, metrics, lifeline))
+    def _fork(self) -> None:
+        pid = os.fork()
+        if pid:
+            self._workers.add(pid)
+            if self._stopping:  # the signal came before this worker was known
+                self._stop()
+            return
+        code = 1
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.close(self._lifeline[1])
+            thread = threading.Thread(target=_end_with, args=(self._lifeline[0],), daemon=True)
+            thread.start()
+            self._work()
+            code = 0
+        finally:
+            os._exit(code)
 
-
-def _fork(
-    options: Options, listener: socket.socket, metrics: Metrics, lifeline: tuple[int, int]
-) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.close(lifeline[1])
-        threading.Thread(target=_end_with, args=(lifeline[0],), daemon=True).start()
-        _work(options, listener, metrics)
-        code = 0
-    finally:
-        os._exit(code)
+    def _work(self) -> None:
+        """Answer requests, in a process of its own."""
+        options = self._options
+        database = Database(options.database, application="kinen team")
+        mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
+        config = uvicorn.Config(
+            TeamServer(database, self._metrics, mirrors).app(),
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            h11_max_incomplete_event_size=HEAD_BYTES,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            ssl_certfile=options.certificate or None,
+            ssl_keyfile=options.key or None,
+        )
+        asyncio.run(uvicorn.Server(config).serve(sockets=[self._listener]))
+        database.close()
 
 
 def _end_with(lifeline: int) -> None:
     """Stop this worker when the process that started it has ended."""
     os.read(lifeline, 1)
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _work(options: Options, listener: socket.socket, metrics: Metrics) -> None:
-    database = Database(options.database, application="kinen team")
-    config = uvicorn.Config(
-        TeamServer(database, metrics).app(),
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        h11_max_incomplete_event_size=HEAD_BYTES,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        ssl_certfile=options.certificate or None,
-        ssl_keyfile=options.key or None,
-    )
-    asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
-    database.close()

@@ -18,9 +18,10 @@ from kinen.journal.memories import drawn_from_any
 from kinen.journal.queries import suppressed
 from kinen.model.team import Version
 from kinen.storage import private
-from kinen.team.replica import Replica, State
+from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
-from kinen.team.sync import Report, synchronize
+from kinen.team.state import State, read_state
+from kinen.team.sync import Report, receive, synchronize
 from kinen.text import now
 
 if TYPE_CHECKING:
@@ -52,14 +53,21 @@ class Team:
 
     @property
     def name(self) -> str:
-        """The name of this person in the team."""
+        """The name of this person in the team; a server's token decides it at the first sync."""
+        known = self.state().author if self.url.startswith("http") else ""
+        return known or self._own_name
+
+    @property
+    def _own_name(self) -> str:
         return self._core.config.team.name or _login()
 
     @property
     def space(self) -> str:
-        """The name of the space in the team, the same for every clone."""
+        """The name of the space in the team, the same for every clone: `github.com/acme/shop`."""
         space = self._core.space
-        return self._core.config.team.space or space.origin or space.name
+        remote = space.key if space.identity == "origin" else space.origin
+        _, scheme, address = remote.partition("https://")
+        return self._core.config.team.space or (address if scheme else space.name)
 
     @property
     def peer(self) -> str:
@@ -73,25 +81,31 @@ class Team:
 
     def state(self) -> State:
         """How far this machine is."""
-        return self._replica().state
+        return read_state(self._core.store.db)
 
     def waiting(self) -> int:
-        """Versions that the team does not have yet, as of the last look."""
-        row = self._core.store.db.execute("SELECT COUNT(*) FROM team_entries WHERE pending")
-        return int(row.fetchone()[0])
+        """How many versions the next run would send."""
+        with self._scanned() as replica:
+            return replica.waiting()
 
     def preview(self) -> list[Version]:
         """Everything that the next run would send, as it would be sent; nothing is changed."""
-        db = self._core.store.db
-        replica = self._replica()
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            replica.begin(self.peer)
-            replica.scan()
+        with self._scanned() as replica:
             return [
                 *replica.pending(PREVIEW, erased=True),
                 *replica.pending(PREVIEW, erased=False),
             ]
+
+    @contextmanager
+    def _scanned(self) -> Iterator[Replica]:
+        """The replica as the next run begins with it; undone at the end."""
+        db = self._core.store.db
+        replica = self._replica(self.name)
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            replica.begin(self.peer)
+            replica.scan()
+            yield replica
         finally:
             db.execute("ROLLBACK")
 
@@ -106,12 +120,21 @@ class Team:
                 "this space has left the team", "run `kinen team join` to share again"
             )
         self._core.register()
-        replica = self._replica()
         with self._connected() as port:
+            replica = self._replica(port.person)
             report = synchronize(replica, port, self.peer, progress=progress)
             if self._follow_erasures(replica.erased):
                 more = synchronize(replica, port, self.peer, progress=progress)
                 report.pushed += more.pushed
+                report.kept += more.kept
+        return report
+
+    def follow(self, port: Port) -> Report:
+        """Take over what is new in a team, and send nothing: for a copy that is only read."""
+        self._core.register()
+        replica = self._replica(port.person)
+        report = receive(replica, port, self.peer)
+        self._follow_erasures(replica.erased)
         return report
 
     def _follow_erasures(self, refs: list[str]) -> bool:
@@ -132,7 +155,7 @@ class Team:
         """
         self.require()
         count = 0
-        replica = self._replica()
+        replica = self._replica(self.name)
         if withdraw:
             with self._connected() as port:
                 count = port.withdraw(replica.state.machine)
@@ -142,7 +165,7 @@ class Team:
     def join(self) -> None:
         """Share again after leaving: everything is looked at anew."""
         self.require()
-        self._replica().rejoin()
+        self._replica(self.name).rejoin()
 
     def login(self, token: str) -> str:
         """Keep the token for the team's server in a private file; returns its path."""
@@ -179,11 +202,12 @@ class Team:
             require("kinen sync with a PostgreSQL address", "postgres")
             from kinen.team.postgres import connect
 
-            port = connect(url, self.space, self.name)
+            port = connect(url, self.space, self._own_name)
         elif url.startswith(("https://", "http://")):
             from kinen.team.client import HttpTeam
 
-            port = HttpTeam(url, self.space, self._token())
+            certificate = self._core.config.team.certificate
+            port = HttpTeam(url, self.space, self._token(), certificate=certificate)
         else:
             raise ConfigError(
                 "invalid team.url", "use https://… of a server, or postgresql://… of a database"
@@ -193,7 +217,7 @@ class Team:
         finally:
             port.close()
 
-    def _replica(self) -> Replica:
+    def _replica(self, person: str) -> Replica:
         config = self._core.config
         db = self._core.store.db
         policy = Policy(config.team.share, config.privacy.exclude)
@@ -205,7 +229,7 @@ class Team:
 
         return Replica(
             db,
-            self.name,
+            person,
             policy,
             now=_milliseconds,
             checkpoints=checkpoint_rows(checkpoints, suppressed(db)),

@@ -53,6 +53,16 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a team did with pushed versions besides merging them."""
+
+    refused: int = 0
+    """Colleagues' entries that this person may not forget: they stay."""
+    erased: tuple[str, ...] = ()
+    """Refs of colleagues' entries that lost their text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Versions that others pushed, in the order in which the team got them."""
 

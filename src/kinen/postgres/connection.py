@@ -115,6 +115,16 @@ class Database:
             yield connection
 
     @contextmanager
+    def statement(self) -> Iterator[Connection]:
+        """A connection of the pool for single statements: each is a transaction of its own."""
+        with self.transaction() as connection:
+            connection.autocommit = True
+            try:
+                yield connection
+            finally:
+                connection.autocommit = False
+
+    @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """A transaction that only reads, and sees the database as it is now until the end."""
         with self.transaction() as connection:

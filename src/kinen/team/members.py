@@ -9,16 +9,18 @@ from kinen.postgres.connection import Database
 from kinen.team.schema import MEMBER_ROLE
 
 
-def add(database: Database, role: str, space: str, person: str, *, writes: bool) -> None:
+def add(
+    database: Database, role: str, space: str, person: str, *, writes: bool, admin: bool = False
+) -> None:
     """Let a login see a space. Raises StoreError if the database has no such login."""
     grant = sql.SQL("GRANT {} TO {}").format(sql.Identifier(MEMBER_ROLE), sql.Identifier(role))
     with database.transaction() as connection:
         connection.execute(grant)
         connection.execute(
-            "INSERT INTO kinen.team_member (role, space, person, writes) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (role, space) DO UPDATE"
-            " SET person = EXCLUDED.person, writes = EXCLUDED.writes",
-            (role, space, person, writes),
+            "INSERT INTO kinen.team_member (role, space, person, writes, admin)"
+            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (role, space) DO UPDATE"
+            " SET person = EXCLUDED.person, writes = EXCLUDED.writes, admin = EXCLUDED.admin",
+            (role, space, person, writes, admin),
         )
 
 

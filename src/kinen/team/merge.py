@@ -18,7 +18,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from kinen.errors import StoreError
+from kinen.errors import InvalidEntry
 from kinen.model.kinds import REDACTED
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 
@@ -160,7 +160,7 @@ def to_json(version: Version) -> dict[str, Any]:
 
 
 def from_json(item: Any) -> Version:
-    """A version that came over the network; raises StoreError for anything else."""
+    """A version that came over the network; raises InvalidEntry for anything else."""
     try:
         version = Version(
             noun=item["noun"],
@@ -176,7 +176,7 @@ def from_json(item: Any) -> Version:
     except (AttributeError, KeyError, TypeError, ValueError):
         fit = False
     if not fit:
-        raise StoreError("not a version of an entry", "update kinen on both sides")
+        raise InvalidEntry("not a version of an entry", "update kinen on both sides")
     return version
 
 

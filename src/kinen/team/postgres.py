@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from psycopg import sql
 
 from kinen.errors import StoreError
-from kinen.model.team import Page, Version
+from kinen.model.team import Page, Pushed, Version
 from kinen.postgres.connection import Connection, Database, translated
 from kinen.postgres.migrations import version as migrated
 from kinen.team.accept import accept
 from kinen.team.merge import encode, from_json, to_json, withdraw
+from kinen.team.schema import NEWEST, prepare
 
 PAGE_BYTES = 4 << 20
 """Text of one page; a single larger entry still makes a page."""
@@ -31,12 +32,18 @@ ON CONFLICT (space, noun, id) DO UPDATE SET author = EXCLUDED.author,
 class PostgresTeam:
     """The entries of one space, as one person may see and change them."""
 
-    def __init__(self, database: Database, space: str, person: str, role: str = "") -> None:
-        """With a role, every transaction has its rights and sees this space alone."""
+    def __init__(
+        self, database: Database, space: str, person: str, role: str = "", *, admin: bool = False
+    ) -> None:
+        """With a role, every transaction has its rights and sees this space alone.
+
+        An admin may forget entries of others.
+        """
         self._database = database
         self._space = space
-        self._person = person
+        self.person = person
         self._role = role
+        self._admin = admin
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -46,22 +53,30 @@ class PostgresTeam:
                 connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(self._role)))
             yield connection
 
-    def push(self, versions: Sequence[Version]) -> None:
+    def push(self, versions: Sequence[Version]) -> Pushed:
         """Merge versions into the team's; they are stored when this returns.
 
         Pushes to one space wait for each other: then the numbers of entries become visible in
         order, and nobody who pulls can miss one.
         """
+        refused = 0
+        erased = []
         if not versions:
-            return
+            return Pushed()
         with self._transaction() as connection:
             first = self._numbers(connection, len(versions))
             stored = self._stored(connection, versions)
             for offset, version in enumerate(versions):
-                merged = accept(stored.get(version.key), version, self._person)
-                if merged != stored.get(version.key):
-                    stored[version.key] = merged
-                    self._write(connection, merged, first + offset)
+                known = stored.get(version.key)
+                merged = accept(known, version, self.person, admin=self._admin)
+                refused += bool(version.forgotten and not merged.forgotten)
+                if merged == known:
+                    continue
+                if known and merged.erased and known.author != self.person:
+                    erased.append(":".join(version.key))
+                stored[version.key] = merged
+                self._write(connection, merged, first + offset)
+        return Pushed(refused, tuple(erased))
 
     def _numbers(self, connection: Connection, count: int) -> int:
         """The first of some numbers for changed entries; no other push runs until the end."""
@@ -128,13 +143,21 @@ class PostgresTeam:
             cursor = number
         return Page(tuple(versions), cursor, len(rows) > len(versions))
 
+    def newest(self) -> int:
+        """The number of the newest change; 0 without any."""
+        with self._transaction() as connection:
+            row = connection.execute(
+                "SELECT seq FROM kinen.team_space WHERE space = %s", (self._space,)
+            ).fetchone()
+        return int(row[0]) if row else 0
+
     def withdraw(self, machine: str) -> int:
         """Take back everything that this person wrote; returns how many entries."""
         with self._transaction() as connection:
             rows = connection.execute(
                 "SELECT version FROM kinen.team_entry"
                 " WHERE space = %s AND author = %s AND NOT forgotten",
-                (self._space, self._person),
+                (self._space, self.person),
             ).fetchall()
             entries = [from_json(json.loads(text)) for (text,) in rows]
             own = [entry for entry in entries if not entry.withdrawn]
@@ -153,13 +176,13 @@ def connect(url: str, space: str, person: str) -> PostgresTeam:
     """The team of a database, for somebody with a login there."""
     database = Database(url, application="kinen sync", most=2)
     with database.connect() as connection, translated(database.place):
-        ready = migrated(connection, "team")
-        listed = None
-        if ready:
-            row = connection.execute("SELECT kinen.team_person(%s)", (space,)).fetchone()
-            listed = row[0] if row else None
+        ready = migrated(connection, "team") >= NEWEST
     if not ready:
-        from kinen.team.schema import prepare
-
         prepare(database)
-    return PostgresTeam(database, space, listed or person)
+    with database.transaction() as connection:
+        row = connection.execute(
+            "SELECT kinen.team_person(%s), kinen.team_admin(%s)", (space, space)
+        ).fetchone()
+    listed, admin = row or (None, False)
+    # whoever owns the tables needs no listing, and could change anything anyway
+    return PostgresTeam(database, space, listed or person, admin=admin or not listed)

@@ -7,13 +7,12 @@ nothing is lost or doubled.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.errors import StoreError
+from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 from kinen.storage.database import writing
@@ -28,11 +27,11 @@ from kinen.team.merge import (
 )
 from kinen.team.rows import HIDDEN, Row, is_redacted
 from kinen.team.share import Policy
+from kinen.team.state import State, read_state, write_state
 
 if TYPE_CHECKING:
     import sqlite3
 
-META = "team"
 BATCH = 500
 """Entries that are looked at in one transaction."""
 _COLUMNS = "noun, id, author, machine, stamps, cleaned, forgotten, withdrawn, erased, pending"
@@ -51,22 +50,6 @@ class Trace(NamedTuple):
     @property
     def bare(self) -> dict[str, Stamp]:
         return {name: stamp for name, (stamp, _) in self.stamps.items()}
-
-
-@dataclass(slots=True)
-class State:
-    """How far this machine is; kept in the journal itself."""
-
-    machine: str
-    peer: str = ""
-    level: str = "none"
-    seen: tuple[int, int, int] = (0, 0, 0)
-    """The last observation, change and tag that were looked at."""
-    cursor: int = 0
-    erased_cursor: int = 0
-    left: bool = False
-    author: str = ""
-    """The name of the person here: entries of others are shown with theirs."""
 
 
 class Replica:
@@ -96,15 +79,7 @@ class Replica:
 
     @property
     def state(self) -> State:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (META,)).fetchone()
-        if row is None:
-            return State(os.urandom(8).hex())
-        values = json.loads(row[0])
-        return State(**{**values, "seen": tuple(values["seen"])})
-
-    def _keep(self, state: State) -> None:
-        values = {name: getattr(state, name) for name in State.__slots__}
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (META, json.dumps(values)))
+        return read_state(self._db)
 
     @contextmanager
     def _step(self) -> Iterator[State]:
@@ -112,7 +87,7 @@ class Replica:
         with writing(self._db):
             state = self.state
             yield state
-            self._keep(state)
+            write_state(self._db, state)
 
     def begin(self, peer: str) -> State:
         """The state for a team; with another team or level everything is looked at again."""
@@ -289,6 +264,11 @@ class Replica:
             f"INSERT OR REPLACE INTO team_entries({_COLUMNS}) VALUES ({places})", cells
         )
 
+    def waiting(self) -> int:
+        """How many versions the team has not acknowledged yet."""
+        row = self._db.execute("SELECT COUNT(*) FROM team_entries WHERE pending").fetchone()
+        return int(row[0])
+
     def pending(self, limit: int, *, erased: bool) -> list[Version]:
         """Versions that the team has not acknowledged yet."""
         keys = self._db.execute(
@@ -321,7 +301,7 @@ class Replica:
             for version in versions:
                 try:
                     clean = rows.checked(version)
-                except StoreError:
+                except InvalidEntry:
                     self.refused += 1
                 else:
                     count += self._merge(clean, state.machine)
@@ -338,6 +318,8 @@ class Replica:
         elif trace is not None or row is not None:
             local = self._local(*version.key, trace, row, machine)
         merged = join(local, version) if local else version
+        # the team decides who wrote an entry: two machines may have drawn the same memory
+        merged = replace(merged, author=version.author, machine=version.machine)
         if self._is_orphan(merged):
             merged = tombstone(merged, self._now())
         if trace is not None and _same(merged, trace) and local == merged:

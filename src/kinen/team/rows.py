@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kinen.errors import StoreError
+from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.model.kinds import REDACTED
 from kinen.model.team import WITHDRAWN, Version
@@ -61,7 +61,7 @@ def is_redacted(noun: str, fields: Mapping[str, Any]) -> bool:
 def clean_fields(noun: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of an entry as the journal may hold them, without secrets.
 
-    Raises StoreError for a field that it cannot hold.
+    Raises InvalidEntry for a field that it cannot hold.
     """
     masker = Masker()
     clean: dict[str, Any] = {}
@@ -69,23 +69,23 @@ def clean_fields(noun: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         try:
             clean[field.name] = field.form.mask(masker, field.value(dict(fields)))
         except (ValueError, RecursionError):
-            raise StoreError(f"an invalid {field.name} in a {noun} of the team", FIX) from None
+            raise InvalidEntry(f"an invalid {field.name} in a {noun} of the team", FIX) from None
     if fields.keys() - clean.keys() - {HIDDEN, WITHDRAWN}:
-        raise StoreError(f"an unknown field in a {noun} of the team", FIX)
+        raise InvalidEntry(f"an unknown field in a {noun} of the team", FIX)
     return clean
 
 
 def checked(version: Version) -> Version:
     """A version with every field as it may be, and without secrets.
 
-    Raises StoreError for one that the journal cannot hold. What had to be masked is a change of
+    Raises InvalidEntry for one that the journal cannot hold. What had to be masked is a change of
     its own, so that the masked text wins wherever the other one has got to.
     """
     if version.forgotten or version.withdrawn:
         return version
     clean = clean_fields(version.noun, version.fields)
     if clean[SECTION[version.noun].key.name] != version.id:
-        raise StoreError(f"two ids in a {version.noun} of the team", FIX)
+        raise InvalidEntry(f"two ids in a {version.noun} of the team", FIX)
     masked = change(version, clean, "")
     return redact(masked) if is_redacted(version.noun, masked.fields) else masked
 

@@ -129,7 +129,45 @@ CREATE POLICY adds ON kinen.team_entry FOR INSERT TO kinen_member
 CREATE POLICY changes ON kinen.team_entry FOR UPDATE TO kinen_member
     USING (kinen.team_may(space, true));
 """
-MIGRATIONS = (Migration(1, "tables", _TABLES),)
+_ADMINS = """
+ALTER TABLE kinen.team_member ADD admin boolean NOT NULL DEFAULT false;
+ALTER TABLE kinen.team_audit ADD refs text[] NOT NULL DEFAULT '{}';
+CREATE TABLE kinen.team_browser (
+    digest bytea PRIMARY KEY,
+    token text NOT NULL REFERENCES kinen.team_token ON DELETE CASCADE,
+    expires_at timestamptz NOT NULL
+);
+CREATE FUNCTION kinen.team_admin(wanted text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+    SELECT EXISTS (SELECT 1 FROM kinen.team_member m
+        WHERE m.role = session_user AND m.space = wanted AND m.admin)
+$$;
+CREATE OR REPLACE FUNCTION kinen.team_check() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    person text := kinen.team_person(NEW.space);
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        -- an upsert comes here first: what exists is checked as the update that it becomes
+        IF NEW.author <> person AND NOT EXISTS (SELECT 1 FROM kinen.team_entry e
+                WHERE e.space = NEW.space AND e.noun = NEW.noun AND e.id = NEW.id) THEN
+            RAISE insufficient_privilege USING MESSAGE = 'an entry has the name of its author';
+        END IF;
+    ELSIF OLD.forgotten AND NOT NEW.forgotten THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a forgotten entry stays forgotten';
+    ELSIF NEW.author <> OLD.author THEN
+        RAISE insufficient_privilege USING MESSAGE = 'an entry keeps its author';
+    ELSIF NEW.forgotten AND NOT OLD.forgotten AND OLD.author <> person
+            AND NEW.noun IN ('observation', 'capsule', 'summary', 'memory')
+            AND NOT kinen.team_admin(NEW.space) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'an entry is forgotten by its author';
+    END IF;
+    RETURN NEW;
+END $$;
+REVOKE ALL ON FUNCTION kinen.team_admin FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION kinen.team_admin TO kinen_team, kinen_member;
+"""
+MIGRATIONS = (Migration(1, "tables", _TABLES), Migration(2, "admins and browsers", _ADMINS))
+NEWEST = MIGRATIONS[-1].number
 
 
 def prepare(database: Database) -> None:

@@ -42,10 +42,14 @@ class Policy:
         if noun not in nouns and not (role == CHECKPOINT and CHECKPOINT in nouns):
             return False
         if noun == "suppressed":
-            return str(fields["ref"]).partition(":")[0] in JOURNAL
-        if noun == "pin" and fields["targetType"] not in JOURNAL:
+            return self._shares(str(fields["ref"]).partition(":")[0])
+        if noun == "pin" and not self._shares(fields["targetType"]):
             return False
         return not any(matching_glob(path, self.exclude) for path in _paths(noun, fields))
+
+    def _shares(self, noun: str) -> bool:
+        """Whether entries of a noun leave, so that a pin or a mark of one has a meaning there."""
+        return noun in JOURNAL and noun in LEVELS[self.level]
 
 
 def _paths(noun: str, fields: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,11 @@ class Report:
     pulled: int = 0
     refused: int = 0
     """Entries of others that this journal cannot hold."""
+    kept: int = 0
+    """Colleagues' entries that were forgotten here and stay in the team."""
+
+
+Progress = Callable[[Report], None]
 
 
 def synchronize(
@@ -30,63 +35,72 @@ def synchronize(
     peer: str,
     *,
     batch: int = BATCH,
-    progress: Callable[[Report], None] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> Report:
     """Bring a replica and its team to the same state.
 
     It may stop anywhere, also by the death of the process: what was acknowledged stays, and the
     next run continues.
     """
-    report = Report()
+    exchange = Exchange(replica, team, batch, progress)
     replica.begin(peer)
-    _pull(replica, team, report, progress, batch, erased=True)
+    exchange.pull(erased=True)
     for _ in range(MOST_ROUNDS):
         replica.scan()
-        before = report.pushed
-        for erased in (True, False):
-            _push(replica, team, report, progress, batch, erased=erased)
-        pulled = report.pulled
-        _pull(replica, team, report, progress, batch, erased=False)
-        if report.pulled == pulled and report.pushed == before:
+        if not exchange.round():
             break
-    report.refused = replica.refused
-    return report
+    return exchange.finish()
 
 
-def _push(
-    replica: Replica,
-    team: Team,
-    report: Report,
-    progress: Callable[[Report], None],
-    batch: int,
-    *,
-    erased: bool,
-) -> None:
-    while versions := replica.pending(batch, erased=erased):
-        team.push(versions)
-        replica.acknowledge(versions)
-        report.pushed += len(versions)
-        progress(report)
-        if len(versions) < batch:
-            break
+def receive(replica: Replica, team: Team, peer: str) -> Report:
+    """Take over what is new in the team, and send nothing."""
+    exchange = Exchange(replica, team, BATCH, lambda _: None)
+    replica.begin(peer)
+    exchange.pull(erased=True)
+    exchange.pull(erased=False)
+    return exchange.finish()
 
 
-def _pull(
-    replica: Replica,
-    team: Team,
-    report: Report,
-    progress: Callable[[Report], None],
-    batch: int,
-    *,
-    erased: bool,
-) -> None:
-    more = True
-    while more:
-        state = replica.state
-        page = team.pull(state.erased_cursor if erased else state.cursor, batch, erased=erased)
-        if erased:
-            report.pulled += replica.apply(page.versions, erased=page.cursor)
-        else:
-            report.pulled += replica.apply(page.versions, cursor=page.cursor)
-        progress(report)
-        more = page.more
+class Exchange:
+    """One run of a replica with its team."""
+
+    def __init__(self, replica: Replica, team: Team, batch: int, progress: Progress) -> None:
+        self._replica = replica
+        self._team = team
+        self._batch = batch
+        self._progress = progress
+        self._report = Report()
+
+    def round(self) -> bool:
+        """Push and pull once; whether anything moved."""
+        before = self._report.pushed + self._report.pulled
+        self.push(erased=True)
+        self.push(erased=False)
+        self.pull(erased=False)
+        return self._report.pushed + self._report.pulled != before
+
+    def push(self, *, erased: bool) -> None:
+        """Send what the team has not acknowledged."""
+        while versions := self._replica.pending(self._batch, erased=erased):
+            self._report.kept += self._team.push(versions).refused
+            self._replica.acknowledge(versions)
+            self._report.pushed += len(versions)
+            self._progress(self._report)
+            if len(versions) < self._batch:
+                break
+
+    def pull(self, *, erased: bool) -> None:
+        """Take over what the team got since the last time."""
+        more = True
+        while more:
+            state = self._replica.state
+            after = state.erased_cursor if erased else state.cursor
+            page = self._team.pull(after, self._batch, erased=erased)
+            cursors = {"erased" if erased else "cursor": page.cursor}
+            self._report.pulled += self._replica.apply(page.versions, **cursors)
+            self._progress(self._report)
+            more = page.more
+
+    def finish(self) -> Report:
+        self._report.refused = self._replica.refused
+        return self._report

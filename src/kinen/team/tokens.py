@@ -12,7 +12,7 @@ from hashlib import sha256
 from kinen.errors import NotFound, QueryError
 from kinen.postgres.connection import Database
 
-RIGHTS = ("read", "write", "metrics")
+RIGHTS = ("read", "write", "admin", "metrics")
 PREFIX = "kinen"
 EVERY = "*"
 """In the spaces of a token: all of them."""
@@ -90,7 +90,7 @@ def verify(database: Database, text: str) -> Token | None:
     id_, _, secret = rest.partition("_")
     if prefix != PREFIX or not secret or len(text) > NAME or not text.isascii():
         return None
-    with database.transaction() as connection:
+    with database.statement() as connection:
         row = connection.execute(
             "SELECT id, person, spaces, rights, created_at, expires_at, digest"
             " FROM kinen.team_token"
@@ -101,6 +101,35 @@ def verify(database: Database, text: str) -> Token | None:
     if not hmac.compare_digest(bytes(digest), _digest(secret)) or row is None:
         return None
     return Token(row[0], row[1], tuple(row[2]), tuple(row[3]), row[4], row[5])
+
+
+def of_browser(database: Database, digest: bytes) -> Token | None:
+    """The token that a browser signed in with; None if it did not, or no longer may."""
+    with database.statement() as connection:
+        row = connection.execute(
+            "SELECT t.id, t.person, t.spaces, t.rights, t.created_at, t.expires_at"
+            " FROM kinen.team_browser b JOIN kinen.team_token t ON t.id = b.token"
+            " WHERE b.digest = %s AND b.expires_at > now()"
+            " AND t.revoked_at IS NULL AND t.expires_at > now()",
+            (digest,),
+        ).fetchone()
+    return Token(row[0], row[1], tuple(row[2]), tuple(row[3]), row[4], row[5]) if row else None
+
+
+def add_browser(database: Database, digest: bytes, token: str, hours: int) -> None:
+    """Let a browser in for some hours; those whose time is over are removed."""
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM kinen.team_browser WHERE expires_at <= now()")
+        connection.execute(
+            "INSERT INTO kinen.team_browser (digest, token, expires_at)"
+            " VALUES (%s, %s, now() + %s)",
+            (digest, token, timedelta(hours=hours)),
+        )
+
+
+def remove_browser(database: Database, digest: bytes) -> None:
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM kinen.team_browser WHERE digest = %s", (digest,))
 
 
 def _digest(secret: str) -> bytes:

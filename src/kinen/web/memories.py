@@ -51,8 +51,8 @@ def page(memory: Memory, visit: Visit) -> Page:
             _banner(visit),
             asof.form(memory, visit),
             _tabs(visit, memory, chosen),
-            _next(memory, visit),
-            None if hidden else _pairs(visit, rivals(memories)[:PAIRS]),
+            None if visit.reader else _next(memory, visit),
+            None if hidden or visit.reader else _pairs(visit, rivals(memories)[:PAIRS]),
             None if hidden else _superseded(memories),
             html.ol(
                 [_card(visit, memory, entry, pinned, hidden) for entry in memories[:MOST]],
@@ -61,7 +61,9 @@ def page(memory: Memory, visit: Visit) -> Page:
             )
             if memories
             else empty("No memories here. `kinen consolidate` draws them from sessions and notes."),
-            html.p(
+            None
+            if visit.reader
+            else html.p(
                 "Keys: j and k go through the list, e edits, p pins, x hides, u undoes.",
                 class_="quiet scripted",
             ),
@@ -165,7 +167,7 @@ def _card(
                 html.summary(counted(len(entry.derived_from), "sources")),
                 html.ul(sources, html.li(f"{more:,} more") if more > 0 else None),
             ),
-            None if past else _actions(visit, entry, entry.ref in pinned, hidden),
+            None if past or visit.reader else _actions(visit, entry, entry.ref in pinned, hidden),
         ),
         tabindex="-1",
         id=entry.id,

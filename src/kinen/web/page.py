@@ -83,6 +83,8 @@ class Visit:
     """The state of the daemon, for the page that shows it."""
     can_restart: bool = False
     """Whether the daemon can be restarted from a page."""
+    reader: str = ""
+    """Who reads a page of a team's server, where nothing can be changed; empty on one's own."""
 
     def url(self, page: str = "", space: str = "", **query: object) -> str:
         """The address of a page, of this space unless another is given."""
@@ -142,6 +144,7 @@ def frame(page: Page, visit: Visit) -> Html:
         html.header(
             html.a("kinen", href=visit.url("search"), class_="brand"),
             _space_menu(visit),
+            _sign_out(visit) if visit.reader else None,
             class_="top",
         ),
         _navigation(visit),
@@ -150,7 +153,7 @@ def frame(page: Page, visit: Visit) -> Html:
             page.body,
             id="main",
             tabindex="-1",
-            data_live=page.live,
+            data_live=page.live and not visit.reader,
             data_space=visit.space,
         ),
         html.div("", id="status", role="status", aria_live="polite"),
@@ -161,7 +164,7 @@ def frame(page: Page, visit: Visit) -> Html:
 
 def _navigation(visit: Visit) -> Html:
     names = SECTIONS
-    if visit.space == ALL:
+    if visit.space == ALL or visit.reader:
         names = tuple(pair for pair in SECTIONS if pair[0] in IN_ALL)
     parent = {"session": "sessions", "file": "files", "record": "search", "injection": "ledger"}
     current = parent.get(visit.page, visit.page)
@@ -188,7 +191,7 @@ def _space_menu(visit: Visit) -> Html:
         )
         for name in visit.spaces
     ]
-    if len(visit.spaces) > 1:
+    if len(visit.spaces) > 1 and not visit.reader:
         everywhere = page if page in IN_ALL else "search"
         links.append(html.li(html.a("all spaces", href=visit.url(everywhere, ALL, **kept))))
     title = "all spaces" if visit.space == ALL else visit.space
@@ -197,23 +200,60 @@ def _space_menu(visit: Visit) -> Html:
     )
 
 
+def _sign_out(visit: Visit) -> Html:
+    return html.form(
+        html.input_(type="hidden", name="token", value=visit.token),
+        html.span(visit.reader, class_="quiet"),
+        " ",
+        html.button("Sign out", type="submit"),
+        method="post",
+        action=f"{ROOT}/sign-out",
+        class_="inline",
+    )
+
+
 def error_page(status: int, message: str, hint: str = "") -> bytes:
     """A page about a request that failed; it shows nothing of any space."""
-    body = html.element(
-        "body",
-        html.main(
-            html.p(status, class_="quiet"),
-            html.h1(message),
-            html.p(hint) if hint else None,
-            html.p(html.a("To the first page", href=f"{ROOT}/")),
-            id="main",
-        ),
+    return _plain(
+        message,
+        html.p(status, class_="quiet"),
+        html.h1(message),
+        html.p(hint) if hint else None,
+        html.p(html.a("To the first page", href=f"{ROOT}/")),
     )
+
+
+def sign_in_page(action: str, target: str, problem: str = "") -> bytes:
+    """A page that asks for a token, and then goes to the page that was asked for."""
+    return _plain(
+        "Sign in",
+        html.h1("Sign in"),
+        html.p(problem, class_="bad", role="alert") if problem else None,
+        html.form(
+            html.label(
+                "Token",
+                html.input_(
+                    type="password", name="token", required=True, autocomplete="current-password"
+                ),
+            ),
+            html.input_(type="hidden", name="next", value=target),
+            html.button("Sign in", type="submit"),
+            method="post",
+            action=action,
+            class_="fields",
+        ),
+        html.p("Whoever runs this server makes one: `kinen team token create`.", class_="quiet"),
+    )
+
+
+def _plain(title: str, *children: object) -> bytes:
+    """A document without a space around its content."""
+    body = html.element("body", html.main(children, id="main"))
     head = html.element(
         "head",
         html.element("meta", charset="utf-8"),
         html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        html.element("title", f"{message} · kinen"),
+        html.element("title", f"{title} · kinen"),
         html.element("link", rel="stylesheet", href=f"{ROOT}/static/pages.css"),
         html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
     )
@@ -226,8 +266,11 @@ def mutation(
 ) -> Html:
     """A form with a button that changes something; the fields are hidden inputs or `children`.
 
-    `page` is the page that the action belongs to, unless it is this one.
+    `page` is the page that the action belongs to, unless it is this one. Whoever reads a team's
+    pages gets no form.
     """
+    if visit.reader:
+        return Html("")
     place = attributes.pop("page", visit.page)
     hidden = attributes.pop("fields", {})
     classes = attributes.pop("form_class", "inline")

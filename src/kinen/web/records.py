@@ -60,7 +60,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         html.div(
             asof.banner(memory, at, html.a("as it is now", href=visit.here(as_of=""))),
             _about(visit, record),
-            _actions(memory, visit, record),
+            None if visit.reader else _actions(memory, visit, record),
             html.article(_text(memory, visit, record, edges), class_="prose", id="text"),
         ),
         html.aside(
@@ -94,6 +94,7 @@ def _about(visit: Visit, record: Record) -> Html:
         html.code(record.path or record.ref),
         date(record.at),
         html.span(about["agent"], class_="chip") if about.get("agent") else None,
+        html.span(f"by {about['by']}") if about.get("by") else None,
         html.span(about["author"]) if about.get("author") else None,
         html.a("its session", href=visit.record(str(about["parent"])))
         if about.get("parent")

@@ -41,6 +41,8 @@ VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "health": health.page,
 }
 """Pages of one space by the last part of their address."""
+SHARED = ("search", "record", "timeline", "sessions", "session", "memories")
+"""Pages of a team's server; the others are about files and programs of one machine."""
 VIEWS_OF_ALL: dict[str, Callable[[Visit], Page]] = {
     "search": search.page_of_all,
     "timeline": timeline.page_of_all,

@@ -1,0 +1,141 @@
+"""Who may use a team's server: tokens, browsers that signed in with one, limits and the audit."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from kinen.errors import Busy, InvalidEntry, KinenError
+from kinen.http.app import STATUS
+from kinen.http.guard import FAULTS, Refused
+from kinen.postgres.connection import Database
+from kinen.team import tokens
+from kinen.team.tokens import EVERY, Token
+
+RATE = 20.0
+"""Requests a second of one token, on average."""
+BURST = 200.0
+"""Requests at once after a pause."""
+STRANGERS = 5.0
+"""Refused tokens a second of one address."""
+MOST_BUCKETS = 10_000
+BROWSER_HOURS = 12
+"""How long a browser stays signed in."""
+UNKNOWN = "the token is missing, wrong, expired or revoked"
+
+
+class Buckets:
+    """How many requests each token or address may still make now."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic):
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str) -> bool:
+        """Whether another request is within the limit."""
+        now = self._clock()
+        level, before = self._levels.pop(name, (self._burst, now))
+        level = min(self._burst, level + (now - before) * self._rate)
+        allowed = level >= 1
+        self._levels[name] = (level - allowed, now)
+        if len(self._levels) > MOST_BUCKETS:
+            self._levels.pop(next(iter(self._levels)))
+        return allowed
+
+
+class Gate:
+    """Everything that is decided before a request is answered."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._people = Buckets(RATE, BURST)
+        self._strangers = Buckets(STRANGERS, STRANGERS * 4)
+
+    def enter(self, text: str, address: str) -> Token:
+        """What a token allows; raises Refused. Whoever guesses is slowed down."""
+        return self._counted(tokens.verify(self._database, text) if text else None, address)
+
+    def enter_browser(self, cookie: str, address: str) -> Token | None:
+        """What the token allows that a browser signed in with; None if it has to sign in."""
+        token = tokens.of_browser(self._database, digest(cookie)) if cookie else None
+        return self._counted(token, address) if token else None
+
+    def _counted(self, token: Token | None, address: str) -> Token:
+        if token is None:
+            if not self._strangers.take(address):
+                raise Refused(429, "too many refused requests", "wait")
+            raise Refused(401, UNKNOWN)
+        if not self._people.take(token.id):
+            raise Refused(429, "too many requests", "wait")
+        return token
+
+    def sign_in(self, token: Token) -> str:
+        """A cookie for a browser; only its digest is stored."""
+        cookie = secrets.token_urlsafe(32)
+        tokens.add_browser(self._database, digest(cookie), token.id, BROWSER_HOURS)
+        return cookie
+
+    def sign_out(self, cookie: str) -> None:
+        tokens.remove_browser(self._database, digest(cookie))
+
+    def spaces(self, token: Token) -> tuple[str, ...]:
+        """The names of the spaces that a token opens."""
+        if EVERY not in token.spaces:
+            return token.spaces
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT space FROM kinen.team_space ORDER BY space LIMIT 200")
+            return tuple(name for (name,) in rows)
+
+    def write_down(
+        self,
+        token: Token,
+        action: str,
+        space: str,
+        *,
+        entries: int = 0,
+        status: int = 200,
+        refs: Sequence[str] = (),
+    ) -> None:
+        """Add a request to the audit; the refs are of colleagues' entries that it erased."""
+        with suppress(KinenError), self._database.statement() as connection:
+            connection.execute(
+                "INSERT INTO kinen.team_audit"
+                " (person, token, action, space, entries, status, refs)"
+                " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                (token.person, token.id, action, space, entries, status, list(refs)),
+            )
+
+
+def digest(cookie: str) -> bytes:
+    return hashlib.sha256(cookie.encode("utf-8", "replace")).digest()
+
+
+def form_token(cookie: str) -> str:
+    """What the forms of a browser send, so that no other page can send them."""
+    return hashlib.sha256(b"form " + cookie.encode("utf-8", "replace")).hexdigest()
+
+
+def refusal(error: KinenError | Refused) -> Refused:
+    """An error as it is answered; nothing of the database is in it."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, Busy):
+        return Refused(503, error.fact(), error.hint)
+    if isinstance(error, InvalidEntry):
+        return Refused(400, error.fact(), error.hint)
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 503)
+    if status == 503:
+        return Refused(503, "the database does not answer", "try again later")
+    return Refused(status, error.fact(), error.hint)
+
+
+def failure(error: Refused) -> dict[str, Any]:
+    """The body of an error."""
+    code = "too_many" if error.status == 429 else FAULTS[error.status][0]
+    return {"error": {"code": code, "message": error.message, "hint": error.hint}}

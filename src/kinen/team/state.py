@@ -1,0 +1,44 @@
+"""How far a machine is with its team, kept in its journal."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+
+META = "team"
+"""The key of the state in the journal's table `meta`."""
+
+
+@dataclass(slots=True)
+class State:
+    """How far a machine is."""
+
+    machine: str
+    peer: str = ""
+    level: str = "none"
+    seen: tuple[int, int, int] = (0, 0, 0)
+    """The last observation, change and tag that were looked at."""
+    cursor: int = 0
+    erased_cursor: int = 0
+    left: bool = False
+    author: str = ""
+    """The name of the person here: entries of others are shown with theirs."""
+
+
+def read_state(db: sqlite3.Connection) -> State:
+    """How far a journal is; a new state for one that has never been shared."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (META,)).fetchone()
+    if row is None:
+        return State(os.urandom(8).hex())
+    values = json.loads(row[0])
+    return State(**{**values, "seen": tuple(values["seen"])})
+
+
+def write_state(db: sqlite3.Connection, state: State) -> None:
+    values = {name: getattr(state, name) for name in State.__slots__}
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (META, json.dumps(values)))
