@@ -44,7 +44,7 @@ log = logging.getLogger("kinen.team")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Call:
     """A request whose token has the right that its endpoint needs."""
 
     request: Request
@@ -62,7 +62,7 @@ class Answer:
     refs: Sequence[str] = ()
 
 
-Act = Callable[[Asked], Answer]
+Act = Callable[[Call], Answer]
 
 
 class TeamServer:
@@ -90,11 +90,11 @@ class TeamServer:
         api = Starlette(routes=routes)
         pages = TeamPages(self._gate, self._mirrors, self._metrics).app()
 
-        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
             page = scope["type"] == "http" and scope["path"].startswith(PAGES)
             await (pages if page else api)(scope, receive, send)
 
-        return call
+        return dispatch
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
@@ -131,7 +131,7 @@ class TeamServer:
                 right == "metrics" and right in token.rights
             ):
                 raise Refused(403, f"the token has no right to {right} this space")
-            answer = act(Asked(request, token, space, body))
+            answer = act(Call(request, token, space, body))
         except (KinenError, Refused) as error:
             status = refusal(error).status
             raise
@@ -145,60 +145,58 @@ class TeamServer:
             return PlainTextResponse(answer.content)
         return JSONResponse(answer.content)
 
-    def _team(self, asked: Asked) -> PostgresTeam:
-        admin = asked.token.allows("admin", asked.space)
-        return PostgresTeam(
-            self._database, asked.space, asked.token.person, SERVER_ROLE, admin=admin
-        )
+    def _team(self, call: Call) -> PostgresTeam:
+        admin = call.token.allows("admin", call.space)
+        return PostgresTeam(self._database, call.space, call.token.person, SERVER_ROLE, admin=admin)
 
-    def _me(self, asked: Asked) -> Answer:
+    def _me(self, call: Call) -> Answer:
         content = {
-            "person": asked.token.person,
-            "space": asked.space,
-            "rights": list(asked.token.rights),
-            "expires_at": asked.token.expires_at.isoformat(),
+            "person": call.token.person,
+            "space": call.space,
+            "rights": list(call.token.rights),
+            "expires_at": call.token.expires_at.isoformat(),
         }
         return Answer(content)
 
-    def _pull(self, asked: Asked) -> Answer:
-        after = _number(asked.request, "after", 0, (1 << 62))
-        limit = _number(asked.request, "limit", 200, MOST_VERSIONS)
-        erased = bool(_number(asked.request, "erased", 0, 1))
-        page = self._team(asked).pull(after, limit, erased=erased)
+    def _pull(self, call: Call) -> Answer:
+        after = _number(call.request, "after", 0, (1 << 62))
+        limit = _number(call.request, "limit", 200, MOST_VERSIONS)
+        erased = bool(_number(call.request, "erased", 0, 1))
+        page = self._team(call).pull(after, limit, erased=erased)
         self._metrics.add("pulled", len(page.versions))
         versions = [to_json(version) for version in page.versions]
         content = {"versions": versions, "cursor": page.cursor, "more": page.more}
         return Answer(content, len(versions))
 
-    def _push(self, asked: Asked) -> Answer:
-        items = asked.body.get("versions")
+    def _push(self, call: Call) -> Answer:
+        items = call.body.get("versions")
         if type(items) is not list or len(items) > MOST_VERSIONS:
             raise Refused(400, f"versions is not a list of at most {MOST_VERSIONS:,}")
         versions = [from_json(item) for item in items]
-        pushed = self._team(asked).push(versions)
+        pushed = self._team(call).push(versions)
         self._metrics.add("pushed", len(versions))
         content = {"entries": len(versions), "refused": pushed.refused}
         return Answer(content, len(versions), pushed.erased)
 
-    def _withdraw(self, asked: Asked) -> Answer:
-        machine = asked.body.get("machine", "")
+    def _withdraw(self, call: Call) -> Answer:
+        machine = call.body.get("machine", "")
         if type(machine) is not str or len(machine) > SPACE_LENGTH or not machine.isprintable():
             raise Refused(400, "machine is not a name")
-        count = self._team(asked).withdraw(machine)
+        count = self._team(call).withdraw(machine)
         return Answer({"entries": count}, count)
 
-    def _search(self, asked: Asked) -> Answer:
-        request = _search_request(asked)
+    def _search(self, call: Call) -> Answer:
+        request = _search_request(call)
 
         def work(memory: Memory) -> Any:
             return render.hits_json(memory.search(search_of(memory, request)))
 
-        content = self._mirrors.call(asked.space, work)
+        content = self._mirrors.call(call.space, work)
         for hit in content["results"]:
             hit["source"]["root"] = ""  # a folder of this server
         return Answer(content, len(content["results"]))
 
-    def _show_metrics(self, _: Asked) -> Answer:
+    def _show_metrics(self, _: Call) -> Answer:
         return Answer(self._metrics.text())
 
 
@@ -210,11 +208,11 @@ def _failed(request: Request, error: KinenError | Refused) -> Response:
     return JSONResponse(failure(refused), refused.status, headers)
 
 
-def _search_request(asked: Asked) -> requests.Search:
+def _search_request(call: Call) -> requests.Search:
     """The fields of a search, of the body or of the address; the space is that of the header."""
-    values: Any = asked.body
+    values: Any = call.body
     if values is None:
-        pairs = asked.request.query_params
+        pairs = call.request.query_params
         lists = {
             name for name, field in requests.Search.model_fields.items() if field.default == []
         }
