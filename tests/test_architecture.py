@@ -185,8 +185,6 @@ ENGINES = {"journal", "index", "postgres", "storage", "team"}
 OTHER_SQL = {
     "agents/transcripts/cursor.py": "the database of another program",
     "extract/data.py": "the tables of a database that is indexed as a file",
-    "http/team_app.py": "the tables of a team; to be moved to kinen.team",
-    "memory/team.py": "the tables of a team; to be moved to kinen.team",
     "transfer/kindling.py": "the database of another program",
     **dict.fromkeys(
         "transfer/bundle.py transfer/intake.py transfer/sections.py transfer/shared.py".split(),

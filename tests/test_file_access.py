@@ -36,6 +36,7 @@ ALLOWED = {
     "index/snapshots.py": HOME,
     "index/vectors.py": HOME,
     "daemon/inotify.py": "/proc",
+    "http/team_server.py": "names in the temporary folder",
     "http/routes_web.py": "scripts and styles of the package",
     "daemon/process.py": "its port in kinen's folder, and /proc",
     "daemon/units.py": "units of the user's service manager",

@@ -13,7 +13,8 @@ from kinen.errors import Busy, InvalidEntry, KinenError
 from kinen.http.app import STATUS
 from kinen.http.guard import FAULTS, Refused
 from kinen.postgres.connection import Database
-from kinen.team import tokens
+from kinen.team import audit, tokens
+from kinen.team.audit import Deed
 from kinen.team.tokens import EVERY, Token
 
 RATE = 20.0
@@ -86,11 +87,7 @@ class Gate:
 
     def spaces(self, token: Token) -> tuple[str, ...]:
         """The names of the spaces that a token opens."""
-        if EVERY not in token.spaces:
-            return token.spaces
-        with self._database.transaction() as connection:
-            rows = connection.execute("SELECT space FROM kinen.team_space ORDER BY space LIMIT 200")
-            return tuple(name for (name,) in rows)
+        return audit.spaces(self._database) if EVERY in token.spaces else token.spaces
 
     def write_down(
         self,
@@ -103,13 +100,9 @@ class Gate:
         refs: Sequence[str] = (),
     ) -> None:
         """Add a request to the audit; the refs are of colleagues' entries that it erased."""
-        with suppress(KinenError), self._database.statement() as connection:
-            connection.execute(
-                "INSERT INTO kinen.team_audit"
-                " (person, token, action, space, entries, status, refs)"
-                " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-                (token.person, token.id, action, space, entries, status, list(refs)),
-            )
+        deed = Deed(token.person, token.id, action, space, entries, status, refs)
+        with suppress(KinenError):
+            audit.write_down(self._database, deed)
 
 
 def digest(cookie: str) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import hashlib
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from kinen.journal.memories import drawn_from_any
 from kinen.journal.queries import suppressed
 from kinen.model.team import Version
 from kinen.storage import private
+from kinen.team import rows
 from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
 from kinen.team.state import State, read_state
@@ -225,7 +225,7 @@ class Team:
         files = {checkpoint.id: checkpoint.ref for checkpoint in checkpoints}
 
         def hide(id_: str) -> None:
-            _hide(db, files[id_])
+            rows.hide(db, files[id_], _milliseconds())
 
         return Replica(
             db,
@@ -235,10 +235,6 @@ class Team:
             checkpoints=checkpoint_rows(checkpoints, suppressed(db)),
             on_file_erased=hide,
         )
-
-
-def _hide(db: sqlite3.Connection, ref: str) -> None:
-    db.execute("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", (ref, _milliseconds()))
 
 
 def _milliseconds() -> int:

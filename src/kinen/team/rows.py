@@ -129,6 +129,11 @@ def write(db: sqlite3.Connection, versions: Iterable[Version]) -> None:
         Merged(db, "the team", "overwrite", sealed=True).take(members(), dry_run=False)
 
 
+def hide(db: sqlite3.Connection, ref: str, now: int) -> None:
+    """Show a record of this machine no more."""
+    db.execute("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", (ref, now))
+
+
 def _bury(db: sqlite3.Connection, version: Version) -> None:
     """Empty an entry for good, or leave a tombstone where it never was."""
     section = SECTION[version.noun]
