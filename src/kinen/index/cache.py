@@ -1,4 +1,4 @@
-"""What is costly to compute again, keyed by content: vectors, text of PDF pages. Safe to delete."""
+"""Caches by content what is slow to compute: vectors and the text of PDF pages. Safe to delete."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Cache:
         return {digest: np.frombuffer(vector, dtype="<f2") for digest, vector in rows}
 
     def forget(self, digests: Iterable[str]) -> None:
-        """Drop the vectors of contents for good, freed pages and log included."""
+        """Delete the vectors of some contents, and overwrite the freed pages and the log."""
         with translated(self.path), writing(self._db):
             self._db.executemany(
                 "DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests]
@@ -68,7 +68,7 @@ class Cache:
         return self._db.execute("SELECT model, digest, length(vector) FROM vectors").fetchall()
 
     def remove(self, keys: Iterable[tuple[str, str]]) -> None:
-        """Delete vectors by model and digest, and give their pages back unless somebody reads."""
+        """Delete vectors by model and digest; the file shrinks unless another process reads it."""
         with translated(self.path), writing(self._db):
             self._db.executemany("DELETE FROM vectors WHERE model = ? AND digest = ?", keys)
         with suppress(Busy):

@@ -47,7 +47,7 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     if query.paths:
         either = ["r.path GLOB ?" for _ in query.paths]
         values += [folder_glob(path) for path in query.paths]
-        if "commit" in query.kinds:  # has no path, but touched some
+        if "commit" in query.kinds:  # a commit has no path, but it touched files
             either += [_TOUCHING for _ in query.paths]
             values += [folder_glob(path) for path in query.paths]
         clauses.append(f"({' OR '.join(either)})")

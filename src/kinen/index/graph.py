@@ -1,4 +1,4 @@
-"""Links between records: resolved after a sync that changed something, asked both ways."""
+"""Links between records: resolved after a sync, and read in both directions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     Resolve = Callable[[Link, str], str]
 
 ATTACHMENT = "*"
-"""Where a link leads that ends at a file which is no record, such as an image."""
+"""The target of links to files that are not indexed, such as images."""
 
 LINKING_KINDS = ("note", "artifact", "round", "plan")
-"""Kinds of files that people link with each other; resources and checkpoints stand alone."""
+"""Kinds of files that are expected to have links; resources and checkpoints are not."""
 _PARENTAL = {"observation": "part_of", "summary": "summarizes", "pin": "pins"}
 _EDGE = (
     "SELECT r.ref, l.target, 'links', l.written, l.text, l.line"
@@ -127,7 +127,7 @@ def overview(db: sqlite3.Connection) -> list[Edge]:
         " WHERE r.kind = 'memory'"
     )
     drawn = [Edge(source, target, "derived_from") for source, target in rows if target]
-    paths = dict(  # a note goes before the file that it is in the repository
+    paths = dict(  # a note is preferred to the file of the same path in the repository
         db.execute(
             "SELECT path, ref FROM records WHERE path != '' AND kind != 'symbol'"
             " ORDER BY kind != 'file'"

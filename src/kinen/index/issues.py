@@ -33,7 +33,7 @@ class Mention(NamedTuple):
     type: str
     """`closes` or `mentions`."""
     places: int = 1
-    """Places that name it: the entries of a session count together."""
+    """The number of places that name it; all entries of a session are one record."""
     text: str = ""
     """The line that names it."""
 
@@ -175,7 +175,7 @@ def _text(title: str, body: str) -> str:
 
 
 def _own_words(record: Record, text: str) -> str:
-    """What was said or run. Output does not count: a list of issues names them all."""
+    """The text of an entry without output: the output of a list names every issue."""
     event = (record.metadata or {}).get("event", "")
     if record.kind != "observation" or event == "message":
         return text

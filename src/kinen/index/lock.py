@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STEP = 0.05
 """Seconds between two tries; Ctrl-C ends the wait in between."""
 INTERVAL = 0.5
-"""Seconds between two notes of the progress."""
+"""Seconds between two writes of the progress."""
 PHASES = {"read": "reading files", "history": "reading the history", "embed": "embedding"}
 
 
@@ -111,7 +111,7 @@ def _state_file(lock: str) -> str:
 
 
 def _notes(file: str) -> Progress:
-    """A function that writes the progress to a file, not more often than is of use."""
+    """A function that writes the progress to a file, at most once per `INTERVAL` and phase."""
     command = next((word for word in sys.argv[1:] if word.isalpha()), "process")
     last_phase = ""
     last_time = 0.0
@@ -128,7 +128,7 @@ def _notes(file: str) -> Progress:
         last_time = now
         text = f"{os.getpid()}\t{command}\t{phase}\t{done}\t{total}\t{began:.3f}"
         with (
-            contextlib.suppress(OSError),  # nobody depends on it
+            contextlib.suppress(OSError),  # the progress is only for display
             open(file, "wb", opener=private.opener) as state,
         ):
             state.write(text.encode())

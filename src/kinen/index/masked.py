@@ -10,7 +10,7 @@ from kinen.storage import private
 from kinen.storage.database import remove_database
 
 MARK = "index.masked"
-"""The file that says that everything derived is masked."""
+"""The file that marks that everything derived is masked."""
 
 
 def remove_unmasked(data: str, *, masked: bool) -> bool:

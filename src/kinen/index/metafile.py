@@ -1,4 +1,4 @@
-"""`meta.json`: what people and scripts want to know of a space without asking a database."""
+"""`meta.json`: figures of a space for people and scripts that do not open the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kinen.text import iso, now
 
 
 def write_about(path: str, state: Status) -> None:
-    """Write the file anew; when the space was first indexed stays as it was."""
+    """Write the file; `created_at` keeps its first value."""
     created = iso(now())
     with contextlib.suppress(OSError, ValueError, KeyError):
         created = json.loads(private.read(path))["created_at"]

@@ -17,10 +17,10 @@ LONGEST = 200
 MOST_WORDS = 8
 """Words of a question that may be a name."""
 MOST_FILES = 10
-"""Files of one name, beyond which it says little: `index`, `README`."""
+"""A name that more files have is ignored: `index`, `README`."""
 SUGGESTED = 3
 LIKE = 75
-"""The likeness, from 0 to 100, from which on another name is suggested."""
+"""The similarity, from 0 to 100, above which another name is suggested."""
 
 
 def bare(name: str) -> str:
@@ -133,13 +133,13 @@ def only(name: str, candidates: Sequence[str]) -> str:
 
 
 def unknown(fact: str, name: str, paths: Callable[[], Iterable[str]], hint: str) -> NotFound:
-    """The error about a name that means nothing, with the names that are most like it."""
+    """The error for an unknown name, with the most similar names."""
     near = similar(name, paths())
     return NotFound(fact, f"did you mean {' or '.join(near)}?" if near else hint)
 
 
 def similar(name: str, paths: Iterable[str]) -> list[str]:
-    """The paths whose names are most like a name, best first."""
+    """The paths whose names are most similar to a name, best first."""
     from rapidfuzz import fuzz, process
 
     target = _without_suffix(_folded(bare(name))).rpartition("/")[2]

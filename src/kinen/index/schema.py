@@ -32,7 +32,7 @@ LATE = {
     "records_at": "records(at)",
     "chunks_digest": "chunks(digest)",
 }
-"""Indexes that are built once at the end where much is loaded."""
+"""Indexes that a bulk load drops and builds again at its end."""
 _LATE = "".join(f"CREATE INDEX {name} ON {what};\n" for name, what in LATE.items())
 # Of git: a path belongs to the file that has it now or had it last (`paths.file`); so does what
 # touched it, unless `touches.file` names another, or -1 where that file is no more. A file that no
@@ -149,7 +149,7 @@ def was_damaged(db: sqlite3.Connection) -> bool:
 
 
 def create(db: sqlite3.Connection, tables: str, schema: int) -> None:
-    """Drop everything and lay the tables anew, in one transaction."""
+    """Drop everything and create the tables, in one transaction."""
     with writing(db):
         if db.execute("PRAGMA user_version").fetchone()[0] == schema and _names(db):
             return

@@ -91,7 +91,7 @@ def restore(index: str, folder: str, snapshot: Snapshot) -> None:
         with _open(index) as live:
             was = int(_meta(live, "generation") or "0")
             copy.backup(live)
-            # What was derived from the state before must not be taken as derived from this one.
+            # Caches that were derived from the replaced index are stale.
             now = max(was, int(_meta(live, "generation") or "0")) + 1
             live.execute("INSERT OR REPLACE INTO meta VALUES ('generation', ?)", (str(now),))
             live.commit()
@@ -126,7 +126,7 @@ def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:
 def create_if_due(index: str, folder: str, frequency: int, now: float) -> None:
     """Copy the index if it has read `frequency` commits since the last copy."""
     if _is_due(index, folder, frequency):
-        with contextlib.suppress(StoreError):  # a full disk: go on without a snapshot
+        with contextlib.suppress(StoreError):  # such as a full disk: continue without a snapshot
             create(index, folder, now, automatic=True)
             prune(folder, KEEP, automatic=True)
 

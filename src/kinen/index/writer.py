@@ -202,7 +202,7 @@ class Writer:
         )
 
     def triggers(self, *, on: bool) -> None:
-        """Off before a bulk load; on again, full text is built at once from the chunks."""
+        """Drop the triggers of full text for a bulk load; with `on`, rebuild and create them."""
         there = self.db.execute(
             "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger'"
         ).fetchone()[0]
@@ -274,7 +274,7 @@ class Writer:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def bump(self) -> None:
-        """A new generation: whatever was derived from the chunks is stale."""
+        """Start a new generation: caches that were derived from the chunks become stale."""
         self.set("generation", str(int(self.get("generation") or 0) + 1))
 
 
@@ -287,7 +287,7 @@ def above(title: str, heading: str, body: str) -> str:
 
 
 def embedded_text(path: str, body: str) -> str:
-    """What the model reads of a chunk: of markdown the words, of anything else the whole text."""
+    """The text of a chunk that is embedded: markdown without its markup, other text unchanged."""
     if not path.lower().endswith(MARKDOWN):
         return body
     from kinen.markdown.reading import reading  # new observations have no markdown
@@ -296,7 +296,7 @@ def embedded_text(path: str, body: str) -> str:
 
 
 def batches(changes: Iterator[Change], most: int = BATCH) -> Iterator[list[Change]]:
-    """Changes in groups of at most so many, and not many more chunks than `HEAVY`."""
+    """Changes in groups of at most `most`; a group ends early at `HEAVY` chunks."""
     batch: list[Change] = []
     chunks = 0
     for change in changes:

@@ -102,7 +102,7 @@ def _source(candidate: Candidate) -> Source:
 
 
 def _is_told(hit: Hit) -> bool:
-    """Is it what an agent said about its work? Requests and output report nothing."""
+    """Whether an agent reports its work here; requests and output do not count."""
     if hit.record.kind == "summary":
         return True
     return (hit.record.metadata or {}).get("role") == "assistant"

@@ -61,7 +61,7 @@ class Core:
         models: dict[tuple[object, ...], Embedder | None] | None = None,
         on_repair: Callable[[str], None] | None = None,
     ) -> None:
-        """Embedders in `models` are shared with other memories; `on_repair` hears of repairs."""
+        """Embedders in `models` are shared with other memories; `on_repair` gets repairs."""
         self.space = space
         self.config = config
         self.folder = space.index_folder(config.index.path)
@@ -118,7 +118,7 @@ class Core:
         return Census()
 
     def register(self) -> None:
-        """Put the space into the registry, unless it is there; for what reads, it need not be."""
+        """Add the space to the registry if it is missing; only what writes needs that."""
         if not self.space.registered:
             self.space = spaces.register(self.space)
             self.folder = self.space.index_folder(self.config.index.path)
@@ -138,7 +138,7 @@ class Core:
     @property
     def git_folders(self) -> tuple[str, str]:
         """The git folder of the repository around the space, and what its worktrees share."""
-        if not (self._git_folders and self._git_folders[0]):  # one may be made at any time
+        if not (self._git_folders and self._git_folders[0]):  # `git init` may run at any time
             from kinen.space.repository import git_above
 
             git = git_above(self.space.root)

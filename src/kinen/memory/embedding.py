@@ -31,7 +31,7 @@ def embeddable(core: Core, embedder: Embedder) -> int:
 
 
 def embed_few(core: Core, embedder: Embedder) -> None:
-    """Embed new chunks within a search, if they are so few that none is left."""
+    """Embed new chunks within a search, if there are few enough to embed all of them."""
     if core.frozen or is_complete(core, embedder) or core.reader.chunk_count() > SMALL:
         return
     missing = {*core.reader.digests()} - core.cache.digests(embedder.fingerprint)

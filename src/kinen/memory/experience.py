@@ -1,4 +1,4 @@
-"""What experience says: how an error was fixed before, how a command was used."""
+"""Experience: how an error was fixed before, how a command was used."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Experience:
         self._git = git
 
     def fix(self, error: str, limit: int = LIMIT) -> list[Fix]:
-        """The same error before: first what was fixed and did not come back, then the likest.
+        """Earlier cases of an error: first those that were fixed for good, then the most similar.
 
-        Empty if no recorded failure is like it enough.
+        Empty if no recorded failure is similar enough.
         """
         lines = errors.identifying_lines(storable(error))
         if not lines:

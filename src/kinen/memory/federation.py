@@ -64,7 +64,7 @@ def _embed(memory: Memory, text: str) -> Any:
     try:
         embedder = memory.core.embedder
         return embedder.embed([text], query=True)[0] if embedder else None
-    except EmbedError:  # the search of each space says so
+    except EmbedError:  # the search of each space reports it
         return None
 
 
@@ -127,7 +127,7 @@ def search_spaces(
         mode = mode or hits.mode
         merged += [hit._replace(space=name) for hit in hits]
         notes += [f"{name}: {note}" for note in hits.notes]
-    if merged:  # what is not close elsewhere does not matter
+    if merged:  # weak hits of other spaces do not count
         notes = [note for note in notes if NOTHING_CLOSE not in note]
     merged.sort(key=lambda hit: (-hit.score, hit.space, hit.record.ref, hit.chunk.n))
     return Hits(tuple(merged[: query.limit]), query, mode or query.mode, tuple(notes))

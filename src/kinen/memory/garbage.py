@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kinen.space.registry import Space, Table
 
 KEPT = ("journal.", "ledger.")
-"""How files begin that cannot be built again; only deleting a space for good removes them."""
+"""Prefixes of files that cannot be built again; only deleting the space removes them."""
 
 
 class Usage(NamedTuple):
@@ -31,7 +31,7 @@ class Usage(NamedTuple):
     notes: int
     """Notes in the index of its first clone."""
     bytes: int
-    """Of all its clones and worktrees together."""
+    """The bytes of all its clones and worktrees."""
     used: float
     """When something was last written, in seconds since the epoch; 0 if nothing was."""
 

@@ -82,7 +82,7 @@ class Index:
         began = time.monotonic()
         until = float("inf") if seconds is None else began + seconds
         notes: list[str] = []
-        if not os.path.isdir(self._core.space.root):  # nothing there is not nothing to remember
+        if not os.path.isdir(self._core.space.root):  # a missing folder must not empty the index
             raise SpaceError(
                 f"{self._core.space.root} is gone", "bring it back, or `kinen space remove`"
             )
@@ -114,7 +114,7 @@ class Index:
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
 
     def _note_root(self) -> None:
-        """Remember which clone the index is of."""
+        """Store the root of the clone that was indexed."""
         from kinen.index.writer import Writer
 
         root = spelled(self._core.space.root)
@@ -266,7 +266,7 @@ class Index:
         return watch_list(core.space.root, git=core.git_folders, spools=core.spools)
 
     def healed(self, call: Callable[[], T], notes: list[str]) -> T:
-        """Do something; should a derived database turn out damaged, build it again first."""
+        """Call a function; if a derived database is damaged, delete it and call again."""
         from kinen.index.schema import discard_damaged
         from kinen.storage.sqlite import sqlite3
 
@@ -333,7 +333,7 @@ class Index:
         return ["the index had the files of another clone: it was brought up to date"]
 
     def status(self) -> Status:
-        """Counted now, from the databases themselves."""
+        """The state of the index, counted from the databases."""
         if self._core.reader.meta("synced"):
             self._follow()
         return self._status()
@@ -399,7 +399,7 @@ class Index:
         return os.path.exists(os.path.join(self._core.folder, NO_VECTORS))
 
     def switch_vectors(self, *, on: bool) -> None:
-        """Have searches and the daemon embed new text, or not; an explicit sync does either."""
+        """Set whether searches and the daemon embed new text; a sync with `embed` always does."""
         file = self._core.file(NO_VECTORS)
         if on:
             with contextlib.suppress(FileNotFoundError):
@@ -431,8 +431,8 @@ class Index:
 
 
 def _ignore(_who: str) -> None:
-    """Nobody is told who is waited for."""
+    """The default of `on_wait`: nothing."""
 
 
 def _silent(_phase: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
+    """The default of `progress`: nothing."""

@@ -1,4 +1,4 @@
-"""The ledger of a memory: what agents were told, and whether it was of use."""
+"""The ledger of a memory: what agents were told, and whether they used it."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class Ledger:
     def injections(
         self, *, session: str = "", agent: str = "", event: str = "", since: int = 0, limit: int = 0
     ) -> tuple[list[Injection], int]:
-        """The newest that match, newest first, and how many match; `since` is in milliseconds."""
+        """The injections that match, newest first, and their number; `since` is in milliseconds."""
         return self._reader.injections(Filter(session, agent, event, since), limit)
 
     def injection(self, name: str) -> Injection:
-        """One by its id or the beginning of it."""
+        """An injection by its id or the beginning of it."""
         return self._reader.injection(name)
 
     def short_ids(self) -> dict[str, str]:
-        """The id of each → the beginning of it that is unique here."""
+        """Each id with its shortest unique beginning."""
         return self._reader.short_ids()
 
     def totals(
@@ -77,17 +77,17 @@ class Ledger:
         self._reader.write(injection, estimate(text))
 
     def _only_open_session(self, agent: str) -> str:
-        """The session that an agent has open here, if it is one: MCP does not name it."""
+        """The session that an agent has open, if it has only one: MCP does not name it."""
         if not os.path.exists(self._journal.path):
             return ""
         return only_open_session(self._journal.db, entrance.name(agent))
 
     def erase(self, refs: Sequence[str], texts: Sequence[str]) -> int:
-        """Empty what cites any of these refs or contains any of these texts; how much that was."""
+        """Empty injections that cite some refs or contain some texts; returns their number."""
         return self._reader.erase([*refs, *summaries_around(self._journal.db, refs)], texts)
 
     def learn_remedies(self) -> int:
-        """Draw remedies from sessions that ended since the last time; how many there are more."""
+        """Draw remedies from sessions that ended since the last time; returns how many are new."""
         if not self._journal.exists:
             return 0
         db = self._journal.db
@@ -104,7 +104,7 @@ class Ledger:
         return self._reader.learn_remedies(reversed(capsules), read)
 
     def audit(self, *, session: str = "", agent: str = "", since: int = 0) -> Estimate:
-        """How often what entries name was used after they were told, and without being told."""
+        """How often the things that entries name were used, after they were told and without it."""
         chosen = self._reader.injections(Filter(session, agent, "", since), AUDITED)[0]
         return estimate_use(trial for injection in chosen for trial in self._trials(injection))
 

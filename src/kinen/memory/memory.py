@@ -59,7 +59,7 @@ class Memory:
         models: dict[tuple[object, ...], Embedder | None] | None = None,
         on_repair: Callable[[str], None] | None = None,
     ) -> None:
-        """Embedders in `models` are shared with other memories; `on_repair` hears of repairs."""
+        """Embedders in `models` are shared with other memories; `on_repair` gets repairs."""
         self.core = Core(space, config, models, on_repair)
         self.config = config
 
@@ -95,7 +95,7 @@ class Memory:
         self.close()
 
     def renew(self) -> None:
-        """Let go of an index that another one was put in place of since it was opened."""
+        """Close the index if its file was replaced since it was opened."""
         if self.core.is_replaced():
             self.close()
 

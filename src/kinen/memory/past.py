@@ -83,7 +83,7 @@ class Past:
         return f"as of {moment.at[:16].replace('T', ' ')} UTC{commit}"
 
     def remarks(self, moment: Moment) -> list[str]:
-        """The time, and what a search cannot know of it."""
+        """Notes on a moment: the time, and what a search does not cover."""
         remarks = [self.remark(moment)]
         remarks += (
             [NOT_COVERED] if moment.commit else ["files count by their dates: no commit then"]

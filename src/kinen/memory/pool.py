@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Open = Callable[[str], Memory]
 
 CLOSE_SECONDS = 2.0
-"""How long a call may go on when the server ends."""
+"""Seconds that a running call gets when the server ends."""
 THREADS = 16
 """Calls of one lane that run at the same time."""
 ASK = "ask"
@@ -81,7 +81,7 @@ class MemoryPool:
         return await self.thread(self._call_own, folders, call)
 
     async def thread(self, call: Callable[..., T], *arguments: Any, lane: str = ASK) -> T:
-        """Run a function in a thread of a lane; who is cancelled does not wait for its end."""
+        """Run a function in a thread of a lane; a cancelled caller does not wait for it."""
         from anyio import CapacityLimiter, to_thread
 
         limiter = self._limiters.setdefault(lane, CapacityLimiter(THREADS))

@@ -53,7 +53,7 @@ def related(
 
 
 def _tells(record: Record) -> bool:
-    """Whether a record says something by itself: no tool output, and nothing that was asked."""
+    """Whether a record is worth showing: not tool output, and not a question."""
     if record.kind not in ("observation", "capsule"):
         return True
     about = record.metadata or {}

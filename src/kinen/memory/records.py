@@ -43,7 +43,7 @@ class Records:
         """The record that a ref or a path in the space names."""
         self._index.prepare()
         record = self._find(name)
-        if record is None and "\\" in name:  # copied from output that spells a character out
+        if record is None and "\\" in name:  # copied from output, which escapes such characters
             record = self._find(unescaped(name))
         if record is None:
             self._index.catch_up()

@@ -16,10 +16,10 @@ from kinen.text import digest, identifier_parts
 SOURCE = "git"
 BATCH = 2000
 MOST_TOUCHES = 200_000
-"""Touched files after which a batch is written, so that huge commits do not add up in memory."""
+"""Touched files after which a batch is written: huge commits must not add up in memory."""
 HIDDEN = -1
-"""The record of a commit that the user forgot."""
-# Of git's records none has a key, and an author is its user. What is the same in all is not bound.
+"""The record number of a commit that the user had kinen forget."""
+# Records of git have no key, and the author is their user. Constant columns are not bound.
 COMMIT_RECORD = (
     "INSERT INTO records VALUES"
     " (?, ?, 'commit', ?, '', ?, '', ?, ?, '[]', 1, 'git', '', '', '', ?, '', '')"
@@ -39,7 +39,7 @@ class Hand(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What files are tagged by, besides the commits."""
+    """The rules and hands that tag files, besides the commits."""
 
     derived: Callable[[str], Iterable[str]]
     rules: str
@@ -271,8 +271,9 @@ def _batches(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
 
 
 class Loading:
-    """A bulk load that only adds. While SQLite works for it, nobody else may use the connection:
-    who wants to, waits first.
+    """A bulk load, which builds full text in a thread of its own.
+
+    While that thread runs, the connection must not be used: call `wait` first.
     """
 
     def __init__(self, writer: Writer, *, bulk: bool) -> None:
@@ -287,12 +288,12 @@ class Loading:
         db = self._writer.db
         with translated(self._writer.path):
             self._writer.triggers(on=True)
-            self._indexed()  # some are gone where a process was killed while it loaded
+            self._indexed()  # a process that was killed while it loaded leaves some missing
             if self._bulk:
                 # Pages are kept until they are full, and moved from the log a few times only.
                 db.execute("PRAGMA cache_size=-65536")
                 db.execute("PRAGMA wal_autocheckpoint=16384")
-                # Should the power fail just now, the index is built anew.
+                # After a power failure the index is damaged and is built again.
                 db.execute("PRAGMA synchronous=OFF")
                 self._done = db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
                 self._writer.triggers(on=False)
@@ -300,7 +301,7 @@ class Loading:
                     db.execute(f"DROP INDEX IF EXISTS {name}")
 
     def text(self, *, last: bool = False) -> None:
-        """Begin to build the full text of what was added; with the last of it, all is as before."""
+        """Start to build the full text of what was added; `last` also restores the triggers."""
         if self._bulk:
             self.wait()
             self._thread = Thread(target=self._build, args=(last,))
@@ -308,7 +309,7 @@ class Loading:
             self._bulk = not last
 
     def wait(self) -> None:
-        """Until the full text of what was added is there."""
+        """Wait for the full text of what was added; raises what the thread raised."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None

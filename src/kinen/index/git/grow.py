@@ -130,7 +130,7 @@ class StoredFile(NamedTuple):
     last: int
     tag_changes: str
     tags: str | None
-    """As JSON."""
+    """JSON."""
 
     @property
     def file(self) -> File:
@@ -215,7 +215,7 @@ def _update(
 
 
 def retag(history: History, hands: Iterable[Hand]) -> bool:
-    """Apply tags that were just set by hand; False if a path is of no file that commits made."""
+    """Apply tags that were just set by hand; False if no commit has a file at such a path."""
     with translated(history.writer.path), writing(history.db):
         lineage = Lineage(history.derived)
         for hand in hands:

@@ -15,7 +15,7 @@ Place = tuple[int, int]  # a commit by its place in the order, and its id
 
 
 WIDE = 100
-"""A commit of more files says nothing about any of them, by its scope or as a pair."""
+"""Commits of more files than this are ignored, for tags by scope and for co-changes."""
 
 
 class Touch(NamedTuple):
@@ -114,7 +114,7 @@ class Lineage:
             touched = self._with_renames(touches)
             for file in touched:
                 files[file].last = commit
-        else:  # nearly always, so without a call for each touch
+        else:  # the common case, inlined: a call for each touch is slow
             for path, status, _ in touches:
                 file = owner.get(path, 0)
                 state = files.get(file)

@@ -1,4 +1,4 @@
-"""Brings the git part of an index up to date, by the shortest way that gives the same index."""
+"""Brings the git part of an index up to date: by the new commits alone where that suffices."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kinen.text import digest
 HEAD = ""
 """The key under which an index remembers the last commit, as its source's mark."""
 TREE = "HEAD"
-"""The key under which is said that files at the head were left out."""
+"""The key of the note that files at the head were left out."""
 _FACTS = ("tags", "hands", "hidden")
 
 
 class Mark(NamedTuple):
-    """How far an index has followed a history, and by which rules."""
+    """The commit up to which a history is indexed, and the rules that it was indexed by."""
 
     head: str = ""
     rules: str = ""
@@ -39,7 +39,7 @@ class Mark(NamedTuple):
 def follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int], None]) -> Report:
     """Index what is new at the head; if git fails, the index stays as it was, with a note."""
     collecting = gc.isenabled()
-    # Nothing can be freed before the end, and looking for garbage takes a tenth of the time.
+    # There is no garbage before the end, and looking for it takes a tenth of the time.
     gc.disable()
     try:
         return _follow(writer, past, settings, done)
@@ -103,8 +103,9 @@ def _step(
     cuts: dict[str, str],
     done: Callable[[int], None],
 ) -> int:
-    """Index the few commits after the last one, in one transaction; -1 if they are many, or if
-    git does not have that one any more.
+    """Index a few new commits in one transaction; returns how many.
+
+    -1 if there are many, or if git no longer has the commit that was indexed last.
     """
     try:
         commits = list(islice(past.since(mark.head, before.head), BATCH))
@@ -156,7 +157,7 @@ def _settle(history: History, head: str, old: str, tree: settle.Tree, *, anew: b
 
 
 def _cut_tree(history: History) -> dict[str, str]:
-    """Why not all files at the head are listed, if that was looked at; empty if all are."""
+    """The reason why files at the head are missing, empty if none are; {} if it is unknown."""
     if history.left_out is None:
         return {}
     if not history.left_out:
@@ -176,7 +177,7 @@ def _mark(states: dict[str, State]) -> Mark:
 
 
 def _remember(writer: Writer, mark: Mark, notes: dict[str, str], cuts: dict[str, str]) -> None:
-    """Write down what was read up to, what could not be read, and of which commits only a part."""
+    """Store the last commit, what could not be read, and which commits were read in part."""
     exists = "SELECT 1 FROM commits WHERE sha = ?"
     rows = [(HEAD, mark.head, mark.rules, "")] if mark.head else []
     rows += [(key, getattr(mark, key), "", "") for key in _FACTS]

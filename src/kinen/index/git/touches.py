@@ -1,4 +1,4 @@
-"""Which files commits touched, as numbers: what a search needs of the history."""
+"""The files that commits touched, by number: the part of the history that a search needs."""
 
 from __future__ import annotations
 
