@@ -214,14 +214,20 @@ def _steps_text(plan: Plan, style: Style) -> str:
 @memory_command
 def edit(memory: Memory, id_: str) -> Output:
     """Open a plan (default: the active one) in your editor."""
+    current = _existing(memory, id_)
+    open_editor(os.path.join(memory.space.root, current.path))
+    memory.worklog.refresh()
+    return _output(memory.worklog.plan(current.id) or current)
+
+
+def _existing(memory: Memory, id_: str) -> Plan:
+    """A plan by its id, or the active one; NotFound if none is active."""
     from kinen.errors import NotFound
 
     current = memory.worklog.plan(id_)
     if current is None:
         raise NotFound(*NO_PLAN.split(": ", 1))
-    open_editor(os.path.join(memory.space.root, current.path))
-    memory.worklog.refresh()
-    return _output(memory.worklog.plan(current.id) or current)
+    return current
 
 
 def _set_status(name: str, status: str, description: str) -> None:
@@ -231,11 +237,7 @@ def _set_status(name: str, status: str, description: str) -> None:
     @click.argument("id_", metavar="[ID]", default="")
     @memory_command
     def run(memory: Memory, id_: str) -> Output:
-        from kinen.errors import NotFound
-
-        current = memory.worklog.plan(id_)
-        if current is None:
-            raise NotFound(*NO_PLAN.split(": ", 1))
+        current = _existing(memory, id_)
         return _output(memory.worklog.update_plan(current.id, status=status))
 
 

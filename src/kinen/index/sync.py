@@ -55,7 +55,7 @@ def sync(
     if past is not None:
         read = sync_past(job, *past)
         left = job.writer.count("git") - read.added
-        report = _add(report, read._replace(unchanged=max(0, left)))
+        report = report.plus(read._replace(unchanged=max(0, left)))
         date_by_commits(job.writer, changed)
     relink(job.writer, "links:" + digest("\n".join(sorted(attachments()))), resolver)
     if embedder is not None:
@@ -91,7 +91,7 @@ def sync_text(job: Job, sources: Iterable[Source]) -> Report:
             done=_read_progress(job.progress, delta.total),
         )
         left = job.writer.count(source.name) - done.added - done.changed
-        total = _add(total, done._replace(unchanged=max(0, left)))
+        total = total.plus(done._replace(unchanged=max(0, left)))
     return total
 
 
@@ -161,17 +161,6 @@ def embed_texts(embedder: Embedder, texts: list[tuple[str, str]], headings: dict
 def _read_progress(progress: Progress, total: int) -> Callable[[int], None]:
     """Counts files; changes that a source adds at its end, such as its own state, are not any."""
     return lambda seen: progress("read", min(seen, total) if total else seen, total)
-
-
-def _add(first: Report, second: Report) -> Report:
-    return Report(
-        added=first.added + second.added,
-        changed=first.changed + second.changed,
-        removed=first.removed + second.removed,
-        skipped=first.skipped + second.skipped,
-        unchanged=first.unchanged + second.unchanged,
-        notes=first.notes + second.notes,
-    )
 
 
 _CANDIDATES = (

@@ -204,25 +204,15 @@ def _texts(memory: Memory, writer: PostgresWriter, progress: Progress) -> Report
             anew=delta.anew,
             done=lambda seen, count=count: progress("read", min(seen, count) or seen, count),  # type: ignore[misc]
         )
-        total = _sum(total, report)
+        total = total.plus(report)
     past = sources.history()
     if past is not None:
         progress("history", 0, 0)
         report = history.follow(writer, *past, lambda seen: progress("history", seen, 0))
-        total = _sum(total, report)
+        total = total.plus(report)
     stamp = "links:" + digest("\n".join(sorted(files.attachments)))
     links.relink(writer, stamp, lambda names: Names(names, files.files).resolve)
     return total
-
-
-def _sum(first: Report, second: Report) -> Report:
-    return Report(
-        added=first.added + second.added,
-        changed=first.changed + second.changed,
-        removed=first.removed + second.removed,
-        skipped=first.skipped + second.skipped,
-        notes=first.notes + second.notes,
-    )
 
 
 def _placed(hit: Hit, names: dict[str, str], only: str) -> Hit:

@@ -174,6 +174,17 @@ class Report(NamedTuple):
     failure: str = ""
     """Why embedding stopped; the full-text index is complete."""
 
+    def plus(self, other: "Report") -> "Report":
+        """Both together, without what is about vectors."""
+        return Report(
+            added=self.added + other.added,
+            changed=self.changed + other.changed,
+            removed=self.removed + other.removed,
+            skipped=self.skipped + other.skipped,
+            unchanged=self.unchanged + other.unchanged,
+            notes=self.notes + other.notes,
+        )
+
 
 class Status(NamedTuple):
     """The state of a space's memory, for people and scripts."""
