@@ -7,28 +7,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 LEAST = 8
 TABLES = ("observations", "capsules", "summaries", "pins", "memories")
 
 
-def short_ids(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
-    """The shortest unique beginning of each id, of at least LEAST characters.
+def short_ids(
+    db: sqlite3.Connection, ids: Iterable[str], tables: Sequence[str] = TABLES
+) -> dict[str, str]:
+    """The shortest unique beginning of each id in some tables, of at least LEAST characters.
 
     Only the neighbours in the order of ids can share the longest beginning.
     """
     shorts = {}
     for id_ in ids:
         others = []
-        for table in TABLES:
-            others += neighbours(db, table, id_)
+        for table in tables:
+            others += _neighbours(db, table, id_)
         shared = max((_shared(id_, other) for other in others), default=0)
         shorts[id_] = id_[: max(LEAST, shared + 1)]
     return shorts
 
 
-def neighbours(db: sqlite3.Connection, table: str, id_: str) -> list[str]:
+def _neighbours(db: sqlite3.Connection, table: str, id_: str) -> list[str]:
     """The ids of a table just before and after an id."""
     before = db.execute(f"SELECT MAX(id) FROM {table} WHERE id < ?", (id_,)).fetchone()[0]
     after = db.execute(f"SELECT MIN(id) FROM {table} WHERE id > ?", (id_,)).fetchone()[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.journal import queries
 from kinen.journal.events import role
-from kinen.journal.short import neighbours
+from kinen.journal.short import short_ids
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.tally import tail
 from kinen.journal.timeline import (
@@ -44,8 +44,6 @@ LAST = "last"
 """Names the newest session."""
 TITLE = 300
 """Characters of a title or an outcome."""
-SHORTEST_ID = 8
-"""Characters of an id, or more where these do not tell it apart."""
 MOST_HITS_OF_SESSIONS = 100
 """Hits among which sessions are looked for by their words."""
 PAGE = 50
@@ -233,7 +231,7 @@ class Sessions:
         )
         return SessionOverview(
             ref=entry.ref,
-            id=self._short_capsule_id(entry.id),
+            id=short_ids(self._core.store.db, [entry.id], ("capsules",))[entry.id],
             kind="agent",
             session=entry.scope.session,
             agent=entry.scope.agent,
@@ -257,14 +255,6 @@ class Sessions:
         """
         end = tail(self._core.store.db, capsule.id, TAIL)
         return first_sentence(self._parts(capsule, end).get("outcome", ""))
-
-    def _short_capsule_id(self, id_: str) -> str:
-        """The beginning of an id that no other capsule has."""
-        nearest = neighbours(self._core.store.db, "capsules", id_)
-        size = SHORTEST_ID
-        while size < len(id_) and any(other.startswith(id_[:size]) for other in nearest):
-            size += 2
-        return id_[:size]
 
     def summary_parts(self, capsule: Capsule) -> dict[str, str]:
         """What a session came to, by the labels of its summary; one that goes on is read as it is.
