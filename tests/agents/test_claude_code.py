@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.agents.claude_code import READERS, Event, event, summary
-from kinen.agents.tool_use import Sieve
+from kinen.agents.tool_use import Sieve, intent
 from kinen.journal import brief as briefs
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
-from kinen.privacy.injected import asks_kinen
+from kinen.privacy.injected import asks_kinen, own_words
 from kinen.text import estimate
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1rZXktdjEAAAAA\n" * 400
@@ -402,3 +402,11 @@ def test_a_brief_has_the_decisions_of_the_latest_checkpoints(tmp_path: Any) -> N
     assert briefs.count_checkpoints(str(tmp_path)) == 2
     told = briefs.brief([], [], None, decided, 600)
     assert "- keep store 1 [checkpoint:.memories/2026-03-02/100001_abcd.md]" in told
+
+
+def test_a_prompt_that_announces_a_document_is_for_its_title() -> None:
+    plan = "Implement the following plan:\n\n# Plan: Array fix, tests\n\n## Context\nThree changes"
+    assert intent(plan) == "Implement the following plan: Array fix, tests"
+    for prompt in ("fix the login", "Do this:\nfix the login", "# Title\n\ntext"):
+        assert intent(prompt) == prompt
+    assert own_words('{"task_id":"b4d9","description":"status","task_type":"local_bash"}') == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinen.journal.brief import last_session
-from kinen.journal.shorten import for_the_next, trimmed
+from kinen.journal.shorten import excerpt_at, for_the_next, trimmed
 from kinen.text import estimate
 
 SUMMARY = "\n\n".join(
@@ -89,3 +89,11 @@ def test_a_part_that_does_not_fit_leaves_no_heading() -> None:
     text = for_the_next(summary, 100)
     assert "**Decided**" not in text
     assert "**Files**: `a.py`" in text
+
+
+def test_a_line_that_is_cut_does_not_end_with_a_lead_in() -> None:
+    line = "Done — the discussion is written down in: `docs/review-phases.md`; It has: the limits"
+    path = "Done — the discussion is written down in: `docs/review-phases.md`…"
+    assert [excerpt_at(line, width) for width in (45, 50)] == [path, path]
+    link = f"It is done. See here: https://example.org/{'x' * 90} for more"
+    assert excerpt_at(link, 30) == "It is done. …"

@@ -92,13 +92,19 @@ def test_a_word_that_only_sounds_open_is_no_point() -> None:
     assert not next_points("Ready for your next review run.")
 
 
-def test_figures_and_links_of_results_come_first() -> None:
-    text = "Done, pushed as asked.\n- The page has a title.\n- PR: https://example.org/pull/13"
-    assert results_first(text).splitlines() == [
-        "- PR: https://example.org/pull/13",
-        "Done, pushed as asked.",
-        "- The page has a title.",
-    ]
+def test_figures_and_links_of_results_come_first_after_a_short_first_line() -> None:
+    link = "- PR: https://example.org/pull/13"
+    title = "- The page has a title."
+    short = "Done, pushed as asked."
+    assert results_first(f"{short}\n{title}\n{link}").splitlines() == [short, link, title]
+    long = f"Done, {'pushed as asked and ' * 5}more."
+    assert results_first(f"{long}\n{title}\n{link}").splitlines() == [link, long, title]
+
+
+def test_a_detail_is_not_told_without_the_point_above_it() -> None:
+    points = [f"- **#{n}** `change number {n}`\n  - Draft, all checks passing." for n in range(20)]
+    lines = condensed("There are open pull requests.\n" + "\n".join(points), 60).splitlines()
+    assert lines[1].startswith("- **#0**")
 
 
 def test_a_colon_at_the_end_announces_something_in_any_language() -> None:

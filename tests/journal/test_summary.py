@@ -421,3 +421,31 @@ def test_several_test_programs_of_one_run_are_summed() -> None:
         "running 35 tests\ntest result: ok. 35 passed; 0 failed; 0 ignored"
     )
     assert "tests ✓ `cargo test`: 150 passed, 0 failed" in summary(ran("cargo test", 0, output))
+
+
+def test_tests_that_passed_before_a_linter_failed_are_told_as_passed() -> None:
+    output = "186 | failed: new Error()\n 9 pass\n 0 fail\nerror: script lint exited"
+    text = summary(ran("bun run test && bun run lint", 1, output))
+    assert "tests ✓ `bun run test`: 9 pass" in text
+    assert "(exit 1): error: script lint exited" in text
+    assert "tests ✗" in summary(ran("bun run test && bun run lint", 1, " 8 pass\n 1 fail"))
+
+
+def test_a_command_that_runs_without_its_wrapper_is_no_open_error() -> None:
+    failed = ran("wrap bun run test", 2, "error: unrecognized subcommand 'bun'")
+    assert "Unresolved" in summary(failed)
+    assert "Unresolved" not in summary(failed, ran("bun run test", 0, "9 pass"))
+
+
+def test_earlier_results_have_less_room_where_the_last_request_changed_most() -> None:
+    points = "\n".join(f"- point {n} about {'the report and ' * 6}" for n in range(20))
+    first = [
+        seen("message", "first", role="user"),
+        seen("message", f"Reported.\n{points}", role="assistant"),
+    ]
+    last = [
+        seen("message", "second", role="user"),
+        edited("a.py"),
+        seen("message", "The page has a title and a footer now.", role="assistant"),
+    ]
+    assert len(summary(*first, *last)) < len(summary(*first, last[0], last[2]))

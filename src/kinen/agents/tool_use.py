@@ -201,6 +201,22 @@ def without_wrappers(text: str) -> str:
     return re.sub(rf"</?(?:{names})\b[^<>]*>\n?|\x1b\[[\d;?]*[A-Za-z]", "", text)
 
 
+def intent(prompt: str) -> str:
+    """What a prompt is for; of a document that it only announces, the announcement and its title.
+
+    `Implement the following plan:` says nothing without the heading below it, and the rest of the
+    plan is no intent.
+    """
+    head, _, rest = prompt.strip().partition("\n")
+    below = rest.lstrip()
+    if not head.rstrip().endswith(":") or not below.startswith("#"):
+        return prompt
+    title = below.partition("\n")[0].strip("# \r")
+    if title.lower().startswith("plan:"):
+        title = title[len("plan:") :].lstrip()
+    return f"{head.rstrip()} {title}"
+
+
 def message(role: str, text: str, sieve: Sieve) -> Draft | None:
     """A message of a user or an agent; None if no text of their own is left."""
     words = own_words(text) if role == "user" else text

@@ -13,7 +13,7 @@ import time
 from kinen import ids, paths
 from kinen.agents import claude_code
 from kinen.agents.client import BORROWERS, load
-from kinen.agents.tool_use import text_of
+from kinen.agents.tool_use import intent, text_of
 from kinen.hooks import payload
 from kinen.hooks.event import Session
 
@@ -143,8 +143,8 @@ def _prompt(session: Session) -> str:
     event = claude_code.event(session.payload, sieve)
     if event is None:
         return ""
-    intent = event.text.partition("\n")[0][:200]
-    session.keep(event, sieve, lambda db: capsules.call(db, session.capsule, intent))
+    title = intent(event.text).partition("\n")[0][:200]
+    session.keep(event, sieve, lambda db: capsules.call(db, session.capsule, title))
     if not session.prompted:
         return ""
     from kinen.hooks.injection import Context

@@ -244,6 +244,7 @@ def _take_failure(account: Account, event: Observation, source: Source) -> None:
     """A failure that comes again is the same trouble; what seemed to fix it did not."""
     name = events.command(event) or events.tool_use(event)
     deeds = events.deeds(event) or (events.same_error(event),)
+    deeds = (*deeds, *events.inner_deeds(event))
     rest = [trouble for trouble in account.troubles if trouble.resolved or trouble.deeds != deeds]
     trouble = Trouble(
         deeds=deeds,
@@ -286,7 +287,9 @@ def _take_run(account: Account, event: Observation, source: Source) -> None:
         account.runs[key] = run
     if events.is_test(event):
         name = excerpt(events.test_command(event), LONGEST)
-        account.tests = replace(run, command=name, result=events.test_result(event))
+        account.tests = replace(
+            run, command=name, result=events.test_result(event), failed=events.tests_failed(event)
+        )
     names = events.programs(line)
     if not failed and "git commit" in names:
         account.commits.append(Quote(commit_subject(event, line), source))

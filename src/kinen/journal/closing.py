@@ -148,8 +148,13 @@ def by_sentence(text: str) -> str:
 
 
 def results_first(text: str) -> str:
-    """The lines of a message, those that tell a result in figures or a link before the others."""
-    return "\n".join(sorted(text.splitlines(), key=_is_no_figure))
+    """The lines of a message, those that tell a result in figures or a link before the others.
+
+    The first stays where it is if it is short: it says what was done.
+    """
+    lines = text.splitlines()
+    head = lines[:1] if lines and len(lines[0]) <= SHORTEST else []
+    return "\n".join([*head, *sorted(lines[len(head) :], key=_is_no_figure)])
 
 
 def _is_no_figure(line: str) -> bool:
@@ -261,7 +266,7 @@ def _ranked(text: str) -> Iterator[Line]:
 def _rank(line: str, below: int) -> int:
     """How much a line matters, at its place in a list, or 0 outside of one."""
     if _RESULT.search(line):
-        return 0
+        return 2 if line[:2].isspace() else 0  # a detail is nothing without the point above it
     is_title = len(line.split()) < TITLE and not below
     if is_title or line[:2].isspace():
         return 3

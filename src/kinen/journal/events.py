@@ -19,9 +19,11 @@ LONGEST_PATH = 300
 LOOKED_AT = 20_000
 """Characters of an output in which the line that names an error is looked for."""
 _ERROR_LINE = re.compile(
-    r"(?im)^[^\n]{0,300}?(?:error|exception|fatal|panicked|denied|failed)(?:\[\w{1,20}\])?:[^\n]*"
+    r"(?im)^(?![ \t>]{0,8}\d{1,6} ?\|)[^\n]{0,300}?"
+    r"(?:error|exception|fatal|panicked|denied|failed)(?:\[\w{1,20}\])?:[^\n]*"
 )
-_FAILED_COUNT = re.compile(r"(?i)\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing)\b")
+"""A line that names an error; `186 | submitError: …` is a line of source that a tool quotes."""
+_FAILED_COUNT = re.compile(r"(?i)\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing|fail)\b")
 _WRAPPERS = frozenset(
     "sudo time nice env uv poetry pipenv run npx bunx exec command timeout".split()
 )
@@ -102,6 +104,18 @@ def is_test(event: Observation) -> bool:
     return bool(_TESTS.search(line))
 
 
+def tests_failed(event: Observation) -> bool:
+    """Did the tests of a run fail, and not a command that was run after them?
+
+    `test && lint` fails with the linter: its output counts tests that passed, and none that failed.
+    """
+    if not failed(event):
+        return False
+    output = body(event)[-LOOKED_AT:]
+    chained = len(invoked(command(event))) > 1
+    return not (chained and _TEST_COUNT.search(output)) or bool(_FAILED_COUNT.search(output))
+
+
 def test_command(event: Observation) -> str:
     """The part of a command line that runs tests, without what prepares it."""
     line = command(event)
@@ -125,6 +139,12 @@ def deeds(event: Observation) -> tuple[str, ...]:
         return tuple(acting) or (" ".join(line.split()),)
     use = tool_use(event)
     return (use,) if use else ()
+
+
+def inner_deeds(event: Observation) -> tuple[str, ...]:
+    """What a command would run without its first word, which may be a wrapper: `rtk bun run x`."""
+    inner = (words[1:] for words in invoked(command(event)) if len(words) > 2)
+    return tuple(name for words in inner for name in programs(" ".join(words)) if " " in name)
 
 
 def named_error(event: Observation) -> str:

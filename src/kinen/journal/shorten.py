@@ -15,15 +15,17 @@ LABELS = (
     *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
 )
 """Parts of a summary, the most needed first; commands are left out."""
-SHARES = {"State": 0.15, "Next": 0.2, "Earlier": 0.4, "Outcome": 0.25, "Unresolved": 0.05}
+SHARES = {"State": 0.12, "Next": 0.18, "Earlier": 0.38, "Outcome": 0.27, "Unresolved": 0.05}
 """What these parts may take of a summary; what is left then goes to them in this order."""
 DETAIL = 8
 """The rank of an indented line."""
 STAGES = ((8, 2000), (8, 400), (8, 240), (7, 400), (7, 240))
 """How a part is shortened until it fits: the last rank that stays, and characters of a line."""
-NARROW = 160
-WIDE = 360
+NARROW = 110
+WIDE = 600
 """Characters of a line, and of the first in a list, where lines are left out."""
+LONG_WORD = 80
+"""Characters of a word up to which it ends a line that would end in a colon."""
 BULLETS = ("- ", "* ", "• ", *(f"{n}. " for n in range(1, 20)))
 RESULTS = (
     *("test", "pass", "commit", "push", "merged", "pull", "coverage", "deployed", "released"),
@@ -157,7 +159,23 @@ def _at_most(line: str, width: int) -> str:
     if len(line) <= width:
         return line
     indent = line[: len(line) - len(line.lstrip())]
-    return indent + excerpt(line, width)
+    return indent + excerpt_at(line, width)
+
+
+def excerpt_at(line: str, width: int) -> str:
+    """An excerpt that does not end with a lead-in.
+
+    `… written down in:…` goes on with the next word, or ends before that clause.
+    """
+    short = excerpt(line, width)
+    head = short.removesuffix("…").rstrip("* ")
+    if short == head or not head.endswith(":"):
+        return short
+    following = " ".join(line.split())[len(head) :].lstrip("* ").split(None, 1)
+    if following and len(following[0]) <= LONG_WORD:
+        return f"{head} {following[0].rstrip(',;')}" + ("…" if len(following) > 1 else "")
+    clause = max(head.rfind(". "), head.rfind("; "))
+    return f"{head[: clause + 1]} …" if clause > 0 else short
 
 
 def outcome_only(summary: str) -> str:
@@ -195,7 +213,7 @@ def cut(text: str, tokens: float) -> str:
         cost = estimate(line)
         if cost > tokens:
             indent = line[: len(line) - len(line.lstrip())]
-            kept.append(indent + excerpt(line, max(1, round(tokens * len(line) / cost * 0.8))))
+            kept.append(indent + excerpt_at(line, max(1, round(tokens * len(line) / cost * 0.8))))
             break
         tokens -= cost
         kept.append(line.rstrip())

@@ -130,7 +130,7 @@ def _sections(account: Account) -> list[Section]:
         Section(
             "**Unresolved**",
             [_troubled(entry) for entry in unresolved[:ERRORS]],
-            110,
+            150,
             max(0, len(unresolved) - ERRORS) + account.forgotten_troubles,
             "earlier",
         ),
@@ -161,13 +161,19 @@ def _outcome(account: Account, size: int) -> list[Line]:
 
 
 def _results(account: Account) -> Section:
-    """What came of the requests before the last, as far as it is new; those with changes first."""
+    """What came of the requests before the last, as far as it is new; those with changes first.
+
+    They have half the room where most was changed for the last request: its outcome gets the rest.
+    """
     mentioned = {word for turn in account.answered[:1] for word in terms(turn.closings[0].text)}
     lines: list[Line] = []
     reports = _reports(account)
     weights = [_weight(report, reports) for report in reports]
+    most = max((report.changes for report in reports), default=0)
+    last_is_main = account.answered and account.answered[0].changes >= max(1, most)
+    room = RESULTS // 2 if last_is_main else RESULTS
     for report, weight in zip(reports, weights, strict=True):
-        share = RESULTS * weight // sum(weights[:EARLIER])
+        share = room * weight // sum(weights[:EARLIER])
         report_text = condensed(without_open(report.quote.text), share)
         result = _on_one_line(results_first(by_sentence(report_text)))
         if _is_new(result, mentioned):
@@ -273,8 +279,8 @@ def trouble_text(trouble: Trouble) -> str:
 
 def _troubled(trouble: Trouble) -> Line:
     """What failed, and the line that says how."""
-    error = _short(trouble.error, 160, 34)
-    name = _code(trouble.name, 80, 18)
+    error = _short(trouble.error, 160, 60)
+    name = _code(trouble.name, 100, 30)
     if not name:
         return Line(error or "an error", (trouble.source,))
     head = f"{name} (exit {trouble.code})" if trouble.code else name

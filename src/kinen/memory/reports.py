@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from kinen.memory.report import (
 from kinen.memory.sessions import title_of
 from kinen.model.journal import Capsule, Checkpoint
 from kinen.recall.clip import plan_text
+from kinen.recall.states import Source, States
 from kinen.recall.tiers import short_id
 from kinen.sources.git.recent import latest_commits, unpushed_commits
 from kinen.space.repository import git_above
@@ -113,7 +115,7 @@ class Reports:
         since: str,
     ) -> Report:
         branch, commit, changed = git_state(self._core.worktree or self._core.space.root)
-        sessions = [report for _, report in reported]
+        sessions = list(_still_true([report for _, report in reported]))
         plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         decided = [
@@ -186,6 +188,30 @@ class Reports:
         after = datetime.fromisoformat(since).timestamp() if since else 0.0
         latest = latest_commits(git, "" if self._core.worktree else tree, after)
         return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)
+
+
+def _still_true(sessions: Sequence[SessionReport]) -> Iterator[SessionReport]:
+    """The sessions, newest first; earlier results without what a newer session says otherwise."""
+    states = States(
+        Source(_statements(report), report.at, report.ref, shown=True) for report in sessions
+    )
+    for report in sessions:
+        older = Source("", report.at, report.ref)
+        results = [
+            "; ".join(filter(None, (states.current(older._replace(text=text)) for text in points)))
+            for points in map(_in_points, report.earlier)
+        ]
+        yield replace(report, earlier=tuple(filter(None, results)))
+
+
+def _statements(report: SessionReport) -> str:
+    points = (point for line in report.earlier for point in _in_points(line))
+    return "\n\n".join((report.outcome, *points))
+
+
+def _in_points(line: str) -> list[str]:
+    """The points that a summary joined to one line."""
+    return line.split("; ")
 
 
 def _groups(subjects: Iterable[Subject], hidden: set[str]) -> tuple[Commits, ...]:

@@ -44,6 +44,7 @@ SYNTHETIC = (
     "<task-notification><",
     "[Request interrupted",
     "Caveat: The messages below",
+    '{"task_id":',
     "This session is being continued",
     "# AGENTS.md instructions",
     "System: Please continue",

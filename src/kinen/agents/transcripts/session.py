@@ -98,7 +98,7 @@ class Past:
             prompt = not asked and event.provenance.get("role") == "user"
             if prompt or not self.intent:
                 # Masked first, since half a secret is not known as one.
-                self.intent = excerpt(mask(event.content)[0], INTENT)
+                self.intent = excerpt(mask(rules.intent(event.content))[0], INTENT)
             asked = asked or prompt
             yield event
 
