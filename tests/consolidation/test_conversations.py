@@ -295,3 +295,65 @@ def test_an_old_session_that_is_imported_later_gives_memories_too(
         assert kinen("consolidate").code == 0
     memories = json.loads(kinen("memories", "list", "--json").out)["memories"]
     assert {memory["content"] for memory in memories} == set(statements)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Border radius: base radius, pill vs `rounded-xl` vs rounded-2xl",
+        "One test is failing because it was checking for the old `generic` text.",
+        "The failed run then retried `finalize` and stopped because `v4.40.1` already existed.",
+        "The 114 failures are caused by pre-existing `clone` artifacts in the tree.",
+        "The script runs `bun test src/` which should only test `src/`.",
+    ],
+)
+def test_what_only_held_for_a_moment_is_not_drawn(text: str) -> None:
+    assert drawn(agent(text)) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "shouldn't the url be the remote",
+        "Wait why are traces in their own folder, shouldn't we have one per test",
+        "Get the latest docs and update the guide, so that we'll use correct practices.",
+    ],
+)
+def test_questions_and_tasks_of_a_user_are_no_rules(prompt: str) -> None:
+    assert drawn(user(prompt)) == []
+
+
+def test_a_plan_decides_what_has_a_reason_and_not_how_things_are_or_what_to_run() -> None:
+    reason = "Create `vitest.config.ts` at the root since the plugins interfere with the runner."
+    duty = "Files within a skill folder should not be included in the evaluated context."
+    plan = f"""Implement the following plan:
+
+# Fix the report
+
+## Context
+- The `SummaryBar` still renders because the set is not empty
+- {duty}
+
+## Changes
+- {reason}
+- Make the comparison text larger: `text-sm` instead of `text-xs`
+
+## Verification
+- Run `bun run test` — all tests must pass
+"""
+    assert drawn(user(plan)) == [("pattern", duty), ("decision", reason)]
+
+
+def test_a_root_cause_is_a_lesson_without_bold_letters_too() -> None:
+    pushes = "Tag pushes from `GITHUB_TOKEN` do not reliably trigger the Publish workflow."
+    text = f"Root cause: npm never published `v4.40.1`, though the tag exists. {pushes}"
+    memories = [memory for _, memory in drawn(agent(text))]
+    assert memories[-1] == pushes
+
+
+def test_a_number_in_a_label_and_trifles_of_a_linter_are_left_out() -> None:
+    swapped = "Swapped the order so `run` uses the local directory instead of a fresh clone."
+    [(_, memory)] = drawn(agent(f"**Fix 1 — `engine.ts`**: {swapped}"))
+    assert memory == f"`engine.ts`: {swapped}"
+    summary = "3. Errors and fixes:\n - **Lint formatting errors**: Fixed with `bun run lint:fix`."
+    assert list(from_compaction(summary)) == []

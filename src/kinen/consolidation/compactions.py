@@ -43,6 +43,11 @@ _CORRECTION = re.compile(
     r"(?: [–—-]{1,2} |: )"
 )
 """What the label of an item says of itself, before what it is about."""
+_TRIFLE = re.compile(
+    r"(?i)\b(?:lint(?:ing|er)?|format(?:ting)?)\b.{0,24}\b(?:errors?|issues?|failures?)\b"
+    r"|\bunused imports?\b"
+)
+"""Labels of errors that a formatter or linter puts right by itself: nobody learns from them."""
 _FIRST_PERSON = re.compile(r"\bI (?=[a-z])")
 _POSSESSIVE = re.compile(r"\bmy (?=[a-z])")
 _CONCLUSION = re.compile(
@@ -108,7 +113,7 @@ def _errors(text: str) -> Iterator[tuple[Verdict, str]]:
     """`**Problem**: what it was. Fixed by …` as one lesson."""
     for entry in _entries(text):
         found = list(read_sentences(entry))
-        if not found or _UNSOLVED.search(entry):
+        if not found or _UNSOLVED.search(entry) or _TRIFLE.search(found[0].label):
             continue
         lesson = _condensed(found[0].label, [sentence.text for sentence in found])
         if lesson and _CONCLUSION.search(lesson) and is_sound(lesson):

@@ -37,8 +37,9 @@ _CHOICE = (
     r"\b(?:because|since|so that|to avoid)\b"
 )
 _LIMIT = (
-    r"\b(?:throttled|limited|capped|debounced|restricted|truncated|rounded|expires?|times? out)\b"
-    r".{0,60}\d|\b(?:max(?:imum)?|at most|no more than|once per|every) .{0,20}\d+ ?\w{0,12}\b"
+    r"\b(?:throttled|limited|capped|debounced|restricted|truncated|rounded to|expires?"
+    r"|times? out)\b.{0,60}(?<![\w-])\d"
+    r"|\b(?:max(?:imum)?|at most|no more than|once per|every) .{0,20}\d+ ?\w{0,12}\b"
     r".{0,40}"
     r"\b(?:per|each|by default)\b"
 )
@@ -62,7 +63,7 @@ _DUTY = (
 _RULE = (
     _DUTY + r"|(?:[,;:–—] |\b(?:please|and|but|so|or|to|we|instead) )"
     r"(?:always|never) (?!(?:mind|been|seen|had|did|was|is|are|got|gets|said|asked|thought|knew"
-    r"|happen|want|failed|even|called|used|[a-z]{2,20}s)\b)(?=[\w`])"
+    r"|happen|want|failed|even|called|used|[a-z]{2,20}s|[a-z]{2,20}ed|[a-z]{2,20}able)\b)(?=[\w`])"
 )
 _PREFERENCE = r"\b(?:i|we)(?:'d| would)? (?:strongly |much |greatly )?(?:prefer|value|rather)\b"
 _CAUSE = (
@@ -86,7 +87,10 @@ _CAUSE = (
 _FACT = (
     r"\b(?:doesn't|does not|don't|do not|cannot|can't|won't|isn't|is not|aren't|are not) "
     r"(?:\w+ ){0,2}(?:support(?:ed)?|allow(?:ed)?|permit(?:ted)?|work|accept|access|persist"
-    r"|compatible|available|thread-safe|safe|reachable|enforced|tracked)\b"
+    r"|compatible|available|thread-safe|safe|reachable|enforced|tracked|trigger|fire|propagate"
+    r"|inherit|expire)\b"
+    r"|\b(?:doesn't|does not|don't|do not|cannot|can't|won't) \w+ .{1,120}"
+    r"(?: [–—]|[,;]) (?:so )?(?:we |you )?(?:needs?|must|use|have to)\b"
     r"|\b(?:is|are|was) (?:unsupported|incompatible)\b"
     r"|\bonly works?\b|\bworks? (?:only|because)\b"
     r"|\brequires?\b.{2,160}\b(?:because|since|otherwise)\b|\b(?:is|are) required (?:for|to|by)\b"
@@ -120,6 +124,21 @@ _CLOSING: list[tuple[Kind, float, re.Pattern[str]]] = [
     ("insight", 0.7, re.compile(r"^(?:The )?(?:`|\w(?:(?![A-Z\d])\w)*+[A-Z\d]).{10,}\bbecause\b")),
 ]
 """What counts only in the last message of a turn."""
+_SITUATION = re.compile(
+    r"(?i)(?:(?:\w+ ){0,3}(?:context|background|problems?|symptoms?|root causes?(?: analysis)?)"
+    r"|current (?:state|behaviou?r|situation|flow)|(?:the )?(?:issue|bug|why)s?|motivation"
+    r"|overview)"
+)
+"""Headings of a plan under which it tells how things are now, and not what was decided."""
+_CHECKS = re.compile(
+    r"(?i)(?:\w+ ){0,2}(?:verification|validation|test(?:s|ing)?(?: plan| steps)?|checks?)"
+)
+"""Headings under which a plan says how it is verified."""
+_EDIT = re.compile(
+    r"(?i)^(?:make|adjust|initiali[sz]e|change|modify|wrap|render|show|display|increase|decrease|move"
+    r"|rename|replace|swap|update|fix)\b(?!.{0,200}\b(?:because|since|so that|to avoid)\b)"
+)
+"""An edit that a plan lists, without a reason: a task."""
 _REASON = re.compile(r"\b(?:to avoid|so that|because|since|instead of|rather than)\b", _FLAGS)
 _VERB = re.compile(
     r"(?i)\b(?:is|are|was|will|has|have|does|uses?|stays?|remains?|must|only|no|not|never|instead|because"
@@ -182,6 +201,8 @@ def classify(
     if len(text) > LONGEST:
         return None
     title = (sentence.lead or sentence.heading).strip(" :")
+    if planned and (_CHECKS.fullmatch(title) or _is_task(sentence)):
+        return None
     if sentence.listed and DECISIONS.fullmatch(title):
         return Verdict("decision", 0.85, title) if is_clause(text) or sentence.label else None
     concrete = role == "user" or bool(_CONCRETE.search(text))
@@ -189,7 +210,11 @@ def classify(
         match = rule.search(text)
         if match and (concrete or kind == "lesson" or _DECIDED.search(match[0])):
             return Verdict(kind, confidence, match[0])
-    if role == "assistant" and _LESSONS.fullmatch(sentence.label) and not sentence.before:
+    if (
+        role == "assistant"
+        and _LESSONS.fullmatch(sentence.label)
+        and (concrete or not sentence.before)
+    ):
         return Verdict("lesson", 0.75, sentence.label)
     if role == "assistant" and closing and concrete:
         for kind, confidence, rule in _CLOSING:
@@ -197,6 +222,14 @@ def classify(
                 return Verdict(kind, confidence)
         if _LESSONS.fullmatch(title) and not sentence.listed:
             return Verdict("lesson", 0.75, title)
-    if planned and sentence.listed and _REASON.search(text):
+    if planned and sentence.listed and _REASON.search(text) and not _EDIT.match(text):
         return Verdict("decision", 0.8)
     return None
+
+
+def _is_task(sentence: Sentence) -> bool:
+    """Does a plan tell here how things are before it, or name a command to run?"""
+    titles = (sentence.label, sentence.lead, sentence.heading)
+    if any(_SITUATION.fullmatch(title.strip(" :")) for title in titles):
+        return not re.search(_DUTY, sentence.text, _FLAGS)
+    return bool(re.match(r"(?i)(?:run|verify|confirm|check) ", sentence.text))

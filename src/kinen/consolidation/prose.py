@@ -14,6 +14,8 @@ _BOLD_LINE = re.compile(r"\*\*([^*\n]{1,120})\*\*:?$")
 _LABEL = re.compile(
     r"\*\*(?P<label>[^*\n]{1,120})(?:\*\*\s{0,3}[:–—-]{1,2}\s{1,3}|:\*\*\s{1,3}|\*\*\s(?=\())"
 )
+_CAUSE = re.compile(r"(?P<label>(?:The )?(?:[Rr]oot )?[Cc]auses?|Lessons?(?: learned)?|Gotchas?): ")
+"""A label that need not be bold: everything behind it explains something."""
 _TICK = re.compile(r"\[[ xX]\]\s+")
 _NUMBER = re.compile(r"(?i)^(?:step |phase |part )?\d{1,2}(?:\.\d{1,2})?[.):]?\s+")
 
@@ -78,7 +80,7 @@ def _announcement(paragraph: str) -> str:
 
 def _paragraph(markdown: str, heading: str, lead: str, *, listed: bool) -> Iterator[Sentence]:
     text = _TICK.sub("", markdown, count=1) if listed else markdown
-    bold = _LABEL.match(text)
+    bold = _LABEL.match(text) or _CAUSE.match(text)
     label = ""
     if bold and len(bold["label"]) <= LONGEST_LABEL:
         label = plain(bold["label"]).rstrip(":")

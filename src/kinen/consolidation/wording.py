@@ -64,7 +64,7 @@ _POINTS_BACK = re.compile(
     r"|here|above)\b|which\b|because\b|since\b|as\b(?! of)|instead\b|otherwise\b|same\b|likewise\b"
     r"|(?:let's|we should|we'll) \w+ (?:it|them|this|that|these|those)\b"
     r"|one (?:existing|other|more)\b"
-    r"|similarly\b|either\b|else\b)"
+    r"|similarly\b|either\b|else\b|or\b)"
 )
 _CAUSE = re.compile(
     r"(?i)^the (?:root cause|cause|culprit|failure|bug|error|crash|problem|issue)s?"
@@ -85,6 +85,7 @@ _LOCAL = re.compile(
     r"|the (?:prompt|instructions|skill|user|reviewer|plan (?:says|file|mode)|subagent|transcript))"
     r"\b(?!-)"
 )
+_RESULT = re.compile(r"(?i)\b(?:tests?|checks?|lint|build)\b.{0,30}\b(?:pass\w*|green|clean)\b")
 _OWN_CHOICE = re.compile(
     r"(?i)^i(?:'ve| have| also| then| had){0,2} (?=(?:decided|chose|opted|kept|used|switched"
     r"|left|put"
@@ -105,6 +106,11 @@ _OPEN_POINT = re.compile(
     r"|validation|tests?|files?|commits?"
     r"|branch):"
 )
+_NUMBERED_LABEL = re.compile(
+    r"(?i)^(?:fix|change|step|phase|task|issue|problem|part|bug)(?: | ?#)\d{1,2}"
+    r"(?:\s{0,2}[–—:-]+\s{0,2}|$)"
+)
+"""`Fix 1 — engine.ts`: the number says nothing outside of its list."""
 _EMPTY_LABEL = re.compile(
     r"(?i)(?:fix(?:ed)?|note|result|why|cause|root cause|reason|problem|issue|solution|important"
     r"|summary"
@@ -129,7 +135,7 @@ _CHANGE = re.compile(
     r"|adjusted|changed|implemented|created|introduced|converted|made|moved|rewrote|extended"
     r"|improved"
     r"|dropped|used|set|switched|replaced|ran|verified|confirmed|wrote|tightened|hardened|unified"
-    r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not )\b"
+    r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not |caught|successfully)\b"
 )
 """A line of a list of changes: it tells what was done, not what holds."""
 _SUBJECTLESS = re.compile(
@@ -140,16 +146,24 @@ _SUBJECTLESS = re.compile(
 _TASK = re.compile(
     r"(?i)^(?:just|add|write|create|fix|implement|run|commit|push|update|check|verify|test|review|look"
     r"|investigate|find|show|give|make sure|ensure|merge|deploy|rebase|open|close|delete|build"
-    r"|generate|refactor|continue|rerun|restart|install|try"
+    r"|generate|refactor|continue|rerun|restart|install|try|get|take|fetch|pull|search|read|help"
+    r"|explain|analy[sz]e|compare|set up|port|convert|improve|confirm"
     r"|i (?:know|see|like|do|think|am|was|have|also|just))\b"
 )
 """What a user wants done once, or only tells."""
+_QUESTION = re.compile(
+    r"(?i)^(?:(?:wait|hmm|so|ok|okay|but|and|also)\b[, ]{1,3}){0,2}"
+    r"(?:is|are|was|were|does|did|why|what|how|where|which|who"
+    r"|(?:do|can|could|would|will|should)(?! (?:not|never|always|only)\b)|shouldn't|isn't"
+    r"|aren't|doesn't|don't we|can't|won't)\b"
+)
+"""A question, also without its mark: people who type to an agent often leave it out."""
 _PROPOSAL = re.compile(
     r"(?i)^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
-    r"|optional|residual|minor|need to be|the stated|if|unless"
+    r"|optional|residual|minor|need to be|the stated|if|unless|e\.g|i\.e|for (?:example|instance)"
     r"|whether|suppose|assuming|worse|either|assumption|test)\b"
 )
-_PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? \d|→|->(?=[^`]{0,200}$)")
+_PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? ~?\d|→|->(?=[^`]{0,200}$)")
 """A place in code that moves with the next edit, or a chain of steps."""
 _PASSING = re.compile(
     r"(?i)\b(?:worth (?:confirming|checking|noting)|main concern|failing step|remaining issues|zero"
@@ -158,7 +172,11 @@ _PASSING = re.compile(
     r"|failing test|fully preserved|sandbox(?:ed)? (?:because|run)"
     r"|this (?:sandbox|session|checkout)"
     r"|now (?:also|reads?|carries)|not yet|n't (?:been )?\w{2,20} yet"
-    r"|was just|just (?:landed|added|fixed|a typo))\b"
+    r"|pre-existing|already shows?|in_progress|(?:still|based) (?:\w+ )?behind|which should"
+    r"|was just|just (?:landed|added|fixed|a typo)|unrelated to (?:our|the|these) changes?)\b"
+    r"|^(?:one|two|three|four|\d+) (?:\w+ ){0,2}(?:tests?|checks?|errors?|warnings?)\b"
+    r"|^the (?:current|latest) \w+ (?:is|shows?|looks?|seems?)\b"
+    r"|^(?:\S+ ){1,4}then (?:[a-z]+ed|ran|went|got|hit|stopped)\b"
 )
 _QUOTED = re.compile(r"^[\"'“‘«>|+=*#<{\[\\/-]|[{};]$|=>|::=|\$ ")
 _UNFINISHED = re.compile(r"(?i)(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$")
@@ -188,11 +206,11 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
     With `task`, what is to be done once counts too.
     """
     text = without_opening(sentence.text)
-    if directive and not task and _TASK.match(text):
+    if directive and not task and (_TASK.match(text) or _QUESTION.match(sentence.text)):
         return ""
     if _PROPOSAL.match(text) or _PASSING.search(text) or (not directive and is_report(text)):
         return ""
-    label = sentence.label
+    label = _NUMBERED_LABEL.sub("", sentence.label)
     if label and not sentence.before and not _EMPTY_LABEL.fullmatch(label):
         text = f"{label}: {text}"
     resolved = _RESOLVED.match(text)
@@ -227,6 +245,7 @@ def _joined(sentence: Sentence, text: str) -> str:
     if (
         not before
         or before.endswith((":", "?"))
+        or _RESULT.search(before)
         or is_step(sentence.before)
         or _POINTS_BACK.match(before)
         or weight(before) < LEAST_WEIGHT

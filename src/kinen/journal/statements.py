@@ -85,12 +85,15 @@ _LESSON = (
     r"|compatible|available|thread-safe|safe)\b"
     r"|\b(?:fail(?:s|ed|ing)?|broke(?:n)?|crash(?:es|ed)?|hangs?|hung|error(?:s|ed)?)\b.{0,160}"
     r"\b(?:because|since|due to|as soon as|unless|when|if)\b"
-    r"|\bonly works?\b|\bworks? (?:only|because|around)\b|\bgotcha\b|\bcaveat\b|\bworkaround\b"
+    r"|\bonly works?\b|\bworks? (?:only|because|around)\b|\bgotcha\b|\bworkaround\b"
+    r"|^(?:the |one )?caveat\b(?=:| is)(?!: if)"
     r"|\b(?:has|have|needs?|must|requires?)\b.{0,80}\b(?:otherwise|or else|before it|first)\b"
     r"|^(?:note|important|warning|nb)\b ?(?:that|:)"
 )
-_INTENDED = re.compile(r"(?i)\b(?:i'll|i will|i'm (?:now )?\w+ing|we'll (?:know|see))\b")
-"""Says what its author is about to do: no decision that lasts, and no lesson."""
+_INTENDED = re.compile(
+    r"(?i)\b(?:i'll|i will|i'm (?:now )?\w+ing|we'll (?:know|see)|unrelated|untracked|untouched)\b"
+)
+"""Says what its author is about to do, or what was left alone: no decision and no lesson."""
 _POINTS_BACK = re.compile(
     r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
 )

@@ -30,6 +30,7 @@ _MARKS = re.compile(
     "[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u231a-\u23ff\U0001f000-\U0001faff]"
     r"+(?:\s*\d{4}-\d{2}-\d{2})?"
 )
+_CODE_SPAN = re.compile(r"(`[^`\n]{1,300}`)")
 _STOPS = re.compile(r"(?<=[^.][.!?])[\"')\]]*\s+")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
 _LABEL = re.compile(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
@@ -63,7 +64,8 @@ _FILLERS = frozenset(
 
 def plain(markdown: str) -> str:
     """Inline markdown as words on one line: no markup except of code, no link targets."""
-    markdown = show_wiki_links(markdown[:_MOST_INLINE])
+    parts = _CODE_SPAN.split(markdown[:_MOST_INLINE])
+    markdown = "".join(part if n % 2 else show_wiki_links(part) for n, part in enumerate(parts))
     # An underscore is part of a name far more often than it is emphasis.
     tokens = _inline().parseInline(markdown.replace("_", "\ue000"))[0].children or ()
     words = "".join(map(_words, tokens)).replace("\ue000", "_")
