@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kinen.config import file as configfile
+from kinen.config.file import settings
 from kinen.config.keys import ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
 from kinen.config.trust import trusts
 from kinen.config.values import parse_value, to_raw
@@ -14,13 +15,10 @@ from kinen.paths import user_file
 from kinen.space.repository import main_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
+    from kinen.config.file import Path, Settings
     from kinen.config.values import Raw
-
-    Path = str | os.PathLike[str]
-    Settings = dict[str, tuple[Raw, int]]
-    """Dotted key → the value as written, and its line."""
 
 
 def space_file(root: Path) -> str:
@@ -116,7 +114,7 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
             if env[variable]:
                 yield keys[variable], env[variable], variable
         elif variable.startswith(sections):
-            raise ConfigError(f"unknown variable {variable}", _suggestion(variable, keys))
+            raise ConfigError(f"unknown variable {variable}", configfile.suggestion(variable, keys))
 
 
 def get(config: Config, dotted: str) -> Any:
@@ -134,24 +132,7 @@ def items(config: Config) -> list[tuple[str, Any]]:
 def _row(dotted: str, where: str, raw: Any = None) -> Row:
     if dotted in ROWS:
         return ROWS[dotted]
-    raise _unknown(dotted, where, raw)
-
-
-def _unknown(dotted: str, where: str, raw: Any = None) -> ConfigError:
-    from kinen.config import former  # most keys are known
-
-    hint = former.hint(dotted, raw) or _suggestion(dotted, ROWS)
-    return ConfigError(f"unknown key {dotted} in {where}", hint)
-
-
-def _suggestion(word: str, words: Iterable[str]) -> str:
-    """A hint with the name that was probably meant."""
-    from difflib import get_close_matches
-
-    candidates = list(words)
-    twins = [other for other in candidates if other.partition(".")[2] == word.rpartition(".")[2]]
-    near = twins or get_close_matches(word, candidates, 1, 0.7)
-    return f"did you mean {near[0]}?" if near else "see `kinen config show` for all keys"
+    raise configfile.unknown_key(dotted, where, raw)
 
 
 def value_of(dotted: str, raw: Raw, source: str) -> Any:
@@ -175,30 +156,6 @@ def space_section(home: Path, root: Path) -> SpaceSection:
         raw = setting or own.get(row.dotted, ("", 0))[0]
         values[key] = parse_value(row, raw, variable if setting else file) if raw else ""
     return SpaceSection(**values)
-
-
-def settings(home: Path, file: Path, warnings: list[str] | None = None) -> tuple[Settings, str]:
-    """What a file sets, and the digest of its bytes; unknown keys are added to `warnings`."""
-    values, digest = configfile.read_file(home, file)
-    return _accepted(values, os.fspath(file), warnings), digest
-
-
-def _accepted(values: dict[str, Any], file: str, warnings: list[str] | None = None) -> Settings:
-    """The keys of a file that are set. Unknown ones are left out: another version may read them."""
-    sections = {dotted.partition(".")[0] for dotted in ROWS}
-    accepted: Settings = {}
-    for dotted, (raw, line) in values.items():
-        if dotted in sections:
-            if raw is not None:
-                hint = "write its keys below it, indented"
-                raise ConfigError(f"{dotted} is a section: {file}:{line}", hint)
-        elif dotted not in ROWS:
-            if warnings is not None:
-                unknown = _unknown(dotted, f"{file}:{line}", raw)
-                warnings.append(f"{unknown.message} is ignored · {unknown.hint}")
-        elif raw is not None:
-            accepted[dotted] = (raw, line)
-    return accepted
 
 
 def unset_value(file: Path, dotted: str) -> bool:
@@ -225,7 +182,7 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
     if row.personal and file != user_file(os.environ):
         raise ConfigError(f"{dotted} is read from your own settings only", "set it there")
     old = configfile.source_text(file)
-    before = _accepted(configfile.parse(old, file), file)
+    before = configfile.accepted(configfile.parse(old, file), file)
     value = parse_value(row, text, file)
     setting = text.strip() if row.kind == "path" else value
     new = configfile.edit(old, file, dotted, dict(value) if row.kind == "mapping" else setting)
@@ -241,7 +198,7 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
 def _reads_as(text: str, file: str, row: Row, value: Any, others: Settings) -> bool:
     """Whether a text sets a key to this value, and all others as before."""
     try:
-        after = _accepted(configfile.parse(text, file), file)
+        after = configfile.accepted(configfile.parse(text, file), file)
         if parse_value(row, after.pop(row.dotted)[0], file) != value:
             return False
     except (ConfigError, KeyError):

@@ -10,12 +10,19 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from kinen.config.keys import ROWS
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.paths import user_file
 from kinen.storage import private
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kinen.config.values import Raw
+
     Path = str | os.PathLike[str]
+    Settings = dict[str, tuple[Raw, int]]
+    """Dotted key → the value as written, and its line."""
 
 LARGEST = 256 * 1024
 SHALLOW = 1_000
@@ -25,6 +32,47 @@ MAX_VALUES = 20_000
 """More than people write. A few aliases can expand to a billion values."""
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
 WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+def settings(home: Path, file: Path, warnings: list[str] | None = None) -> tuple[Settings, str]:
+    """What a file sets, and the digest of its bytes; unknown keys are added to `warnings`."""
+    values, digest = read_file(home, file)
+    return accepted(values, os.fspath(file), warnings), digest
+
+
+def accepted(values: dict[str, Any], file: str, warnings: list[str] | None = None) -> Settings:
+    """The keys of a file that are set. Unknown ones are left out: another version may read them."""
+    sections = {dotted.partition(".")[0] for dotted in ROWS}
+    accepted: Settings = {}
+    for dotted, (raw, line) in values.items():
+        if dotted in sections:
+            if raw is not None:
+                hint = "write its keys below it, indented"
+                raise ConfigError(f"{dotted} is a section: {file}:{line}", hint)
+        elif dotted not in ROWS:
+            if warnings is not None:
+                unknown = unknown_key(dotted, f"{file}:{line}", raw)
+                warnings.append(f"{unknown.message} is ignored · {unknown.hint}")
+        elif raw is not None:
+            accepted[dotted] = (raw, line)
+    return accepted
+
+
+def unknown_key(dotted: str, where: str, raw: Any = None) -> ConfigError:
+    from kinen.config import former  # most keys are known
+
+    hint = former.hint(dotted, raw) or suggestion(dotted, ROWS)
+    return ConfigError(f"unknown key {dotted} in {where}", hint)
+
+
+def suggestion(word: str, words: Iterable[str]) -> str:
+    """A hint with the name that was probably meant."""
+    from difflib import get_close_matches
+
+    candidates = list(words)
+    twins = [other for other in candidates if other.partition(".")[2] == word.rpartition(".")[2]]
+    near = twins or get_close_matches(word, candidates, 1, 0.7)
+    return f"did you mean {near[0]}?" if near else "see `kinen config show` for all keys"
 
 
 def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:

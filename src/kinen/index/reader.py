@@ -63,8 +63,9 @@ class Reader:
             f"SELECT rowid, -{_RANK} AS score FROM search WHERE search MATCH ?"
             f"{allowed} ORDER BY score DESC LIMIT ?"
         )
+        parameters = (expression(terms), *values, k)
         with translated(self.path):
-            return self.db.execute(sql, (expression(terms), *values, k)).fetchall()
+            return self.db.execute(sql, parameters).fetchall()
 
     def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
         """The k best chunks that have one of some runs of words, with their text.

@@ -64,6 +64,8 @@ class Core:
         """Embedders in `models` are shared with other memories; `on_repair` gets repairs."""
         self.space = space
         self.config = config
+        self.data = space.data
+        """The folder of what all clones and worktrees of the space share."""
         self.folder = space.index_folder(config.index.path)
         """The folder of everything that is derived from this clone or worktree."""
         self.on_repair = on_repair
@@ -108,7 +110,7 @@ class Core:
         from kinen.journal.store import Journal
 
         self.file("journal.db")
-        return Journal(self.space.data, self.spools, on_write=self.register)
+        return Journal(self.data, self.spools, on_write=self.register)
 
     @Opened
     def census(self) -> Census:
@@ -121,6 +123,7 @@ class Core:
         """Add the space to the registry if it is missing; only what writes needs that."""
         if not self.space.registered:
             self.space = spaces.register(self.space)
+            self.data = self.space.data
             self.folder = self.space.index_folder(self.config.index.path)
 
     def waiting(self) -> list[str]:
@@ -224,7 +227,7 @@ class Core:
 
         Something else in the place of a file is refused here, with what to do about it.
         """
-        folder = self.space.data if name in SHARED else self.folder
+        folder = self.data if name in SHARED else self.folder
         return private.place(folder, name, FILES.get(name, ""))
 
     def inside(self, path: str) -> str:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen import config, paths
+from kinen.config.file import settings as read_settings
 from kinen.config.trust import is_trusted
 from kinen.errors import SpaceError, StoreError
 from kinen.space import registry
@@ -46,7 +47,7 @@ def find(
     root, refusal = _locate(_folder(start), home)
     if root:
         return at(root, home=home)
-    setting = config.settings(home, paths.user_file())[0].get("space.default", ("", 0))
+    setting = read_settings(home, paths.user_file())[0].get("space.default", ("", 0))
     default = os.environ.get("KINEN_SPACE_DEFAULT") or str(setting[0])
     if default:
         return _by_name(default, home)
