@@ -13,7 +13,7 @@ from kinen.text import spelled
 if TYPE_CHECKING:
     import sqlite3
 
-    from kinen.journal.store import Journal
+    from kinen.ports import LocalJournal
 
 _TEXT = {"observation": "content", "summary": "content", "memory": "content", "capsule": "intent"}
 _SHORT = 12
@@ -30,7 +30,7 @@ class Erased(NamedTuple):
     """Whether it is only hidden: kinen does not change files and commits."""
 
 
-def erase(journal: Journal, name: str, *, forget: bool, now: int) -> Erased:
+def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased:
     """Empty an entry; of a capsule, also everything in it."""
     with journal.writing() as db:
         kind, id_ = queries.resolve(db, name)
@@ -50,12 +50,12 @@ def erase(journal: Journal, name: str, *, forget: bool, now: int) -> Erased:
         return Erased(refs, _containing(db, texts))
 
 
-def suppress(journal: Journal, ref: str, now: int) -> None:
+def suppress(journal: LocalJournal, ref: str, now: int) -> None:
     with journal.writing() as db:
         db.execute("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", (ref, now))
 
 
-def unsuppress(journal: Journal, name: str) -> str:
+def unsuppress(journal: LocalJournal, name: str) -> str:
     """Show a ref again, by ref or path; returns the ref."""
     with journal.writing() as db:
         row = db.execute(
@@ -120,10 +120,17 @@ def _redact_intents(
         if row is None:
             continue
         capsule, intent = row
-        prompt = " ".join(text.split())
-        intent = " ".join(intent.split())
-        if intent == prompt or (len(intent) >= _SHORT and intent.rstrip("…. ") in prompt):
+        if quotes(intent, text):
             db.execute("UPDATE capsules SET intent = ? WHERE id = ?", (REDACTED, capsule))
+
+
+def quotes(intent: str, text: str) -> bool:
+    """Whether an intent is a text, or the beginning of one."""
+    prompt = " ".join(text.split())
+    intent = " ".join(intent.split())
+    return bool(intent) and (
+        intent == prompt or (len(intent) >= _SHORT and intent.rstrip("…. ") in prompt)
+    )
 
 
 def _update_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> None:

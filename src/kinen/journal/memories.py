@@ -22,10 +22,11 @@ _COLUMNS = (
     "superseded_by",
     *Scope._fields,
 )
-_INSERT = f"INSERT INTO memories({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_PLACES = ", ".join(f":{column}" for column in _COLUMNS)
+_INSERT = f"INSERT INTO memories({', '.join(_COLUMNS)}) VALUES ({_PLACES})"
 _UPDATE = (
-    "UPDATE memories SET confidence = ?, created_at = ?, derived_from = ?, superseded_by = ?"
-    " WHERE id = ?"
+    "UPDATE memories SET confidence = :confidence, created_at = :created_at,"
+    " derived_from = :derived_from, superseded_by = :superseded_by WHERE id = :id"
 )
 
 
@@ -47,14 +48,12 @@ def learn(db: sqlite3.Connection, learned: Sequence[Learned]) -> Counts:
         for memory in learned:
             existing: Learned | None = queries.entry(db, "memory", memory.id)
             if existing is None:
-                content = name(memory.content)
-                cells = (memory.id, memory.type, content, *_cells(memory), *names(memory.scope))
-                db.execute(_INSERT, cells)
+                db.execute(_INSERT, new_cells(memory))
                 added += 1
             elif not (existing.forgotten_at or existing.redacted):
-                merged = _merge(existing, memory)
+                merged = merge(existing, memory)
                 if merged != existing:
-                    db.execute(_UPDATE, (*_cells(merged), memory.id))
+                    db.execute(_UPDATE, cells(merged))
                     changed += 1
     return Counts(added, changed)
 
@@ -65,16 +64,27 @@ def drop_sources(db: sqlite3.Connection, id_: str, sources: Sequence[str]) -> No
     if memory is None:
         return
     left = tuple(ref for ref in memory.derived_from if ref not in sources)
-    db.execute(_UPDATE, (*_cells(memory._replace(derived_from=left)), id_))
+    db.execute(_UPDATE, cells(memory._replace(derived_from=left)))
 
 
-def _cells(memory: Learned) -> tuple[float, int, str, str]:
-    """The cells that an update changes."""
-    sources = json.dumps(memory.derived_from, ensure_ascii=False)
-    return memory.confidence, memory.created_at, sources, memory.superseded_by
+def cells(memory: Learned) -> dict[str, str | int | float]:
+    """The cells that an update changes, and the id."""
+    return {
+        "confidence": memory.confidence,
+        "created_at": memory.created_at,
+        "derived_from": json.dumps(memory.derived_from, ensure_ascii=False),
+        "superseded_by": memory.superseded_by,
+        "id": memory.id,
+    }
 
 
-def _merge(existing: Learned, memory: Learned) -> Learned:
+def new_cells(memory: Learned) -> dict[str, str | int | float]:
+    """All cells of a new memory, its secrets masked."""
+    scope = dict(zip(Scope._fields, names(memory.scope), strict=True))
+    return {**cells(memory), "type": memory.type, "content": name(memory.content), **scope}
+
+
+def merge(existing: Learned, memory: Learned) -> Learned:
     """A memory with what another process may have added meanwhile."""
     sources = dict.fromkeys((*existing.derived_from, *memory.derived_from))
     return existing._replace(

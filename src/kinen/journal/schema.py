@@ -50,17 +50,17 @@ def insert(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
     """
     db.execute("BEGIN IMMEDIATE")
     try:
-        placed = [_with_capsule(db, row) for row in rows]
-        count = db.executemany(_INSERT, placed).rowcount
+        complete = [placed(db, row) for row in rows]
+        count = db.executemany(_INSERT, complete).rowcount
         db.execute("COMMIT")
-        return placed if count == len(rows) else []
+        return complete if count == len(rows) else []
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
 
 
-def _with_capsule(db: sqlite3.Connection, row: Row) -> Row:
+def placed(db: sqlite3.Connection, row: Row) -> Row:
     """The row as part of its session's open capsule, if it has no capsule yet."""
     if row[_CAPSULE] or not row[_SESSION]:
         return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen import ids
@@ -13,7 +13,7 @@ from kinen.errors import Busy, DiskFull, NotFound, StoreError
 from kinen.journal import queries, spool, write
 from kinen.journal.capsules import IDLE, STALE_MS
 from kinen.journal.schema import COLUMNS, insert
-from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
+from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.database import integrity, translated, writing
@@ -21,6 +21,8 @@ from kinen.storage.sqlite import sqlite3
 from kinen.text import iso
 
 if TYPE_CHECKING:
+    from kinen.journal.erase import Erased
+    from kinen.journal.memories import Counts
     from kinen.journal.schema import Row
 
 PATIENCE_MS = 20_000
@@ -176,6 +178,34 @@ class Journal:
         except OSError as fault:
             message = f"cannot store the observation: {fault.strerror or fault} ({error})"
             raise DiskFull(self.path, message) from error
+
+    def entry(self, kind: str, id_: str) -> Any:
+        """One entry, forgotten or not, or None."""
+        return queries.entry(self.db, kind, id_)
+
+    def entries(self, plural: str, chosen: queries.EntryFilter) -> tuple[list[Any], int]:
+        """The newest entries that match, newest first, and how many match in all."""
+        return queries.entries(self.db, plural, chosen)
+
+    def stream(self, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Observation]:
+        """The observations of a capsule that are not forgotten, as they happened."""
+        return queries.stream(self.db, capsule, after)
+
+    def resolve(self, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
+        """The kind and id that a ref, an id or the beginning of one stands for."""
+        return queries.resolve(self.db, name, kinds)
+
+    def learn(self, learned: Sequence[Learned]) -> Counts:
+        """Store memories; one that exists gets the sources it lacks."""
+        from kinen.journal import memories
+
+        return memories.learn(self.db, learned)
+
+    def erase(self, name: str, *, forget: bool, now: int) -> Erased:
+        """Redact or forget an entry; of a capsule, also everything in it."""
+        from kinen.journal.erase import erase
+
+        return erase(self, name, forget=forget, now=now)
 
     def open_capsule(
         self,

@@ -284,7 +284,7 @@ class Context:
     def _capsule_item(self, capsule: Capsule) -> Item:
         """A session with its latest summary, or else its intent."""
         latest = queries.EntryFilter(capsule=capsule.id, limit=1)
-        summaries = queries.entries(self._core.store.db, "summaries", latest)[0]
+        summaries = self._core.store.entries("summaries", latest)[0]
         text = summaries[0].content if summaries else capsule.intent
         at = iso((capsule.closed_at or capsule.opened_at) / 1000)
         return item("sessions", capsule.ref, cut(text, 2 * TOKENS), at=at)

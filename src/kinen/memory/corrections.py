@@ -32,12 +32,12 @@ class Corrections:
         if not self._core.store.exists:
             raise NotFound(f"no memory {name!r}", HINT)
         try:
-            id_ = queries.resolve(self._core.store.db, name, ["memory"])[1]
+            id_ = self._core.store.resolve(name, ["memory"])[1]
         except Ambiguous:
             raise
         except NotFound as error:
             raise NotFound(error.message, HINT) from None
-        memory: Learned = queries.entry(self._core.store.db, "memory", id_)
+        memory: Learned = self._core.store.entry("memory", id_)
         if memory.forgotten_at:
             raise NotFound(f"{memory.ref} was forgotten for good", HINT)
         return memory

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
-from kinen.journal import events, queries
+from kinen.journal import events
 from kinen.journal.account import commit_subject
 from kinen.model.journal import Observation
 from kinen.model.records import Query
@@ -89,7 +89,7 @@ class Experience:
     def _recorded_events(self, refs: Iterable[str]) -> Iterator[Observation]:
         for ref in refs:
             kind, _, id_ = ref.partition(":")
-            entry = queries.entry(self._core.store.db, kind, id_) if kind == "observation" else None
+            entry = self._core.store.entry(kind, id_) if kind == "observation" else None
             if entry and not entry.redacted and not entry.forgotten_at:
                 yield entry
 
@@ -129,7 +129,7 @@ class Experience:
         """What happened in the same session after an observation."""
         if not event.capsule:
             return
-        stream = queries.stream(self._core.store.db, event.capsule, (event.ts, event.id))
+        stream = self._core.store.stream(event.capsule, (event.ts, event.id))
         for later in islice(stream, FOLLOWED):
             if later.id != event.id and not later.redacted:
                 yield later

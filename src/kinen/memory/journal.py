@@ -189,7 +189,7 @@ class Journal:
             audit=audit,
             now=_milliseconds(),
         )
-        entries, count = queries.entries(self._core.store.db, plural, entry_filter)
+        entries, count = self._core.store.entries(plural, entry_filter)
         if not hides:
             return entries, count
         hidden = self._index.sources.suppressed()
@@ -244,7 +244,7 @@ class Journal:
         """Whether there is, or was, an observation of that id."""
         if not self._core.store.exists:
             return False
-        return bool(queries.entry(self._core.store.db, "observation", entrance.identifier(id)))
+        return bool(self._core.store.entry("observation", entrance.identifier(id)))
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
@@ -457,7 +457,7 @@ class Journal:
         """The full ref of what is named, and whether the journal has it."""
         if self._core.store.exists:
             with contextlib.suppress(NotFound):
-                return ":".join(queries.resolve(self._core.store.db, ref)), True
+                return ":".join(self._core.store.resolve(ref)), True
         record = self._records.get(ref)
         return record.ref, record.kind in queries.KINDS
 
@@ -465,8 +465,8 @@ class Journal:
         """The text of an entry of the journal, before it goes."""
         with contextlib.suppress(NotFound):
             if self._core.store.exists:
-                kind, id_ = queries.resolve(self._core.store.db, ref)
-                return str(getattr(queries.entry(self._core.store.db, kind, id_), "content", ""))
+                kind, id_ = self._core.store.resolve(ref)
+                return str(getattr(self._core.store.entry(kind, id_), "content", ""))
         return ""
 
 

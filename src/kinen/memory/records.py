@@ -79,12 +79,10 @@ class Records:
 
         With the kinds that it may have, a beginning of any length is enough.
         """
-        from kinen.journal import queries
-
         if not self._core.store.exists:
             return None
         try:
-            entry = queries.resolve(self._core.store.db, name, kinds)
+            entry = self._core.store.resolve(name, kinds)
         except Ambiguous:
             if kinds:
                 raise

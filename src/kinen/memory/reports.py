@@ -99,7 +99,7 @@ class Reports:
             at=iso((capsule.closed_at or capsule.opened_at) / 1000),
             agent=capsule.scope.agent,
             open=capsule.status == "open",
-            intent=title_of(capsule, queries.stream(self._core.store.db, capsule.id)),
+            intent=title_of(capsule, self._core.store.stream(capsule.id)),
             outcome=parts.get("outcome", ""),
             next=items(parts.get("next", "")),
             state=" ".join(parts.get("state", "").split()),
@@ -167,7 +167,7 @@ class Reports:
         """Unresolved failures of the latest session, or since a time."""
         chosen = capsules if since else capsules[:1]
         oldest_first = sorted(chosen, key=lambda capsule: (capsule.opened_at, capsule.id))
-        streams = (queries.stream(self._core.store.db, capsule.id) for capsule in oldest_first)
+        streams = (self._core.store.stream(capsule.id) for capsule in oldest_first)
         troubles = unresolved(chain.from_iterable(streams))
         return tuple(
             Point(

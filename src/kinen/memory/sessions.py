@@ -187,7 +187,7 @@ class Sessions:
             return self._folder_timeline(entry)
         brief = self._brief(entry)
         overview = next(self._with_counts([brief]), brief)
-        observations = list(queries.stream(self._core.store.db, entry.id))
+        observations = list(self._core.store.stream(entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
         drawn = [
             memory for memory in self._consolidation.memories() if refs & set(memory.derived_from)
@@ -246,7 +246,7 @@ class Sessions:
         """What the session was opened for; prompts are read only where that does not say it."""
         if _is_typed(capsule.intent):
             return title_of(capsule, ())
-        return title_of(capsule, queries.stream(self._core.store.db, capsule.id))
+        return title_of(capsule, self._core.store.stream(capsule.id))
 
     def _outcome(self, capsule: Capsule) -> str:
         """The first sentence of what a session came to; a long one that goes on is read at its end.
