@@ -208,6 +208,10 @@ def test_the_line_of_tags_for_what_is_staged(
     told = ask("tags --staged --json").json
     assert told["paths"] == ["docs/auth.md", COOKIES]
     assert f"tags: {', '.join(told['tags'])}" == told["line"] == line
+    (repo.root / ".memories").mkdir()
+    (repo.root / ".memories" / "tea.md").write_text("tea\n")
+    repo.git("add", ".memories")
+    assert ask("tags --staged").out == f"{line}\n"
 
 
 def test_the_line_of_tags_is_put_into_a_message_once(ask: Ask, repo: Repository) -> None:

@@ -159,6 +159,14 @@ def test_excluded_paths_are_never_captured(kinen, write, home: Path) -> None:
     assert kinen("log", "edited it", "--file", "src/env.py").code == 0
 
 
+def test_list_takes_singulars_and_names_the_command_for_other_things(kinen) -> None:
+    kinen("log", "tea")
+    assert "tea" in kinen("list", "observation").out
+    assert "run `kinen checkpoint list`" in kinen("list", "checkpoints").err
+    assert "did you mean observations?" in kinen("list", "observatoins").err
+    assert "without -l" in kinen("search", "-l", "tea").err
+
+
 def test_redacted_and_forgotten_text_is_nowhere(kinen, home: Path) -> None:
     ref(kinen("capsule", "open", "--intent", "call the heliotrope customer", "--session", "s1"))
     first = ref(kinen("log", "call the heliotrope customer about xylophones", "--session", "s1"))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kinen.cli.command import Output, limit_option, options, spaces_command, text_option
 from kinen.cli.options import PERIOD, SCOPE
 from kinen.cli.run import screen
+from kinen.query import choice_hint
 from kinen.render.journal import entries_table, entry_json
+from kinen.text import plural as plural_of
 from kinen.times import milliseconds
 
 if TYPE_CHECKING:
@@ -25,10 +27,40 @@ EMPTY = {
     "memories": "no memories yet: `kinen consolidate` extracts them from sessions",
 }
 PLURALS = ("capsules", "observations", "summaries", "pins", "memories")
+ELSEWHERE = {
+    "checkpoints": "checkpoint list",
+    "commits": "search --type commits WORDS",
+    "files": "files",
+    "issues": "issues",
+    "notes": "search --type notes WORDS",
+    "plans": "plan list",
+    "resources": "resources list",
+    "sessions": "session list",
+    "snapshots": "snapshot list",
+    "spaces": "space list",
+    "tags": "tags",
+}
+"""Commands that list what is not in the journal."""
+
+
+def _entries(_context: Any, _parameter: Any, name: str) -> str:
+    """The entries to list, also by their singular; for other things the error has the command."""
+    many = name if name in PLURALS or name in ELSEWHERE else plural_of(name)
+    if many in PLURALS:
+        return many
+    if many in ELSEWHERE:
+        raise click.UsageError(f"{many} are not in the journal · run `kinen {ELSEWHERE[many]}`")
+    raise click.UsageError(f"no entries called {name!r} · {choice_hint(name, PLURALS)}")
+
+
+def _complete(_context: Any, _parameter: Any, begin: str) -> list[str]:
+    return [name for name in PLURALS if name.startswith(begin)]
 
 
 @click.command("list")
-@click.argument("plural", type=click.Choice(PLURALS))
+@click.argument(
+    "plural", metavar=f"{{{'|'.join(PLURALS)}}}", callback=_entries, shell_complete=_complete
+)
 @options(*SCOPE)
 @text_option("--kind -k", "KIND", "only this kind, or type of capsule or memory")
 @options(*PERIOD)
@@ -69,7 +101,7 @@ def list_(
     notes = []
     if not entries:
         filtered = kind or since or until or any(scope.values())
-        notes.append(f"no {plural} match" if filtered else EMPTY[plural])
+        notes.append(f"no {plural} match: widen or omit a filter" if filtered else EMPTY[plural])
     elif count > len(entries):
         notes.append(f"{len(entries):,} of {count:,}; --limit shows more")
     return Output(

@@ -182,6 +182,8 @@ def _nothing(text: str, options: dict[str, Any]) -> str:
     """What was looked for and where, and what to do."""
     kinds = ", ".join(options["types"])
     where = f" among {kinds}" if kinds else ""
+    if options["files"]:
+        return f"no files for {text!r}{where}: without -l, other hits are shown"
     narrowing = [flag for name, flag in FILTERS.items() if options[name]]
     if narrowing:
         return f"nothing for {text!r}{where} with {', '.join(narrowing)}: widen or omit the filter"

@@ -166,7 +166,9 @@ class Git:
         """
         from kinen.sources.git.tagging import Tagger
 
-        own = Tagger(self._index.sources.rules).component_tags(paths)
+        # Checkpoints, plans and settings say nothing about the code that is committed with them.
+        code = [path for path in paths if not path.startswith((".memories/", ".kinen/"))]
+        own = Tagger(self._index.sources.rules).component_tags(code)
         tags = list(dict.fromkeys((*own, *further)))
         return f"tags: {', '.join(tags)}" if tags else ""
 

@@ -21,6 +21,7 @@ from kinen.memory.report import (
 )
 from kinen.memory.sessions import title_of
 from kinen.model.journal import Capsule, Checkpoint
+from kinen.model.kinds import REDACTED
 from kinen.recall.clip import plan_text
 from kinen.recall.states import Source, States
 from kinen.recall.tiers import short_id
@@ -83,7 +84,7 @@ class Reports:
         capsules = [
             capsule
             for capsule in self._journal.entries("capsules")[0]
-            if max(capsule.opened_at, capsule.closed_at) >= after
+            if max(capsule.opened_at, capsule.closed_at) >= after and capsule.intent != REDACTED
         ]
         capsules.sort(
             key=lambda capsule: (capsule.closed_at or capsule.opened_at, capsule.id), reverse=True
