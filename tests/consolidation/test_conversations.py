@@ -305,6 +305,9 @@ def test_an_old_session_that_is_imported_later_gives_memories_too(
         "The failed run then retried `finalize` and stopped because `v4.40.1` already existed.",
         "The 114 failures are caused by pre-existing `clone` artifacts in the tree.",
         "The script runs `bun test src/` which should only test `src/`.",
+        "The `E2E` tests failed because PostgreSQL was not running on the machine.",
+        "`folder.ts` uses the stale `node.number` instead of the fresh `resolved.number`.",
+        "The simplest fix: use the email as the identifier instead of the `UUID`.",
     ],
 )
 def test_what_only_held_for_a_moment_is_not_drawn(text: str) -> None:
@@ -357,3 +360,9 @@ def test_a_number_in_a_label_and_trifles_of_a_linter_are_left_out() -> None:
     assert memory == f"`engine.ts`: {swapped}"
     summary = "3. Errors and fixes:\n - **Lint formatting errors**: Fixed with `bun run lint:fix`."
     assert list(from_compaction(summary)) == []
+
+
+def test_a_solution_says_how_something_was_solved() -> None:
+    listed = "4. Problem Solving:\n - Solved: `IPFS` connectivity for file uploads in the tests\n"
+    solved = "Resolved the provider error by using the components of `ark-ui` directly"
+    assert [text for _, text in from_compaction(f"{listed} - {solved}\n")] == [solved]

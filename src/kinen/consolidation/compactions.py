@@ -55,6 +55,7 @@ _CONCLUSION = re.compile(
     r"|updated|removed|rewrote|moved|corrected|established|set up|passing|required)\b"
 )
 _CHOICE = re.compile(r"(?i)(?:used|chose|adopted|switched to|kept)\b")
+_MEANS = re.compile(r"(?i)\b(?:by|via|using|with) (?:\w+ing\b|`|an? |the )")
 _TEACHES = re.compile(
     r"(?i)\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer"
     r"|never|always"
@@ -143,9 +144,16 @@ def _items(text: str, verdict: Verdict) -> Iterator[tuple[Verdict, str]]:
                 continue
             own = classify(Sentence(sentence.text, heading=""), "assistant", closing=True)
             memory = standalone(sentence, directive=True, task=True)
-            if memory and (own or _CONCLUSION.search(memory)):
+            if memory and (own or _teaches(memory)):
                 chosen = Verdict("decision", STATED) if _CHOICE.match(memory) else None
                 yield own or chosen or verdict, memory
+
+
+def _teaches(memory: str) -> bool:
+    """Does an item say how something was solved? `Solved: file uploads` does not."""
+    if _CHOICE.match(memory):
+        return True
+    return bool(_CONCLUSION.search(memory) and (_TEACHES.search(memory) or _MEANS.search(memory)))
 
 
 def _concepts(text: str) -> Iterator[tuple[Verdict, str]]:

@@ -158,6 +158,10 @@ _EXCLUDED = re.compile(
     r"(?i)^(?:(?:explicitly|what's|what is) )?(?:not included|excluded|non-?goals)"
 )
 _DECIDED = re.compile(r"(?i)\b(?:decided|agreed|chose|opted|settled)\b")
+_FAULT = re.compile(
+    r"(?i)\b(?:stale|wrong|incorrect|broken|hard-?coded)\b[^,;]{0,60}\b(?:instead of|rather than)\b"
+)
+"""`uses the stale number instead of the fresh one` is what an agent found, and nobody's choice."""
 _GUESS = re.compile(r"(?i)\b(?:issue|problem|bug|cause|culprit|reason)(?: here| now)?(?: is|'s)$")
 _LESSONS = re.compile(
     r"(?i)(?:root causes?|the cause|what (?:went wrong|broke)|lessons?(?: learned)?|gotchas?"
@@ -207,7 +211,7 @@ def classify(
         return Verdict("decision", 0.85, title) if is_clause(text) or sentence.label else None
     concrete = role == "user" or bool(_CONCRETE.search(text))
     for kind, confidence, rule in _ROLES[role]:
-        match = rule.search(text)
+        match = rule.search(text) if kind != "decision" or not _FAULT.search(text) else None
         if match and (concrete or kind == "lesson" or _DECIDED.search(match[0])):
             return Verdict(kind, confidence, match[0])
     if (

@@ -141,7 +141,8 @@ _CHANGE = re.compile(
 _SUBJECTLESS = re.compile(
     r"(?i)^(?:fails|probes|rejects|falls|returns|uses|adds|sends|keeps|makes|gets|runs|shows|fixes|handles|allows|ensures"
     r"|prevents|requires|means|works|avoids|takes|gives|goes|stays|remains|supports|provides|still"
-    r"|asserts|covers|checks|only|expected|defined|called|based)\b(?! (?:because|when|if)\b)"
+    r"|asserts|covers|checks|triggers|calls|creates|reads|writes|loads|opens|renders"
+    r"|only|expected|defined|called|based)\b(?! (?:because|when|if)\b)"
 )
 _TASK = re.compile(
     r"(?i)^(?:just|add|write|create|fix|implement|run|commit|push|update|check|verify|test|review|look"
@@ -160,8 +161,9 @@ _QUESTION = re.compile(
 """A question, also without its mark: people who type to an agent often leave it out."""
 _PROPOSAL = re.compile(
     r"(?i)^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
-    r"|optional|residual|minor|need to be|the stated|if|unless|e\.g|i\.e|for (?:example|instance)"
-    r"|whether|suppose|assuming|worse|either|assumption|test)\b"
+    r"|optional|residual|minor|need to be|the stated|(?:even )?if|unless|e\.g|i\.e|for example"
+    r"|for instance|whether|suppose|assuming|worse|either|assumption|test"
+    r"|the (?:simplest|easiest|best|cleanest|proper|right) (?:fix|solution|option|approach|way))\b"
 )
 _PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? ~?\d|→|->(?=[^`]{0,200}$)")
 """A place in code that moves with the next edit, or a chain of steps."""
@@ -172,6 +174,8 @@ _PASSING = re.compile(
     r"|failing test|fully preserved|sandbox(?:ed)? (?:because|run)"
     r"|this (?:sandbox|session|checkout)"
     r"|now (?:also|reads?|carries)|not yet|n't (?:been )?\w{2,20} yet"
+    r"|correctly|still works|not (?:running|addressed)|wasn't reachable|in this environment"
+    r"|(?<!-)staged|subagents?|may (?:not|have)|debug logging|something is|tests pass,"
     r"|pre-existing|already shows?|in_progress|(?:still|based) (?:\w+ )?behind|which should"
     r"|was just|just (?:landed|added|fixed|a typo)|unrelated to (?:our|the|these) changes?)\b"
     r"|^(?:one|two|three|four|\d+) (?:\w+ ){0,2}(?:tests?|checks?|errors?|warnings?)\b"
