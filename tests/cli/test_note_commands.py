@@ -41,6 +41,13 @@ def test_related_without_vectors_says_so(space: Path, vault) -> None:
     assert "by links and tags only" in ran.err
 
 
+def test_paths_open_from_the_working_folder(vault, space: Path) -> None:
+    below = space / "below"
+    below.mkdir()
+    assert vault("graph", "orphans", cwd=below).out.startswith("../coffee.md  Coffee")
+    assert vault("tags", "drinks", cwd=below).out.startswith("../coffee.md")
+
+
 def test_orphans_are_notes_without_links(vault) -> None:
     assert (
         vault("graph", "orphans").out == "coffee.md  Coffee  #drinks #drinks/hot\ntaxes.md  Taxes\n"

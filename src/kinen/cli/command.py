@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from kinen.cli.complete import FileName
 from kinen.cli.run import FOUND, NOTHING, note
 from kinen.errors import QueryError
 from kinen.memory import Memory
+from kinen.paths import openable
 from kinen.space.find import is_several
 from kinen.text import nearest, now, parse_time
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kinen.cli.fastargs import Option
+    from kinen.model.records import Record
 
 FILE_NAME = FileName()
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
@@ -112,6 +115,16 @@ def path_option(names: str, metavar: str, description: str) -> Callable[[Any], A
     return click.option(
         *names.split(), type=FILE_NAME, default="", metavar=metavar, help=description
     )
+
+
+def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
+    """Records for a reader: their paths can be opened from the working folder."""
+    root = memory.space.root
+    folder = os.getcwd()
+    return [
+        record._replace(path=openable(root, record.path, folder)) if record.path else record
+        for record in records
+    ]
 
 
 def choice_option(

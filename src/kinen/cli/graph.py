@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from kinen import render
@@ -14,10 +16,12 @@ from kinen.cli.command import (
     listing,
     memory_command,
     number_option,
+    openable_records,
     space_option,
 )
 from kinen.cli.run import colours
 from kinen.memory import Memory
+from kinen.paths import openable
 
 
 @group()
@@ -54,7 +58,7 @@ def broken(memory: Memory) -> Output:
     edges = memory.records.broken_links()
     return Output(
         {"edges": render.edges_json(edges)},
-        render.broken_text(edges),
+        render.broken_text(edges, lambda path: openable(memory.space.root, path, os.getcwd())),
         found=not edges,
         notes=[] if edges else ["no broken links: every link between notes leads somewhere"],
     )
@@ -73,7 +77,7 @@ def orphans(memory: Memory) -> Output:
     records = memory.records.orphans()
     return listing(
         {"orphans": [render.record_json(record) for record in records]},
-        render.records_text(records, colours()),
+        render.records_text(openable_records(memory, records), colours()),
         records,
         "no orphans: every note is linked",
     )
@@ -98,9 +102,11 @@ def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Ou
     if not items:
         hint = "`kinen search` finds what is close to a question"
         notes = [*notes, f"nothing is related to {record.path or record.ref}: {hint}"]
+    records = openable_records(memory, [item.record for item in items])
+    shown = [item._replace(record=place) for item, place in zip(items, records, strict=True)]
     return Output(
         {**render.related_json(record, items), "notes": notes},
-        render.related_text(items, colours()),
+        render.related_text(shown, colours()),
         found=bool(items),
         notes=notes,
     )

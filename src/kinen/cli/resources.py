@@ -15,6 +15,7 @@ from kinen.cli.command import (
     listing,
     memory_command,
     number_option,
+    openable_records,
     options,
     text_option,
 )
@@ -85,7 +86,7 @@ def list_(memory: Memory) -> Output:
     records = memory.records.select(["resource"])
     return listing(
         {"resources": [render.record_json(record) for record in records]},
-        render.records_text(records, colours()),
+        render.records_text(openable_records(memory, records), colours()),
         records,
         EMPTY,
     )

@@ -5,7 +5,15 @@ from __future__ import annotations
 import click
 
 from kinen import render
-from kinen.cli.command import FILE_NAME, Output, emit, json_option, listing, memory_command
+from kinen.cli.command import (
+    FILE_NAME,
+    Output,
+    emit,
+    json_option,
+    listing,
+    memory_command,
+    openable_records,
+)
 from kinen.cli.run import colours
 from kinen.memory import Memory
 
@@ -64,7 +72,7 @@ def _tagged(memory: Memory, names: tuple[str, ...], notes: bool, files: bool) ->
         records = [record for record in records if (record.kind == "file") == files]
     return listing(
         {"records": [render.record_json(record) for record in records]},
-        render.records_text(records, colours()),
+        render.records_text(openable_records(memory, records), colours()),
         records,
         f"nothing has the tag {' and '.join(names)}",
     )

@@ -8,7 +8,7 @@ from kinen.render.json import record_json
 from kinen.render.style import PLAIN, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kinen.model.records import Edge, Record, Related
     from kinen.render.style import Style
@@ -59,10 +59,10 @@ def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
     return "\n".join(lines)
 
 
-def broken_text(edges: Sequence[Edge]) -> str:
-    """Broken links as `path:line: target`."""
+def broken_text(edges: Sequence[Edge], shown: Callable[[str], str] = str) -> str:
+    """Broken links as `path:line: target`; `shown` gives a path as it is printed."""
     return "\n".join(
-        f"{edge.source.split(':', 1)[1]}:{edge.line or 1}: {edge.written}" for edge in edges
+        f"{shown(_name(edge.source))}:{edge.line or 1}: {edge.written}" for edge in edges
     )
 
 
