@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -32,10 +33,15 @@ def client(database: Database, folder: str) -> TestClient:
     )
 
 
-def start(url: str, *words: str) -> tuple[subprocess.Popen[str], str]:
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def start(url: str, *words: str, port: int = 0) -> tuple[subprocess.Popen[str], str]:
     """A server process, and its address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "kinen", "serve", "--team", "--port", "0", *words],
+        [sys.executable, "-m", "kinen", "serve", "--team", "--port", str(port), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

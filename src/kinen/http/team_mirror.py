@@ -28,6 +28,10 @@ READER = "\t"
 """The person whose memory a copy is: nobody, since a name has only printable characters."""
 FRESH_SECONDS = 1.0
 """How long a copy is used before the database is asked for changes."""
+PAUSES = 8
+"""Pauses between two updates are this many times as long as the last one took, so that a busy team
+leaves most of the time to searches. Erasures do not wait."""
+LONGEST_PAUSE = 10.0
 FOLLOW_SECONDS = 10.0
 """How often copies that nobody reads are brought up to date: erased text goes there, too."""
 MOST_COPIES = 64
@@ -42,7 +46,9 @@ class Copy:
         self._folder = folder
         self._team = team
         self._newest = -1
+        self._erased = -1
         self._looked = float("-inf")
+        self._due = 0.0
         name = os.path.basename(folder)
         root = private.folder(os.path.join(folder, "space"))
         private.folder(os.path.join(root, ".kinen"))
@@ -52,14 +58,20 @@ class Copy:
 
     def refresh(self) -> None:
         """Take over what the team got since the last time."""
-        if time.monotonic() - self._looked < FRESH_SECONDS:
+        begin = time.monotonic()
+        if begin - self._looked < FRESH_SECONDS:
             return
-        newest = self._team.newest()
-        if newest != self._newest:
-            self.memory.team.follow(self._team)
-            self.memory.sync()
-            self._newest = newest
-        self._looked = time.monotonic()
+        self._looked = begin
+        newest, erased = self._team.newest()
+        due = begin >= self._due and newest != self._newest
+        if not due and erased == self._erased:
+            return
+        self.memory.team.follow(self._team)
+        self.memory.sync()
+        self._newest = newest
+        self._erased = erased
+        end = time.monotonic()
+        self._due = end + min(LONGEST_PAUSE, PAUSES * (end - begin))
 
     def remove(self) -> None:
         self.memory.close()
@@ -77,7 +89,7 @@ class Mirrors:
         self._thread: threading.Thread | None = None
 
     def call(self, space: str, work: Callable[[Memory], T]) -> T:
-        """Call with the memory of a space, not older than a second."""
+        """Call with the memory of a space: a second old, some seconds if the team is busy."""
         copy = self._copy(space)
         with copy.lock:
             copy.refresh()

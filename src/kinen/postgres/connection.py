@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
@@ -89,6 +90,7 @@ class Database:
         }
         self._most = most
         self._pool: ConnectionPool[Connection] | None = None
+        self._opening = Lock()
 
     def __repr__(self) -> str:
         return f"Database({self.place})"
@@ -109,8 +111,9 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A connection of the pool in a transaction: committed at the end, undone by an error."""
-        if self._pool is None:
-            self._pool = self._open()
+        with self._opening:  # threads that come at the same time share one pool
+            if self._pool is None:
+                self._pool = self._open()
         with translated(self.place), self._pool.connection() as connection:
             yield connection
 

@@ -143,13 +143,16 @@ class PostgresTeam:
             cursor = number
         return Page(tuple(versions), cursor, len(rows) > len(versions))
 
-    def newest(self) -> int:
-        """The number of the newest change; 0 without any."""
+    def newest(self) -> tuple[int, int]:
+        """The numbers of the newest change and of the newest erasure; 0 without any."""
         with self._transaction() as connection:
             row = connection.execute(
-                "SELECT seq FROM kinen.team_space WHERE space = %s", (self._space,)
+                "SELECT coalesce((SELECT seq FROM kinen.team_space WHERE space = %(space)s), 0),"
+                " coalesce((SELECT max(seq) FROM kinen.team_entry"
+                " WHERE space = %(space)s AND erased), 0)",
+                {"space": self._space},
             ).fetchone()
-        return int(row[0]) if row else 0
+        return (int(row[0]), int(row[1])) if row else (0, 0)
 
     def withdraw(self, machine: str) -> int:
         """Take back everything that this person wrote; returns how many entries."""
