@@ -331,7 +331,7 @@ SETS: dict[str, Callable[[Path, int], Iterator[Asked]]] = {
 }
 
 
-def ranking(server: str, name: str, parts: Iterator[Asked]) -> None:
+def ranking(server: str, name: str, parts: Iterator[Asked], most: int) -> None:
     """nDCG@10 and recall@10 of both engines on a labelled set, and how alike the first ten are."""
     figures = RESULTS.setdefault(name, {})
     if MODES[-1] in figures:
@@ -339,7 +339,8 @@ def ranking(server: str, name: str, parts: Iterator[Asked]) -> None:
         return
     found: dict[tuple[str, str], list[Any]] = {}
     documents = 0
-    for files, asked, ranked in parts:
+    for files, every, ranked in parts:
+        asked = every[:most] if most else every
         documents += len(files)
         print(f"{name}: {len(files):,} documents, {len(asked):,} questions …", flush=True)
         url = postgres_server.create_database(server)
@@ -353,6 +354,7 @@ def ranking(server: str, name: str, parts: Iterator[Asked]) -> None:
                     for question in asked:
                         hits = ask(Query(question.text, limit=quality.DEPTH, mode=mode))
                         rows.append((quality.distinct(ranked(hits)), question))
+                    print(f"{name}: {mode}, {label}: {quality.score(rows)}", flush=True)
         postgres_server.drop_database(server, url)
     phases = Phases(name, figures)
     phases.put("documents", documents)
@@ -374,6 +376,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with the labelled sets")
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--documents", type=int, default=0, help="at most, of SciFact and CoSQA")
+    parser.add_argument("--questions", type=int, default=0, help="at most, of each part of a set")
     parser.add_argument("--sizes", nargs="*", type=int, default=[10_000, 100_000])
     parser.add_argument("--exact", type=int, default=EXACT, help="chunks without a graph")
     parser.add_argument("--no-save", action="store_true", help="print only")
@@ -388,7 +391,7 @@ def main() -> None:
         for count in chosen.sizes:
             growth(server, count, chosen.exact)
         for name in chosen.sets if chosen.data else ():
-            ranking(server, name, SETS[name](chosen.data, chosen.documents))
+            ranking(server, name, SETS[name](chosen.data, chosen.documents), chosen.questions)
     print(f"{time.perf_counter() - began:.0f} s in all")
     if KEEP[0]:
         save("postgres", RESULTS)
