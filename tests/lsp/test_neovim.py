@@ -1,12 +1,14 @@
-"""`kinen lsp` in a real Neovim."""
+"""`kinen lsp` in a real Neovim, with the settings of the guide."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,11 +17,20 @@ pytest.importorskip("pygls")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Ran
 
 NOTES = 1000
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "editors.md"
+
+
+def settings_of_the_guide() -> str:
+    """The Lua of the guide for the Neovim that is installed."""
+    new, old = re.findall(r"```lua\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    output = subprocess.run(["nvim", "--version"], capture_output=True, text=True, check=True)
+    version = re.search(r"v(\d+)\.(\d+)", output.stdout)
+    assert version
+    return new if (int(version[1]), int(version[2])) >= (0, 11) else old
 
 
 @pytest.mark.skipif(not shutil.which("nvim"), reason="Neovim is not installed")
@@ -31,11 +42,14 @@ def test_neovim_gets_every_answer_in_a_thousand_notes(
         (space / f"note-{n}.md").write_text(f"# Note {n}\n\nWords of {n}. {links}\n")
     (space / "note-3.md").write_text("# Start\n\nSee [[note-7]] and [[nowhere]].\n")
     script = os.path.join(os.path.dirname(__file__), "neovim.lua")
+    settings = tmp_path / "settings.lua"
+    settings.write_text(settings_of_the_guide())
     answers = tmp_path / "answers.json"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     ran = subprocess.run(
         ["nvim", "--headless", "-u", "NONE", "-n", "note-3.md", "-c", f"luafile {script}"],
         cwd=space,
-        env={**os.environ, "KINEN_PYTHON": sys.executable, "ANSWERS": str(answers)},
+        env={**os.environ, "PATH": path, "SETTINGS": str(settings), "ANSWERS": str(answers)},
         capture_output=True,
         timeout=120,
         check=False,
