@@ -151,27 +151,33 @@ class Editor:
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
 
+    def quick_pick(self, text: str, row: str | re.Pattern[str]) -> Any:
+        """The row of the quick input after a text; keys that come too early for it are lost."""
+        deadline = time.monotonic() + PATIENCE
+        box = self.page.locator(".quick-input-widget input[type=text]").first
+        place = self.page.locator(".quick-input-list .monaco-list-row", has_text=row).first
+        while True:
+            self.page.keyboard.press("F1")
+            try:
+                box.fill(text, timeout=20_000)
+                place.wait_for(timeout=20_000)
+                return place
+            except playwright.TimeoutError:
+                assert time.monotonic() < deadline, text
+                self.page.keyboard.press("Escape")
+
     def palette(self, command: str) -> None:
         """Run a command by its title."""
-        self.page.keyboard.press("F1")
-        self.page.wait_for_selector(".quick-input-widget input")
-        self.page.keyboard.type(command)
-        self.page.locator(".quick-input-list .monaco-list-row", has_text=command).first.click()
+        self.quick_pick(f">{command}", command).click()
 
     def open(self, path: str, line: int = 1) -> None:
         """Open a file by its name, with the cursor in a line."""
         name = path.rsplit("/", 1)[-1]
-        self.page.keyboard.press("Control+P")
-        self.page.wait_for_selector(".quick-input-widget input")
-        self.page.keyboard.type(path)
-        row = self.page.locator(".quick-input-list .monaco-list-row.focused", has_text=name)
-        row.first.wait_for()
-        self.page.keyboard.press("Enter")
+        self.quick_pick(path, name).click()
         self.page.wait_for_selector(f".tab.active[aria-label*='{name}']")
-        self.page.keyboard.press("Control+G")
-        self.page.locator(".quick-input-list .monaco-list-row", has_text="line").first.wait_for()
-        self.page.keyboard.type(str(line))
+        self.quick_pick(f":{line}", re.compile(rf"line {line}\b"))
         self.page.keyboard.press("Enter")
+        self.page.locator(".statusbar-item", has_text=f"Ln {line},").first.wait_for()
 
     def put_cursor(self, word: str) -> None:
         """Put the cursor into a word of the open note."""
