@@ -5,8 +5,10 @@
 `issues_gold.json` has 100 commits and sessions with the ids of the issues that they name, as a
 reader would say; it has no text. The commits are a sample of three repositories that use beads,
 two thirds of them with something like an id. DIR of the clones has them as `owner+name`; DIR of the
-transcripts has the sessions, whose worktrees have the id of an issue in their path. An issue counts
-as known if any version of the repository's `.beads` had it.
+transcripts has the sessions as `NAME.jsonl`. Some of them work in folders with the id of an issue
+in their path, list many issues in the output of commands, or read change logs with numbers of
+another project: none of that is a link. An issue counts as known if any version of the repository's
+`.beads` had it.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ SIZE = (100, 26)
 PICTURES = {
     "tui-search": [*"why postgres"],
     "tui-sessions": ["escape", "2"],
+    "tui-memories": ["escape", "3"],
+    "tui-told": ["escape", "6"],
 }
 FONT_FACES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 SERIAL = re.compile(r"terminal-\d+")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kinen.model.issues import Issue, ready, references
 
 NOW = "2026-11-16T00:00:00.000Z"
-KNOWN = {"bd-a1b2", "spotter-a0y", "spotter-a0y.4", "learning_agent-xu5g"}
+KNOWN = {"bd-a1b2", "spotter-a0y", "spotter-a0y.4", "learning_agent-xu5g", "shop-pfwu"}
 
 
 def ids(text: str) -> list[str]:
@@ -28,6 +28,11 @@ def ids(text: str) -> list[str]:
         ("worktree-fixing-with-beads-learning_agent-xu5g", ["learning_agent-xu5g"]),
         ("BD-A1B2 in capitals", ["bd-a1b2"]),
         ("cd ~/trees/spotter-a0y; cat /srv/bd-a1b2/x.py; trees/bd-a1b2/y", []),
+        ("Closes: a1b2, xu5g", ["bd-a1b2", "learning_agent-xu5g"]),
+        ("close the review bead (pfwu)", ["shop-pfwu"]),
+        ("blocked by a0y.4", ["spotter-a0y.4"]),
+        ("follow-up issues #29-31", ["29", "30", "31"]),
+        ("Merge pull request #39 from ann/4-wide-charts", ["39", "4"]),
     ],
 )
 def test_a_text_names_issues(text: str, expected: list[str]) -> None:
@@ -44,6 +49,10 @@ def test_a_text_names_issues(text: str, expected: list[str]) -> None:
         "version 1.2.3-4, foo#12, C#7",
         "bd-a1b2c is another word",
         "# 12 is a heading",
+        "a1b2 without a word of the tracker, src/a1b2 fixed",
+        "fix pfwu",
+        "style='color: #333; background:#444'",
+        "pages #3-9000",
     ],
 )
 def test_other_words_are_not_issues(text: str) -> None:

@@ -222,6 +222,11 @@ def test_another_space_is_chosen_and_the_palette_opens(
         assert screen.refs[0].startswith("note:jam.md")
         await screen.pilot.press("colon")
         assert isinstance(screen.app.screen, CommandPalette)
+        await screen.press(*"memories")
+        await screen.pilot.pause(0.5)
+        await screen.press("enter")
+        while screen.app.view.name != "Memories":  # the palette is closed first
+            await screen.pilot.pause()
 
     browse(steps)
 
@@ -252,6 +257,52 @@ def test_every_screen_opens_in_an_empty_space(browse: Any, view: Any) -> None:
         for key in ("e", "y", "Y", "o", "l", "h", "p", "x", "m", "M", "space", "u", "r", "enter"):
             await screen.press(key)
         assert "keys" not in screen.text
+
+    browse(steps)
+
+
+def test_a_mouse_opens_screens_and_entries(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.pilot.click("#views", offset=(28, 0))
+        await screen.settle()
+        assert screen.app.view.name == "Memories"
+        first = screen.app.entry
+        await screen.pilot.click("#list", offset=(3, 1))
+        await screen.settle()
+        assert screen.app.entry not in (None, first)
+        assert screen.app.focused is screen.app.rows
+        await screen.pilot.click("#list", offset=(3, 1))
+        await screen.settle()
+        assert screen.app.focused is not screen.app.rows
+
+    browse(steps)
+
+
+def test_a_long_list_is_read_in_pages_and_drawn_by_lines(browse: Any, filled: Path) -> None:
+    with Memory.open(filled) as memory:
+        memory.worklog.save_plan("Long", "".join(f"- [ ] step {n}\n" for n in range(450)))
+        memory.worklog.activate_plan("long")
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("escape", "4")
+        assert "100 entries, more below" in screen.text
+        assert "step 30" not in screen.text
+        await screen.press(*["pagedown"] * 5)
+        assert len(screen.refs) == 200
+        assert screen.app.entry
+        assert screen.app.entry.line in screen.text
+        await screen.press("G")
+        assert len(screen.refs) == 450
+        assert "step 449" in screen.text
+        assert "step 0" in await screen.press("g")
+
+    browse(steps)
+
+
+def test_why_a_file_is_so(browse: Any, filled: Path) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press(*"brewed", "enter")
+        assert "## " in await screen.press("w")
 
     browse(steps)
 
@@ -294,6 +345,12 @@ def test_pick_ends_with_the_chosen_file(browse: Any, filled: Path) -> None:
         await screen.pilot.press("enter")
 
     assert browse(steps, pick=True) == "tea.md:3"
+
+    async def typed(screen: Screen) -> None:
+        assert screen.refs[0].startswith("note:tea.md")
+        await screen.pilot.press("enter", "enter")
+
+    assert browse(typed, typed="brewed", pick=True) == "tea.md:3"
 
 
 def test_without_a_terminal_it_says_what_to_use(kinen: Any) -> None:

@@ -90,19 +90,19 @@ def test_a_person_types_moves_edits_and_quits(space: Path, tmp_path: Path) -> No
         terminal.type("brewed eighty")
         terminal.expect("Green leaves")
         terminal.type("\r")
-        terminal.expect("copy ref")  # the keys of the list
+        terminal.expect("copy")  # the keys of the list
         terminal.type("jk")
         terminal.type("e")
         until = time.monotonic() + PATIENCE
         while not edited.exists() and time.monotonic() < until:
             time.sleep(0.05)
         assert "tea.md" in edited.read_text()
-        terminal.expect("copy ref")  # the screen is drawn again
+        terminal.expect("copy")  # the screen is drawn again
         terminal.type("?")
         terminal.expect("undo the last change")
         assert not COLOUR.search(terminal.raw)
         terminal.type("?")
-        terminal.expect("copy ref")
+        terminal.expect("copy")
         terminal.type("q")
         assert terminal.close() == 0
     finally:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import on, work
-from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Footer, Input, Static
@@ -27,7 +27,7 @@ from kinen.text import unspelled
 from kinen.tui import changes, lists
 from kinen.tui.lists import ALL, PAGE, VIEWS, Entry, View
 from kinen.tui.rows import Rows
-from kinen.tui.screens import Choice, Help
+from kinen.tui.screens import COMMANDS, KEYS, Choice, Help
 
 if TYPE_CHECKING:
     from kinen.tui.changes import Change
@@ -55,38 +55,16 @@ class Browser(App[str]):
     Choice, Help { align: center middle; }
     Choice OptionList, Help VerticalScroll { width: 76; height: 20; border: round $primary; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(view.key, f"view('{view.name}')", view.name, show=False) for view in VIEWS),
-        Binding("slash", "type", "search"),
-        Binding("G,end", "last", show=False),
-        Binding("e", "edit", "edit"),
-        Binding("y", "copy_ref", "copy ref"),
-        Binding("Y", "copy_citation", show=False),
-        Binding("o", "resume", "resume", show=False),
-        Binding("l", "page('links')", "links"),
-        Binding("h", "page('history')", "history"),
-        Binding("w", "page('why')", "why"),
-        Binding("p", "change('pin')", "pin"),
-        Binding("x", "change('hide')", "hide"),
-        Binding("m", "mark", "mark", show=False),
-        Binding("M", "join('merge')", show=False),
-        Binding("S", "join('supersede')", show=False),
-        Binding("space", "change('tick')", show=False),
-        Binding("u", "undo", "undo"),
-        Binding("s", "space", "space"),
-        Binding("r", "refresh_list", show=False),
-        Binding("colon", "command_palette", show=False),
-        Binding("question_mark", "help", "help"),
-        Binding("q", "quit", "quit"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
 
     def __init__(self, space: str | None = None, typed: str = "", *, pick: bool = False) -> None:
         super().__init__()
         self._space = space
+        self._typed = typed
         self._pick = pick
         # Held here: a query would look on the screen that is uppermost.
         self._names = Static(id="views")
-        self.field = Input(typed, placeholder="type to search", id="typed", select_on_focus=False)
+        self.field = Input(placeholder="type to search", id="typed", select_on_focus=False)
         self.rows = Rows("list")
         self._text = VerticalScroll(id="text", can_focus=True)
         self._page = Static(id="page")
@@ -116,6 +94,7 @@ class Browser(App[str]):
 
     def on_mount(self) -> None:
         self._show_views()
+        self.field.value = self._typed  # here, since a text needs a program that runs
         self.field.focus()
         self.refill()
         # Not by the message, which comes after the field is drawn again.
@@ -223,15 +202,13 @@ class Browser(App[str]):
         self._limit = PAGE
         self.refill()
 
-    @on(Input.Submitted, "#typed")
-    def typed(self) -> None:
-        self.rows.focus()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        del parameters
+        return action != "leave_field" or self.focused is self.field
 
-    def on_key(self, event: Any) -> None:
-        """From what is typed, ↓ and escape go to the list."""
-        if event.key in ("down", "escape") and self.focused is self.field:
-            self.rows.focus()
-            event.stop()
+    def action_leave_field(self) -> None:
+        """From what is typed, go to the list."""
+        self.screen.set_focus(self.rows)
 
     async def look(self) -> None:
         """Read the list again when an agent has worked, or the daemon has indexed something."""
@@ -257,7 +234,7 @@ class Browser(App[str]):
     def action_view(self, name: str) -> None:
         self.view = next(view for view in VIEWS if view.name == name)
         self._show_views()
-        self.rows.focus()
+        self.screen.set_focus(self.rows)
         if self.field.value:
             self.field.value = ""  # the list follows
         else:
@@ -389,6 +366,18 @@ class Browser(App[str]):
             self._space = name
             self._undo.clear()
             self.refill()
+
+    def get_system_commands(self, screen: Any) -> Iterable[SystemCommand]:
+        """The commands of the palette: the screens, and what keys do."""
+        for view in VIEWS:
+            action = f"view('{view.name}')"
+            yield SystemCommand(view.name, f"key {view.key}", self._call_of(action))
+        for title, key, action in COMMANDS:
+            yield SystemCommand(title, f"key {key}", self._call_of(action))
+        yield from super().get_system_commands(screen)
+
+    def _call_of(self, action: str) -> Callable[[], Awaitable[bool]]:
+        return lambda: self.run_action(action)
 
     def action_help(self) -> None:
         self.push_screen(Help())

@@ -69,7 +69,7 @@ class Rows(ScrollView, can_focus=True):
         self.post_message(self.Moved())
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
+        width = self.scrollable_content_region.width
         place = y + round(self.scroll_offset.y)
         if place >= len(self.lines):
             return Strip.blank(width, self.rich_style)
