@@ -40,6 +40,19 @@ async def draw(keys: list[str]) -> str:
     return SERIAL.sub("terminal", FONT_FACES.sub("", picture))
 
 
+def fill() -> None:
+    """Draw memories from the demo's notes, and make a plan."""
+    from kinen import Memory
+
+    with Memory.open() as memory:
+        memory.sync(embed=False)
+        memory.consolidation.consolidate()
+        steps = (
+            "- [x] measure a claim of 50 rows\n- [ ] jitter between retries\n- [ ] dead letters\n"
+        )
+        memory.worklog.save_plan("Webhook retries", steps, activate=True)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         space = Path(folder) / "parcelry"
@@ -53,6 +66,7 @@ def main() -> None:
             TZ="UTC",
         )
         os.chdir(space)
+        fill()
         IMAGES.mkdir(exist_ok=True)
         for name, keys in PICTURES.items():
             (IMAGES / f"{name}.svg").write_text(asyncio.run(draw(keys)), encoding="utf-8")

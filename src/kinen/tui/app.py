@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
-from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Footer, Input, Static
@@ -30,6 +29,8 @@ from kinen.tui.rows import Rows
 from kinen.tui.screens import COMMANDS, KEYS, Choice, Help
 
 if TYPE_CHECKING:
+    from textual.binding import BindingType
+
     from kinen.tui.changes import Change
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ class Browser(App[str]):
 
     TITLE = "kinen"
     CSS = """
-    #views { height: 1; background: $panel; }
+    #views { height: 1; background: $panel; link-style: none; link-color: $text; }
     #typed { height: 1; border: none; padding: 0 1; }
     #list { width: 45%; }
     #text { width: 55%; padding: 0 1; border-left: solid $panel; }

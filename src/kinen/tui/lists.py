@@ -66,8 +66,7 @@ def search(memory: Memory, typed: str, most: int) -> list[Entry]:
 
 
 def _hit(hit: Hit) -> Entry:
-    entry_of_journal = hit.record.kind == "observation"
-    title = hit.record.at[:10] if entry_of_journal else hit.record.title or place(hit)
+    title = hit.record.title or (place(hit) if hit.record.path else hit.record.kind)
     first = next((line for line in hit.display.text.splitlines() if line.strip()), "")
     line = _line(f"{hit.strength:>3} {title} · {first}")
     return Entry(hit.chunk.id, line, hit.record.path, hit.line or hit.chunk.start_line, hit)
