@@ -408,6 +408,14 @@ class Daemon:
         self._scheduler.replace(indexed)
         for space in indexed:
             self._watch_journal(space)
+        self._share_spaces(checkouts)
+
+    def _share_spaces(self, checkouts: list[Space]) -> None:
+        """Follow the teams of spaces, also where nobody has searched yet: hooks only write."""
+        for space in checkouts:
+            with contextlib.suppress(KinenError):
+                if config.load(self.home, space.root).team.url:
+                    self._team_thread().follow(space.root)
 
     def _has_index(self, space: Space) -> bool:
         try:
