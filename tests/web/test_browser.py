@@ -399,6 +399,57 @@ def test_the_graph_pans_zooms_filters_and_names(demo_tab: Tab) -> None:
     page.wait_for_selector("#text")
 
 
+def test_the_timeline_zooms_by_wheel_fingers_keys_and_buttons(
+    chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.project.enter(monkeypatch)
+    tab = Tab(chromium, demo, has_touch=True)
+    page = tab.open("timeline")
+    part = page.locator("#timeline")
+
+    def shows(days: int) -> None:
+        page.wait_for_selector(f"#timeline[data-days='{days}']")
+        assert f"days={days}" in page.url or days == 90
+
+    page.keyboard.press("-")
+    shows(180)
+    page.keyboard.press("+")
+    shows(90)
+    page.click("[data-zoom=in]")
+    shows(30)
+    assert page.evaluate("document.activeElement.dataset.zoom") == "in", "keeps the focus"
+    page.keyboard.press("Enter")
+    shows(14)
+    page.keyboard.press("Shift+ArrowLeft")
+    page.wait_for_url("**until=20**")
+    page.keyboard.press("Shift+ArrowRight")
+    page.wait_for_selector("#timeline span:text-is('→')")
+    page.keyboard.press("0")
+    shows(90)
+    page.locator("#activity").hover()
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -100)
+    shows(30)
+    page.mouse.wheel(0, 100)
+    shows(90)
+    page.keyboard.up("Control")
+    page.mouse.wheel(0, 100)
+    place = page.locator("#activity").bounding_box()
+    middle = (place["x"] + place["width"] / 2, place["y"] + 30)
+    hand = tab.context.new_cdp_session(page)
+    for kind, apart in (("touchStart", 20), ("touchMove", 25), ("touchMove", 90), ("touchEnd", 0)):
+        fingers = [{"x": middle[0] + side * apart, "y": middle[1], "id": side} for side in (-1, 1)]
+        for finger in fingers:
+            finger["id"] += 1
+        points = fingers if apart else []
+        hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.wait_for_selector("#timeline:not([data-days='90'])")
+    assert int(part.get_attribute("data-days")) < 90
+    page = tab.open("timeline", days="2")
+    assert page.locator(".heat a[aria-label*=':00, claude']").count()
+    tab.close()
+
+
 PRINTED = {
     "session": {"id": "last", "only": "all"},
     "record": {"ref": "artifacts/adr-007-session-store.md"},

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from daemon.served import Project
 
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-from web.test_browser import AXE, CHROMIUM, SECONDS, chromium  # noqa: F401
+from web.test_browser import AXE, CHROMIUM, CUT_OFF, SECONDS, chromium  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt-get install chromium")
 VIEWS = ("search", "timeline", "sessions", "memories", "checkpoints", "plans", "pins", "about")
@@ -310,10 +310,18 @@ def test_no_view_is_wider_than_the_screen(chromium: Any, file: Path, width: int)
 
 
 def test_a_page_can_be_printed(chromium: Any, file: Path) -> None:  # noqa: F811
-    tab = Tab(chromium, file)
+    tab = Tab(chromium, file, color_scheme="dark", viewport={"width": 720, "height": 900})
     page = tab.ready()
+    session = page.evaluate("document.querySelector('.hits .about a').hash.slice(1)")
+    for view in ("search", "timeline", "memories", session):
+        tab.show(view)
+        page.emulate_media(media="print")
+        assert not page.locator("nav").is_visible()
+        assert not [form for form in page.locator("form").all() if form.is_visible()]
+        assert page.evaluate(CUT_OFF) == [], view
+        page.emulate_media(media="screen")
     page.emulate_media(media="print")
-    assert not page.locator("nav").is_visible()
-    assert not page.locator("form").first.is_visible()
-    assert page.locator(".hits").is_visible()
+    folded = page.locator("details:not([open]) pre").first
+    assert folded.is_visible(), "what is folded is printed"
+    assert page.pdf(format="A4").startswith(b"%PDF-")
     tab.close()

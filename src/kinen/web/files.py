@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.memory import Memory
 from kinen.recall.tiers import HEADINGS
+from kinen.render.text import counted
 from kinen.text import excerpt
 from kinen.web import html
 from kinen.web.markdown import code_block, markdown
@@ -90,7 +91,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     edits = memory.records.edits(path)
     body = html.div(
         html.div(
-            html.h2(f"History ({len(revisions):,} commits)"),
+            html.h2(f"History ({counted(len(revisions), 'commits')})"),
             _history(memory, visit, revisions, edits) if revisions else empty("No commit."),
             _companions(visit, companions),
         ),

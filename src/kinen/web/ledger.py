@@ -64,7 +64,7 @@ def _row(visit: Visit, injection: Injection) -> Html:
             html.a(date(iso(injection.at / 1000)), href=visit.url("injection", id=injection.id)),
             scope="row",
         ),
-        html.td(event),
+        html.td(event, class_="unbroken"),
         html.td(injection.agent),
         html.td(f"{injection.tokens:,}", class_="number"),
         html.td(f"{len(injection.entries):,}", class_="number"),

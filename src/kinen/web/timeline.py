@@ -42,6 +42,8 @@ TOP = 18
 COMMITS = "commits"
 STEPS = ((3, 1), (120, 24), (1_000, 7 * 24))
 """The most days for columns of so many hours; those of more days are four weeks."""
+DAYS_WITH_NAMES = 30
+"""The most days that have their number above them."""
 EPOCH = date(1970, 1, 1)
 
 Counts = dict[str, dict[int, int]]
@@ -271,22 +273,30 @@ def _grid(cell: int, width: int, height: int) -> Html:
 
 
 def _labels(period: Period) -> list[Html]:
-    """The names of days above hours, and of months or years above longer columns."""
+    """The names of hours, days, months or years above the columns, where there is room."""
     labels = []
     before = ""
     room = 0
     for number in range(period.columns):
-        day = period.first + timedelta(hours=number * period.step)
-        name = f"{day:%b %-d}" if period.step == 1 else f"{day:%b}"
-        if period.step > STEPS[-1][1]:
-            name = f"{day:%Y}"
-        elif period.days <= 30:
-            name = f"{day:%-d}" if day.day > 1 and number else f"{day:%b %-d}"
+        name = _label(period, number)
         if name != before and number >= room:
             labels.append(html.element("text", name, x=number * period.cell, y=12))
-            room = number + -(-3 * CELL // period.cell)
+            room = number + -(-4 * CELL // period.cell)
         before = name
     return labels
+
+
+def _label(period: Period, number: int) -> str:
+    """The name of the time that a column is in."""
+    day = period.first + timedelta(hours=number * period.step)
+    if period.step == 1:
+        part = number % 24 // 6 * 6
+        return f"{part:02}:00" if part else f"{day:%b %-d}"
+    if period.step > STEPS[-1][1]:
+        return f"{day:%Y}"
+    if period.days <= DAYS_WITH_NAMES:
+        return f"{day:%-d}" if day.day > 1 and number else f"{day:%b %-d}"
+    return f"{day:%b}"
 
 
 def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: int) -> list[Html]:

@@ -10,6 +10,8 @@ const scene = document.createElement("canvas");
 const MARGIN = 0.5;
 const CELL = 0.02;
 const NAMED = 40;
+// Records whose titles are written even where dots are.
+const FIRST = 4;
 let graph = null;
 let view = { scale: 1, x: 0, y: 0 };
 let drawn = null;
@@ -48,7 +50,7 @@ function palette() {
     return colour === "rgba(0, 0, 0, 0)" ? style.getPropertyValue("--other") : colour;
   });
   probe.remove();
-  return { colours, names, line: style.getPropertyValue("--other"), bad: style.getPropertyValue("--bad"), ink: style.getPropertyValue("--ink") };
+  return { colours, names, line: style.getPropertyValue("--other"), bad: style.getPropertyValue("--bad"), ink: style.getPropertyValue("--ink"), back: style.getPropertyValue("--back") };
 }
 
 function fit() {
@@ -112,7 +114,7 @@ function paint() {
     pen.arc(x, y, size + 2, 0, 7);
   }
   pen.stroke();
-  paintTitles(pen, at, size, hidden, look.ink);
+  paintTitles(pen, at, size, hidden, look.ink, look.back);
   drawn = { ...view, left, top, ink: look.ink, size };
 }
 
@@ -196,39 +198,43 @@ async function titleOf(node) {
   return titles.get(node);
 }
 
-/** A title and where it starts: on the side of its record with more room, shortened to fit there. */
-function besides(pen, title, x, gap) {
+/** Where a title can stand: beside its record, right or left, shortened to what is in view. */
+function* placesOf(pen, title, x, gap) {
   const left = canvas.clientWidth * MARGIN;
   const right = left + canvas.clientWidth;
-  const outside = x < left || x > right;
-  const rooms = outside ? [Infinity, 0] : [right - x - gap - 2, x - left - gap - 2];
-  const short = (length) => (title.length > length ? `${title.slice(0, length - 1)}…` : title);
-  for (let length = 32; length >= 8; length -= 4) {
-    const text = short(length);
+  const rooms = x < left || x > right ? [Infinity, 0] : [right - x - gap - 2, x - left - gap - 2];
+  for (let length = 32; length >= 8; length -= 8) {
+    const text = title.length > length ? `${title.slice(0, length - 1)}…` : title;
     const width = pen.measureText(text).width;
-    if (width <= rooms[0]) return [text, x + gap];
-    if (width <= rooms[1]) return [text, x - gap - width];
+    if (width <= rooms[0]) yield [text, x + gap, x + gap + width];
+    if (width <= rooms[1]) yield [text, x - gap - width, x - gap];
   }
-  return ["", 0];
 }
 
-/** Titles beside the records with the most links, where no other title is. */
-function paintTitles(pen, at, size, hidden, colour) {
-  const taken = graph.count > 200 ? [] : [...graph.kinds.keys()].map((node) => {
+/** Titles beside the records with the most links, where no other title is; the first cover dots. */
+function paintTitles(pen, at, size, hidden, colour, back) {
+  const dots = graph.count > 200 ? [] : [...graph.kinds.keys()].map((node) => {
     const [x, y] = at(node);
     return [x - size, y - size, x + size, y + size];
   });
+  const written = [];
+  const meets = (area) => (other) => area[0] < other[2] && other[0] < area[2] && area[1] < other[3] && other[1] < area[3];
   pen.font = "12px system-ui, sans-serif";
+  pen.lineWidth = 3;
+  pen.strokeStyle = back;
   pen.fillStyle = colour;
   for (const [node, { title }] of [...titles].sort(([a], [b]) => a - b).slice(0, NAMED)) {
     if (hidden.has(graph.kinds[node])) continue;
     const [x, y] = at(node);
-    const [text, start] = besides(pen, title, x, size + 4);
-    if (!text) continue;
-    const area = [start, y - 8, start + pen.measureText(text).width, y + 8];
-    if (taken.some((other) => area[0] < other[2] && other[0] < area[2] && area[1] < other[3] && other[1] < area[3])) continue;
-    taken.push(area);
-    pen.fillText(text, area[0], y + 4);
+    const others = node < FIRST ? [] : dots;
+    for (const [text, start, end] of placesOf(pen, title, x, size + 4)) {
+      const area = [start, y - 8, end, y + 8];
+      if (written.some(meets(area)) || others.some(meets(area))) continue;
+      written.push(area);
+      pen.strokeText(text, start, y + 4);
+      pen.fillText(text, start, y + 4);
+      break;
+    }
   }
 }
 
