@@ -312,7 +312,10 @@ def test_no_view_is_wider_than_the_screen(chromium: Any, file: Path, width: int)
 def test_a_page_can_be_printed(chromium: Any, file: Path) -> None:  # noqa: F811
     tab = Tab(chromium, file, color_scheme="dark", viewport={"width": 720, "height": 900})
     page = tab.ready()
-    session = page.evaluate("document.querySelector('.hits .about a').hash.slice(1)")
+    tab.show("sessions")
+    links = "[...document.querySelectorAll('#view a')]"
+    chosen = f"{links}.find((link) => link.textContent.includes('fix the labels'))"
+    session = page.evaluate(f"{chosen}.hash.slice(1)")
     for view in ("search", "timeline", "memories", session):
         tab.show(view)
         page.emulate_media(media="print")

@@ -40,26 +40,25 @@ class Census:
 
     def tallies(self, db: sqlite3.Connection, capsules: Sequence[str]) -> dict[str, Tally]:
         """The counts of capsules by their id."""
-        self._follow(db)
+        self.follow(db)
         unread = [capsule for capsule in capsules if capsule not in self._tallies]
         self._tallies |= tallies(db, unread, 0, self._end.added)
         return {capsule: self._tallies[capsule] for capsule in capsules}
 
     def hours(self, db: sqlite3.Connection) -> Hours:
         """Observations by agent and hour."""
-        self._follow(db)
+        self.follow(db)
         if self._hours is None:
             self._hours = _hours(db, 0, self._end.added)
         return self._hours
 
-    def words(self, db: sqlite3.Connection, capsule: str, read: Callable[[], Words]) -> Words:
-        """The title and the outcome of a capsule, read again once it has changed."""
-        self._follow(db)
+    def words(self, capsule: str, read: Callable[[], Words]) -> Words:
+        """The title and the outcome of a capsule, read again once it has changed; see `follow`."""
         if capsule not in self._words:
             self._words[capsule] = read()
         return self._words[capsule]
 
-    def _follow(self, db: sqlite3.Connection) -> None:
+    def follow(self, db: sqlite3.Connection) -> None:
         """Count what was added since the last call; start again if something was taken away."""
         since = self._end
         end = Mark(*mark(db))

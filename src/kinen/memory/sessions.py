@@ -129,6 +129,7 @@ class Sessions:
         """Capsules, newest first, page by page."""
         if not self._core.store.exists:
             return
+        self._core.census.follow(self._core.store.db)
         while page := queries.page(self._core.store.db, "capsules", chosen):
             yield from page
             chosen = chosen._replace(past=(page[-1].opened_at, page[-1].id))
@@ -185,6 +186,7 @@ class Sessions:
         entry = self._session_named(name)
         if not isinstance(entry, Capsule):
             return self._folder_timeline(entry)
+        self._core.census.follow(self._core.store.db)
         brief = self._brief(entry)
         overview = next(self._with_counts([brief]), brief)
         observations = list(self._core.store.stream(entry.id))
@@ -225,9 +227,8 @@ class Sessions:
         """A session without its counts, and one that goes on without its end."""
         if not isinstance(entry, Capsule):
             return self._folder_overview(entry)
-        db = self._core.store.db
         title, outcome = self._core.census.words(
-            db, entry.id, lambda: (self._title(entry), self._outcome(entry))
+            entry.id, lambda: (self._title(entry), self._outcome(entry))
         )
         return SessionOverview(
             ref=entry.ref,

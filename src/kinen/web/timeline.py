@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
@@ -48,8 +49,8 @@ EPOCH = date(1970, 1, 1)
 
 Counts = dict[str, dict[int, int]]
 """Events by row and hour since 1970."""
-Entry = tuple[str, "Html"]
-"""When something began, and how it looks."""
+Entry = tuple[str, Callable[[], "Html"]]
+"""When something began, and what shows it: only the latest are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +309,8 @@ def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: in
         sums[column] = sums.get(column, 0) + count
         latest[column] = max(hour, latest.get(column, 0))
     most = max(sums.values(), default=1)
+    here = visit.here(day="")
+    place = f"{here}{'&' if '?' in here else '?'}day="
     cells = []
     for column, count in sorted(sums.items()):
         day = (EPOCH + timedelta(hours=latest[column])).isoformat()
@@ -325,7 +328,7 @@ def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: in
             height=ROW - 4,
             class_=f"h{1 + min(3, int(4 * count / (most + 1)))}",
         )
-        cells.append(html.a(rect, href=visit.here(day=day), aria_label=title))
+        cells.append(html.a(rect, href=place + day, aria_label=title))
     return cells
 
 
@@ -335,13 +338,13 @@ def _entries(memory: Memory, visit: Visit, period: Period, space: str = "") -> l
     since = day or period.start
     end = f"{day}T23:59:59.999Z" if day else period.end
     sessions = memory.sessions.overviews(STREAM + 1, since=since, until=end)
-    entries = [
-        (session.started, card(visit, session, space))
+    entries: list[Entry] = [
+        (session.started, partial(card, visit, session, space))
         for session in sessions
         if not day or session.started.startswith(day)
     ]
     commits = memory.git.commits_between(since, end, STREAM + 1)
-    return entries + [(record.at, _commit(visit, record, space)) for record in commits]
+    return entries + [(record.at, partial(_commit, visit, record, space)) for record in commits]
 
 
 def _commit(visit: Visit, record: Record, space: str) -> Html:
@@ -364,7 +367,7 @@ def _stream(entries: list[Entry]) -> Html:
     more = len(newest) > STREAM
     return html.join(
         [
-            html.ol([item for _, item in newest[:STREAM]], class_="cards"),
+            html.ol([show() for _, show in newest[:STREAM]], class_="cards"),
             html.p("There are more: choose a day.", class_="quiet") if more else None,
         ]
     )
