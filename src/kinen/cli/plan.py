@@ -43,10 +43,8 @@ def plan() -> None:
     """Plans. The active plan comes first in every recall."""
 
 
-def _output(plan: Plan, notes: Sequence[str] = ()) -> Output:
-    waiting = plan.status == "active" and not plan.current
-    state = "saved" if waiting else plan.status
-    return Output(plan_json(plan), f"{plan.ref}  {state}", notes=notes)
+def _output(plan: Plan, notes: Sequence[str] = (), state: str = "") -> Output:
+    return Output(plan_json(plan), f"{plan.ref}  {state or plan.status}", notes=notes)
 
 
 @plan.command(cls=Texts)
@@ -74,7 +72,7 @@ def save(
     saved = memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activate)
     hint = f"`kinen plan activate {saved.id}` makes it the active plan"
     active = memory.worklog.plan()
-    return _output(saved, [] if active else [hint])
+    return _output(saved, [] if active else [hint], "" if saved.current else "saved")
 
 
 @plan.command()
