@@ -21,9 +21,10 @@ DETAIL = 8
 """The rank of an indented line."""
 STAGES = ((8, 2000), (8, 400), (8, 240), (7, 400), (7, 240))
 """How a part is shortened until it fits: the last rank that stays, and characters of a line."""
-NARROW = 110
-WIDE = 600
-"""Characters of a line, and of the first in a list, where lines are left out."""
+NARROW = (160, 360)
+NARROW_EARLIER = (110, 600)
+"""Characters of a line, and of the first in a list, where lines are left out; and the same of
+earlier results, of which the first is that of the request with the most changes."""
 LONG_WORD = 80
 """Characters of a word up to which it ends a line that would end in a colon."""
 BULLETS = ("- ", "* ", "• ", *(f"{n}. " for n in range(1, 20)))
@@ -103,7 +104,8 @@ def trimmed(lines: list[str], tokens: float) -> list[str]:
         short = _without_lead_ins([_at_most(lines[n], width) for n in chosen])
         if sum(map(estimate, short)) <= tokens:
             return short
-    narrow = [_at_most(line, NARROW if n != 1 else WIDE) for n, line in enumerate(lines)]
+    width, wide = NARROW_EARLIER if lines[0].startswith("**Earlier**") else NARROW
+    narrow = [_at_most(line, width if n != 1 else wide) for n, line in enumerate(lines)]
     return _chosen(narrow, ranks, tokens)
 
 
