@@ -167,8 +167,14 @@ class Editor:
                 self.page.keyboard.press("Escape")
 
     def palette(self, command: str) -> None:
-        """Run a command by its title."""
-        self.quick_pick(f">{command}", command).click()
+        """Run a command by its title; again if a panel took the focus, which closes the input."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.quick_pick(f">{command}", command).click(timeout=20_000)
+                return
+            except playwright.TimeoutError:
+                assert time.monotonic() < deadline, command
 
     def open(self, path: str, line: int = 1) -> None:
         """Open a file by its name, with the cursor in a line."""
