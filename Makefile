@@ -112,7 +112,7 @@ frameworks:
 browser: $(STAMP)
 	$(PIP) playwright
 	@mkdir -p build/axe && npm install --silent --no-fund --no-audit --prefix build/axe axe-core || echo 'browser: npm does not answer, accessibility is not tested'
-	$(BIN)/python -m pytest -n 2 tests/web/test_browser.py tests/web/test_page_in_browser.py
+	$(BIN)/python -m pytest -n 2 tests/web/test_browser.py tests/web/test_page_in_browser.py tests/web/test_team_browser.py
 
 # The VS Code extension: its unit tests, the .vsix, and the .vsix in a real VS Code in chromium.
 # code-server comes from npm and is compiled into build/code-server, some minutes the first time.

@@ -69,6 +69,7 @@ SLOW = (
         "test_writers.py",
         "web/test_browser.py",
         "web/test_page_in_browser.py",
+        "web/test_team_browser.py",
     ),
 )
 """Files and folders whose tests are marked `slow`: they take ten seconds and more on one core."""

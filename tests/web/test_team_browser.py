@@ -1,0 +1,76 @@
+"""The pages of a team's server in a real browser: signing in, searching, signing out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import postgres_server
+from kinen.postgres.connection import Database
+from kinen.team.postgres import PostgresTeam
+from kinen.team.schema import prepare
+from team_service import SPACE, ended, observation, start, token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+from web.test_browser import CHROMIUM, SECONDS, chromium  # noqa: F401
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt-get install chromium")
+
+
+@pytest.fixture
+def service(postgres_server_url: str) -> Iterator[tuple[str, str]]:
+    """The address of a server, and a token for it."""
+    url = postgres_server.create_database(postgres_server_url)
+    with Database(url) as database:
+        prepare(database)
+        PostgresTeam(database, SPACE, "ada").push([observation("k1", "we descaled the kettle")])
+        secret = token(database)
+    process, address = start(url, "--workers", "2")
+    yield address, secret
+    process.terminate()
+    assert ended(process) == 0
+    postgres_server.drop_database(postgres_server_url, url)
+
+
+def test_a_colleague_signs_in_searches_and_signs_out(
+    chromium: Any,  # noqa: F811
+    service: tuple[str, str],
+) -> None:
+    address, secret = service
+    context = chromium.new_context()
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "request",
+        lambda request: request.url.startswith(address) or problems.append(request.url),
+    )
+    page.goto(address)
+    page.fill("input[name=token]", "kinen_wrong_token")
+    page.click("button[type=submit]")
+    page.wait_for_selector("[role=alert]")
+    page.fill("input[name=token]", secret)
+    page.click("button[type=submit]")
+    page.wait_for_url("**/search")
+    page.fill("input[name=q]", "kettle")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hits article")
+    assert "by ada" in page.inner_text(".hits article")
+    page.click(".hits article h2 a")
+    page.wait_for_selector("#text")
+    assert "we descaled the kettle" in page.inner_text("#text")
+    for name in ("Timeline", "Sessions", "Memories"):
+        page.click(f"nav >> text={name}")
+        page.wait_for_selector(f"h1:has-text('{name}')")
+    assert page.locator("nav a").count() == 4
+    page.click("text=Sign out")
+    page.wait_for_url("**/sign-in")
+    page.goto(f"{address}/web/")
+    page.wait_for_url("**/sign-in")
+    context.close()
+    assert problems == []
