@@ -7,7 +7,7 @@ failed, or cannot be read so easily, is read and counted by that rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.journal.queries import NOUNS, decode
@@ -70,14 +70,17 @@ class Tally(NamedTuple):
         return self._replace(last=max(self.last, sums.pop("last"))).plus(sums)
 
 
-def tail(db: sqlite3.Connection, capsule: str, most: int) -> list[Observation]:
-    """The last observations of a capsule that are not forgotten, in their order."""
+def tail(db: sqlite3.Connection, capsule: str, most: int) -> Iterator[Observation]:
+    """The last observations of a capsule that are not forgotten, in their order.
+
+    They are read when the first is taken: most callers need none.
+    """
     rows = db.execute(
         f"SELECT {NOUNS['observations'].columns} FROM observations WHERE capsule = ?"
         " AND capsule != '' AND forgotten_at = 0 ORDER BY ts DESC, id DESC LIMIT ?",
         (capsule, most),
     )
-    return [decode("observation", row) for row in rows][::-1]
+    yield from [decode("observation", row) for row in rows][::-1]
 
 
 def tallies(
