@@ -100,6 +100,7 @@ _FACT = (
     r"\b(?:says?|defines?|requires?|states?|confirms?)\b"
 )
 _FLAGS = re.IGNORECASE
+_OBLIGATION = re.compile(_DUTY, _FLAGS)
 _ROLES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     "user": [
         ("pattern", 0.85, re.compile(_RULE, _FLAGS)),
@@ -235,5 +236,5 @@ def _is_task(sentence: Sentence) -> bool:
     """Does a plan tell here how things are before it, or name a command to run?"""
     titles = (sentence.label, sentence.lead, sentence.heading)
     if any(_SITUATION.fullmatch(title.strip(" :")) for title in titles):
-        return not re.search(_DUTY, sentence.text, _FLAGS)
+        return not _OBLIGATION.search(sentence.text)
     return bool(re.match(r"(?i)(?:run|verify|confirm|check) ", sentence.text))

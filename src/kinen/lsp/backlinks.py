@@ -6,7 +6,6 @@ So links are looked up by that name, and only those are resolved.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from posixpath import basename, dirname, normpath
@@ -14,7 +13,7 @@ from posixpath import basename, dirname, normpath
 from kinen.markdown.links import INDEXES, folded
 from kinen.model.documents import Link
 
-_SUFFIXES = re.compile(r"(?:\.(?:md|markdown))+$")
+_SUFFIXES = (".md", ".markdown")
 
 
 def names_of(path: str, aliases: Iterable[str]) -> set[str]:
@@ -28,7 +27,9 @@ def names_of(path: str, aliases: Iterable[str]) -> set[str]:
 def last_name(path: str) -> str:
     """The last part of a path, target or alias as links are compared; empty for `.` and `..`."""
     name = folded(normpath(path.strip().strip("/ "))).rpartition("/")[2]
-    name = _SUFFIXES.sub("", name).strip()
+    while name.endswith(_SUFFIXES):
+        name = name.rpartition(".")[0]
+    name = name.strip()
     return "" if name in (".", "..") else name
 
 

@@ -19,7 +19,7 @@ _SKIPPED = frozenset(
     "branch_summary custom custom_message label model_change session session_info"
     " thinking_level_change".split()
 )
-_EXIT = re.compile(r"\s*Command exited with code (-?\d{1,6})\s*$")
+_EXIT = re.compile(r"\s{0,4}\bCommand exited with code (-?\d{1,6})\s{0,4}$")
 
 
 def is_pi(line: Line) -> bool:
